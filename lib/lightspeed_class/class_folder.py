@@ -281,7 +281,9 @@ def unfinished(path):
     try:
         yield aside
         os.replace(aside, path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError):
+            error.filename = error.filename or str(path)  # a full disk names none
         aside.unlink(missing_ok=True)
         raise
 

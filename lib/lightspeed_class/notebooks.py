@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lightspeed_class.prose import Prose, prose_at
-from lightspeed_course.practice.questions import question
 
 LARGEST = 16 << 20  # bytes of a notebook; with many figures it has one or two million
 MOST_CELLS = 2000
 TOO_LARGE = f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
+
+# what one notebook for all shows in place of a prompt
+TO_COME = "*Run the cells from the top, and this question is shown with your numbers.*"
 
 
 class Refused(Exception):
@@ -65,15 +67,12 @@ class Assignment:
         """The questions that the grader judges."""
         return [q for q in self.points if q not in self.prose]
 
-    @property
-    def functions(self):
-        """Question -> name of the function that the exercise has the student write."""
-        return {
-            q: name
-            for pairs in self.cells.values()
-            for q, name in pairs
-            if q not in self.prose and question(q).kind == "function"
-        }
+    def functions(self, kinds):
+        """Question -> name of the function that the exercise has the student write; `kinds`:
+        question -> what it asks for.
+        """
+        pairs = (pair for pairs in self.cells.values() for pair in pairs)
+        return {q: name for q, name in pairs if kinds.get(q) == "function"}
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,16 @@ def sources(cells, assignment, question):
     """The code of the cells that ask a question."""
     code = code_of(cells)
     return [code[number][1] for number in homes(question, assignment, code)]
+
+
+def asks(source):
+    """The questions that a cell shows, in order."""
+    calls = [
+        n
+        for n in ast.walk(ast.parse(source))
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "ask"
+    ]
+    return [c.args[0].value for c in calls if c.args and isinstance(c.args[0], ast.Constant)]
 
 
 def checks(source):
@@ -136,6 +145,14 @@ def read(path):
 def code_cells(content):
     """(id or None, source) of each code cell, from the bytes of a notebook. Raises Refused."""
     return code_of(all_cells(content))
+
+
+def beyond(content):
+    """How many cells of a notebook that can be read are more than the grader takes."""
+    if content.count(b'"cell_type"') <= MOST_CELLS:
+        return 0
+    cells = json.loads(content.decode("utf-8-sig")).get("cells")
+    return max(0, len(cells) - MOST_CELLS) if isinstance(cells, list) else 0
 
 
 def code_of(cells):

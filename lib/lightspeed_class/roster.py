@@ -23,6 +23,7 @@ import sys
 from dataclasses import dataclass
 
 from lightspeed_class.class_folder import ClassError
+from lightspeed_course.practice.variants import STABLE
 
 LARGEST = 32 << 20  # bytes of a file of students
 # Heading in lower case -> what it is here.
@@ -86,6 +87,11 @@ class Changes:
     skipped: tuple  # lines that are no students, and why
 
 
+def new_seed():
+    """What draws the numbers of a student."""
+    return STABLE + secrets.token_hex(6)
+
+
 def add_roster(book, path):
     """Bring the students of the file into the gradebook, and say on stderr what the instructor may
     not have meant.
@@ -145,7 +151,7 @@ def add_roster(book, path):
         if old and (old.name, old.details) == (name, details) and old.seed:
             same.append(id)
             continue
-        book.add_student(id, name, seed=secrets.token_hex(6), **details)
+        book.add_student(id, name, seed=new_seed(), **details)
         (updated if old else added).append(id)
     remarks += _spread(book)
     for remark in remarks:

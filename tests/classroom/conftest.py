@@ -6,7 +6,7 @@ import pytest
 from needs import lacks
 
 from lightspeed_class import class_folder as courses
-from lightspeed_class.grading import batch, cluster, sandbox
+from lightspeed_class.grading import cluster, sandbox
 
 sys.path.insert(0, str(Path(__file__).parent / "hostile"))  # where cases.py is
 
@@ -36,7 +36,7 @@ def skipped_without(no_sandbox):
         lacks("bubblewrap")
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (sandbox, batch, cluster) if no_sandbox else ():
+        for module in (sandbox, cluster) if no_sandbox else ():
             patch.setattr(module, "available", available)
         yield
 

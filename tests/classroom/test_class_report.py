@@ -217,10 +217,10 @@ def test_equal_answers_without_a_reason():
 def test_ratios_compare_each_with_what_is_right_there():
     for seed in (None, "a", "b"):
         given = question(DOT).variant(seed).right * ODD
-        assert ratios(DOT, seed, " ".join(f"{v:.6g}" for v in given)) == pytest.approx(
-            (ODD,), rel=1e-5
-        )
-        assert ratios("roofline.int8_bytes", seed, "1 2") == pytest.approx(
+        assert ratios(
+            question(DOT).variant(seed), " ".join(f"{v:.6g}" for v in given)
+        ) == pytest.approx((ODD,), rel=1e-5)
+        assert ratios(question("roofline.int8_bytes").variant(seed), "1 2") == pytest.approx(
             tuple(
                 g / r
                 for g, r in zip(
@@ -228,8 +228,9 @@ def test_ratios_compare_each_with_what_is_right_there():
                 )
             )
         )
-    assert (
-        ratios(WORD, None, "capacity") == () == ratios(DOT, None, "") == ratios(ROOF, None, "nan 1")
+    assert all(
+        ratios(question(id).variant(), given) == ()
+        for id, given in ((WORD, "capacity"), (DOT, ""), (ROOF, "nan 1"))
     )
 
 

@@ -81,7 +81,7 @@ def grader(monkeypatch):
 
     grader = Grader()
     monkeypatch.setattr(batch, "_pool", AtOnce)
-    monkeypatch.setattr(batch, "available", lambda: "nothing")
+    monkeypatch.setattr(batch, "ready", lambda _: "nothing")
     monkeypatch.setattr(batch, "job", lambda *arguments: grader.judge(*arguments))
     monkeypatch.setattr(batch, "grader", lambda: grader.version)
     monkeypatch.setattr(batch, "AHEAD", 1)

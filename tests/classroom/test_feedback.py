@@ -12,7 +12,7 @@ from scored import RECORD, Page, assignment_of, graded, right, wrong
 from lightspeed_class import class_folder
 from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading.grade import refused
-from lightspeed_class.grading.hidden_inputs import hidden
+from lightspeed_class.hidden_inputs import hidden
 from lightspeed_class.notebooks import Assignment
 from lightspeed_class.reports.canvas_feedback import write_canvas_zip
 from lightspeed_class.reports.feedback import to_html, write_feedback

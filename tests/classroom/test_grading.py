@@ -14,8 +14,8 @@ from lightspeed.units import Q
 from lightspeed_class.grading import sandbox
 from lightspeed_class.grading.decode import decode
 from lightspeed_class.grading.grade import grade
-from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.sandbox import Limits, NoSandbox
+from lightspeed_class.hidden_inputs import hidden
 from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.questions import bank, question, topics
@@ -241,7 +241,9 @@ def test_an_assignment_is_read_from_an_exercise(tmp_path):
     found = Assignment.of(tmp_path / "x.ipynb", points={QUESTIONS["word"]: 3})
     assert dict(found.cells) == dict(ASSIGNMENT.cells)
     assert found.points == {**ASSIGNMENT.points, QUESTIONS["word"]: 3.0}
-    assert found.functions == {"roofline.attainable": "roof"}
+    assert found.functions({q: question(q).kind for q in found.points}) == {
+        "roofline.attainable": "roof"
+    }
     assert dataclasses.replace(found, points={}).points == ASSIGNMENT.points
 
 

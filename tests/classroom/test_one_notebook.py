@@ -56,7 +56,7 @@ def shown(content, monkeypatch):
     """What its questions show once it was run: the prompts."""
     import lightspeed_course
 
-    for name in ("LIGHTSPEED_SEED", "LIGHTSPEED_CLASS"):
+    for name in ("LIGHTSPEED_SEED", "LIGHTSPEED_CLASS", "LIGHTSPEED_VERSION", "LIGHTSPEED_ASKED"):
         monkeypatch.setenv(name, "")
     prompts, namespace = [], {}
     for cell in cells(content).values():

@@ -11,8 +11,8 @@ from IPython.core.async_helpers import _should_be_async
 from IPython.core.inputtransformer2 import TransformerManager
 
 from lightspeed_class.grading.grade import grade
-from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.inside.student_shell import ASYNC, Transformers
+from lightspeed_class.hidden_inputs import hidden
 from lightspeed_class.notebooks import code_cells
 from lightspeed_course.practice.questions import bank
 from lightspeed_course.practice.values import joined

@@ -13,8 +13,8 @@ import json
 import math
 import time
 import zlib
-from dataclasses import asdict
 
+from lightspeed_class.gradebook.questions import Questions, named_version
 from lightspeed_class.gradebook.records import (
     Change,
     Grading,
@@ -22,81 +22,12 @@ from lightspeed_class.gradebook.records import (
     Submission,
     standing,
 )
-from lightspeed_class.gradebook.roster import Roster
 from lightspeed_class.lateness import Lateness, how_late, settle
-from lightspeed_class.notebooks import Assignment
-from lightspeed_class.prose import Prose
 from lightspeed_class.score import Graded, Score
 
 
-class Gradebook(Roster):
+class Gradebook(Questions):
     """The file at `path`, made if it is not there; use it in a `with`, in one thread."""
-
-    # The assignments
-
-    def add_assignment(self, assignment, seeded=True):
-        """Keep what is asked; with other content than before, a new version. `seeded`: each
-        student has an own variant.
-        """
-        kept = {"cells": assignment.cells, "points": assignment.points}
-        if assignment.prose:
-            kept["prose"] = {q: asdict(asked) for q, asked in assignment.prose.items()}
-        content = json.dumps(kept)
-        with self._transaction():
-            now = self._file.execute(
-                "SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC",
-                (assignment.name,),
-            )
-            if now.fetchone() != (content, seeded):
-                self._file.execute(
-                    "INSERT INTO assignments (name, content, seeded, at) VALUES (?, ?, ?, ?)",
-                    (assignment.name, content, seeded, time.time()),
-                )
-
-    def assignments(self):
-        return [
-            name
-            for (name,) in self._file.execute(
-                "SELECT name FROM assignments GROUP BY name ORDER BY min(number)"
-            )
-        ]
-
-    def assignment(self, name):
-        """The latest version. Raises KeyError."""
-        return self.versions(name)[0]
-
-    def versions(self, name):
-        """All of its versions, the latest first. Raises KeyError."""
-        kept = [json.loads(content) for content, _ in self._versions(name)]
-        return [
-            Assignment(
-                name,
-                {cell: tuple(map(tuple, pairs)) for cell, pairs in k["cells"].items()},
-                k["points"],
-                {q: Prose(**asked) for q, asked in k.get("prose", {}).items()},
-            )
-            for k in kept
-        ]
-
-    def kinds(self, name):
-        """Which kinds of it were released, the latest first: True if each student has an own
-        variant, False if all have the same values.
-        """
-        return list(dict.fromkeys(bool(seeded) for _, seeded in self._versions(name)))
-
-    def seed(self, assignment, student):
-        """The seed of a student's variants in the latest version of an assignment; None if all
-        have the same values.
-        """
-        return self.student(student).seed if self.kinds(assignment)[0] else None
-
-    def _versions(self, name):
-        rows = self._file.execute(
-            "SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC", (name,)
-        ).fetchall()
-        if not rows:
-            raise KeyError(name)
-        return rows
 
     # Submissions
 
@@ -106,7 +37,7 @@ class Gradebook(Roster):
         with self._transaction():
             self._file.execute(
                 "INSERT INTO submissions (student, assignment, at, source, sha256, refused,"
-                " content) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                " content, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 (
                     student,
                     assignment,
@@ -115,6 +46,7 @@ class Gradebook(Roster):
                     sha256,
                     refused,
                     None if content is None else zlib.compress(content),
+                    named_version(content),
                 ),
             )
             same = "SELECT id FROM submissions WHERE student = ? AND assignment = ? AND sha256 = ?"
@@ -134,9 +66,9 @@ class Gradebook(Roster):
         """Those of an assignment and a student, or of all, oldest first."""
         rows = self._file.execute(
             "SELECT id, student, assignment, coalesce(t.at, s.at) AS since, coalesce(t.source,"
-            " s.source), sha256, refused FROM submissions s LEFT JOIN times t ON t.number = (SELECT"
-            " max(number) FROM times WHERE submission = s.id) WHERE ?1 IN (assignment, '') AND ?2"
-            " IN (student, '') ORDER BY since, id",
+            " s.source), sha256, refused, version FROM submissions s LEFT JOIN times t ON t.number"
+            " = (SELECT max(number) FROM times WHERE submission = s.id) WHERE ?1 IN (assignment,"
+            " '') AND ?2 IN (student, '') ORDER BY since, id",
             (assignment or "", student or ""),
         )
         return [Submission(*row) for row in rows]
@@ -266,7 +198,7 @@ class Gradebook(Roster):
         """One for each student of the roster, or of a section of it, without those who have left
         and have nothing here; or that of one student.
         """
-        now = self.assignment(assignment).points
+        now, priced = self.assignment(assignment).points, {}
         counting, manual = self.counting(assignment), {}
         lateness, dues = self.lateness(assignment), self._dues(assignment)
         excused, rubric = self.standing("excused", assignment), self.rubric(assignment)
@@ -283,12 +215,15 @@ class Gradebook(Roster):
                 continue
             history = self.gradings(submission.id) if submission else []
             due, extended = dues(one.id)
+            version = self.version(assignment, submission.version) if submission else ""
+            if version not in priced:
+                priced[version] = self.assignment(assignment, version).points
             found.append(
                 Result(
                     one,
                     submission,
                     history[-1] if history else None,
-                    now,
+                    priced[version] if submission else now,
                     manual.get(one.id, {}),
                     lateness.get(one.id, Lateness()),
                     due if extended else None,

@@ -36,6 +36,12 @@ class GradebookFile:
     def close(self):
         self._file.close()
 
+    def copy_to(self, path):
+        """Write a whole copy of it to a new file, which only its owner can read."""
+        Path(path).touch(0o600, exist_ok=False)
+        with contextlib.closing(sqlite3.connect(path)) as copy:
+            self._file.backup(copy)
+
     @property
     def secret(self):
         """What only the class knows; it draws the hidden inputs."""

@@ -43,7 +43,9 @@ class Student:
 
 @dataclass(frozen=True)
 class Submission:
-    """A notebook that was handed in; `refused` says why if it could not even be read."""
+    """A notebook that was handed in; `refused` says why if it could not even be read, `version`
+    which release it names.
+    """
 
     id: int
     student: str
@@ -52,6 +54,7 @@ class Submission:
     source: str
     sha256: str
     refused: str
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,8 +146,8 @@ class Result:
     """Where a student stands. Manual points of a question stand in place of the automatic ones;
     what lateness costs is taken off these, never below 0; those of "" are added.
 
-    `now`: question -> its points in the latest version of the assignment. Who is excused has no
-    points, whatever was handed in.
+    `now`: question -> its points now, in the version of the assignment that was handed in. Who is
+    excused has no points, whatever was handed in.
     """
 
     student: Student

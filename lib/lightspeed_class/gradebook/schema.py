@@ -103,6 +103,24 @@ MIGRATIONS = (
     CREATE TRIGGER sent_lasts BEFORE DELETE ON sent
         BEGIN SELECT RAISE(ABORT, 'what was sent is only added'); END;
     """,
+    # What each release asked, and what each seed drew in it, compressed; the version that a
+    # notebook names.
+    """
+    CREATE TABLE released (
+        number INTEGER PRIMARY KEY, assignment TEXT NOT NULL, version TEXT NOT NULL,
+        content TEXT NOT NULL, at REAL NOT NULL
+    );
+    CREATE TABLE asked (
+        number INTEGER PRIMARY KEY, assignment TEXT NOT NULL, version TEXT NOT NULL,
+        seed TEXT NOT NULL, content BLOB NOT NULL, at REAL NOT NULL
+    );
+    CREATE INDEX asked_of ON asked (assignment, version, seed);
+    CREATE TRIGGER asked_stays BEFORE UPDATE ON asked
+        BEGIN SELECT RAISE(ABORT, 'what was asked is only added'); END;
+    CREATE TRIGGER asked_lasts BEFORE DELETE ON asked
+        BEGIN SELECT RAISE(ABORT, 'what was asked is only added'); END;
+    ALTER TABLE submissions ADD COLUMN version TEXT NOT NULL DEFAULT '';
+    """,
 )
 
 

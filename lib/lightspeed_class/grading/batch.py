@@ -29,8 +29,10 @@ from lightspeed_class.grading.grade import (
     refused,
     repriced,
 )
-from lightspeed_class.grading.sandbox import Limits, available
+from lightspeed_class.grading.sandbox import Limits, door, ready
 from lightspeed_class.intake.origins import Origins
+from lightspeed_class.kept_questions import KeptQuestions
+from lightspeed_class.notebooks import Assignment
 from lightspeed_class.score import fingerprint
 
 GRACE = 3  # seconds for a worker to close its sandbox before it is killed
@@ -52,10 +54,10 @@ class Tally:
     unreadable: int = 0
 
 
-def job(content, assignment, seed, secret, limits, isolated):
+def job(content, assignment, seed, secret, limits, isolated, kept):
     """One submission, in a worker."""
     try:
-        return grade(content, assignment, seed, secret, limits, isolated)
+        return grade(content, assignment, seed, secret, limits, isolated, kept)
     except SystemExit:  # of _stop(); the pool would keep it for a result and hand out the next one
         os._exit(1)
 
@@ -79,13 +81,13 @@ def grade_all(
     pool of `workers` processes.
     """
     start, limits, failed = time.monotonic(), limits or Limits(), {}
-    if isolated:
-        available()
-    assignment = book.assignment(name)
-    origins = Origins(book, name)
-    key = " ".join(
-        [key_of(assignment, book.secret, limits, isolated, book.kinds(name)), *label.split()]
-    )
+    ready(isolated)
+    origins, kept = Origins(book, name), KeptQuestions(book, name)
+    corrected = book.setting(f"corrected {name}") or ""
+    key = " ".join([
+        key_of(kept.assignment(), book.secret, limits, isolated, book.kinds(name), corrected),
+        *label.split(),
+    ])  # fmt: skip
     todo = book.pending(name, key if regrade else None)
     done = unreadable = 0
 
@@ -99,14 +101,16 @@ def grade_all(
 
     def hand_out(pool, submission):
         content = book.content(submission.id)
+        seed = origins.seed(submission.student, content)
         return pool.submit(
             job,
             content,
-            assignment,
-            origins.seed(submission.student, content),
+            kept.assignment(submission),
+            seed,
             book.secret,
             limits,
             isolated,
+            kept.data(submission, seed),
         )
 
     def take(submission, future):
@@ -129,9 +133,9 @@ def grade_all(
 
     for submission in todo:
         if submission.refused:
-            keep(submission, refused(submission.refused, assignment))
+            keep(submission, refused(submission.refused, kept.assignment(submission)))
         elif same := [] if label else _same_but_for_points(book, submission, key):
-            keep(submission, repriced(same[-1], assignment))
+            keep(submission, repriced(same[-1], kept.assignment(submission)))
         else:
             queue.append(submission)
     ahead = AHEAD * workers
@@ -248,9 +252,10 @@ def _same_but_for_points(book, submission, key):
     ]
 
 
-def key_of(assignment, secret, limits, isolated, kinds):
+def key_of(assignment, secret, limits, isolated, kinds, corrected=""):
     """What decides the scores, as two hashes in one: of the work, and of the points for each
-    question; `kinds`: those that were released, as with both of them the notebook has a say.
+    question; `kinds`: those that were released, as with both of them the notebook has a say;
+    `corrected`: which questions were corrected since.
     """
     work = [
         assignment.name,
@@ -262,6 +267,7 @@ def key_of(assignment, secret, limits, isolated, kinds):
         sorted(kinds),
         grader(),
         environment(),
+        *[corrected] * bool(corrected),
     ]
     return fingerprint(work)[:WORK] + fingerprint(assignment.points)[:WORK]
 
@@ -289,30 +295,36 @@ def replay(book, id):
     (grading,) = book.gradings(id=id)
     before = grading.graded
     (submission,) = [s for s in book.submissions() if s.id == grading.submission]
-    assignment = _asked(book.versions(submission.assignment), before)
+    kept, seed = KeptQuestions(book, submission.assignment), before.record.get("seed")
+    assignment = _asked(book, kept, submission, before)
     if submission.refused:
         after = refused(submission.refused, assignment)
     else:
         limits = Limits(**before.record["limits"])
-        isolated = before.record["isolation"] != "not isolated"
+        isolated = door(before.record["isolation"])
         after = grade(
             book.content(submission.id),
             assignment,
-            before.record["seed"],
+            seed,
             book.secret,
             limits,
             isolated,
+            kept.data(submission, seed, grading.at),
         )
     differ = [name for name in after.record if after.record[name] != before.record.get(name)]
     return before.digest == after.digest, before, after, differ
 
 
-def _asked(versions, graded):
-    """The version of an assignment that a grading is of; the latest, the first of them, if there
-    is none.
+def _asked(book, kept, submission, graded):
+    """What a grading judged, for the points of then: what the submission's release asked or, in a
+    class that named no versions, what was the assignment then.
     """
     wanted, points = graded.record.get("assignment"), {s.question: s.out_of for s in graded.scores}
+    found = kept.assignment(submission)
+    candidates = [
+        Assignment(found.name, found.cells, points, found.prose),
+        *book.versions(submission.assignment),
+    ]
     return next(
-        (v for v in versions if (identity(v) == wanted if wanted else v.points == points)),
-        versions[0],
+        (v for v in candidates if (identity(v) == wanted if wanted else v.points == points)), found
     )

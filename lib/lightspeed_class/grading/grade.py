@@ -10,8 +10,10 @@ on inputs that are drawn from a secret, for this student and submission, once th
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import platform
+import re
 from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import version
@@ -19,20 +21,27 @@ from importlib.metadata import version
 from lightspeed_class.grading.answer_text import came
 from lightspeed_class.grading.closure import deciding
 from lightspeed_class.grading.decode import decode
-from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
-from lightspeed_class.notebooks import Refused, code_cells
+from lightspeed_class.hidden_inputs import hidden
+from lightspeed_class.kept_questions import variants
+from lightspeed_class.notebooks import MOST_CELLS, Refused, beyond, code_cells
 from lightspeed_class.posed import posed
 from lightspeed_class.score import BY_HAND, Graded, Score, fingerprint
 from lightspeed_course.practice.check import diagnose
 
+DEFIES = re.compile(
+    r"\b(except|signal|os|sys|ctypes|subprocess|multiprocessing|threading)\b|__|^[!%]", re.M
+)
+LEFT_OUT = "raise TimeoutError"  # in place of a cell that can't be stopped
+LEFT = "Code cell {} ran longer than it may, in a call that can't be stopped. It was left out."
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
 
-def grade(content, assignment, seed=None, secret="", limits=None, isolated=True):
-    """Grade the bytes of a notebook for the student whose variants `seed` draws. Raises
-    NoSandbox, but nothing for what is in it.
+def grade(content, assignment, seed=None, secret="", limits=None, isolated=True, kept=None):
+    """Grade the bytes of a notebook for the student whose variants `seed` draws, by what the
+    gradebook has `kept` of them (KeptQuestions.data), or as they are drawn now. Raises NoSandbox,
+    but nothing for what is in it.
     """
     limits = limits or Limits()
     record = {
@@ -49,21 +58,37 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
         cells = code_cells(content)
     except Refused as refusal:
         return refused(str(refusal), assignment, record)
-    with Sandbox(limits, isolated) as box:
-        record["isolation"] = box.isolation
-        run = Run(box, assignment, limits, cells)
-        asked = {id: posed(id, seed, secret) for id in assignment.judged}
-        verdicts = {id: _published(run, variant) for id, variant in asked.items()}
+    kept = variants(kept) if kept else {}
+    asked = {id: kept.get(id) or [posed(id, seed, secret)] for id in assignment.judged}
+    kinds = {id: mine[0].question.kind for id, mine in asked.items()}
+    with contextlib.ExitStack() as boxes:
+
+        def ran(cells):
+            box = boxes.enter_context(Sandbox(limits, isolated))
+            record["isolation"] = box.isolation
+            return Run(box, assignment, limits, cells, kinds)
+
+        run, stuck = ran(cells), None
+        if run.status == "time" and _waits_in_c(cells, at := run.stopped_at):
+            # A call into C looks at no signal: it costs its own cell, and not those after it.
+            boxes.close()
+            stuck, again = run, ran([*cells[:at], (cells[at][0], LEFT_OUT), *cells[at + 1 :]])
+            run = again if again.status == "ok" else stuck
+        verdicts = {id: [_published(run, v) for v in mine] for id, mine in asked.items()}
         # All that is told of the program is known here. From now on it knows hidden inputs, and
         # nothing that it says is told to anybody but as right or not.
-        status, notes = run.status, run.notes()
+        status, notes, late = run.status, run.notes(), run.late
+        if stuck and run is not stuck:
+            status, notes, late = stuck.status, (*run.notes(), LEFT.format(at + 1)), True
+        if more := beyond(content):
+            notes += (f"Of {MOST_CELLS + more:,} cells only the first {MOST_CELLS:,} were run.",)
         drawn = f"{secret}\n{seed}\n{record['submission']}"
-        verdicts |= {id: _held(run, asked[id], drawn, v) for id, v in verdicts.items()}
+        verdicts = {id: _better(run, asked[id], mine, drawn) for id, mine in verdicts.items()}
     scores = tuple(
         _score(run, id, out_of, verdicts[id]) if id in verdicts else Score(id, 0.0, out_of, BY_HAND)
         for id, out_of in assignment.points.items()
     )
-    return Graded(status, scores, notes, record, run.late)
+    return Graded(status, scores, notes, record, late or run.late)
 
 
 def repriced(graded, assignment):
@@ -107,13 +132,27 @@ def _published(run, variant):
     return verdict
 
 
-def _held(run, variant, drawn, verdict):
+def _waits_in_c(cells, at):
+    """Whether the cell that did not end may be a slow call: it has nothing that stands up to an
+    alarm, and others come after it.
+    """
+    return at < len(cells) - 1 and not DEFIES.search(cells[at][1])
+
+
+def _better(run, asked, verdicts, drawn):
+    """Of the verdicts by several variants, the first that earns most."""
+    pairs = zip(asked, verdicts, strict=True)
+    return max((_held(run, variant, verdict, drawn) for variant, verdict in pairs), key=_share)
+
+
+def _held(run, variant, verdict, drawn):
     """The verdict on a function that is right so far after hidden inputs, of which the student is
     told nothing.
     """
     if not verdict.correct or not _is_function(variant, run.answers[variant.question.id][1]):
         return verdict
-    other = hidden(variant, drawn)
+    sets = getattr(variant, "sets", None)
+    other = variant.hidden(drawn) if sets else hidden(variant, drawn)
     if diagnose(other, run.replay(other)).correct:
         return replace(
             verdict,
@@ -143,11 +182,16 @@ def _score(run, id, out_of, verdict):
             if run.reached(id)
             else UNREACHED
         )
-    share = float(verdict.correct) if verdict.share is None else verdict.share
+    share = _share(verdict)
     return Score(
         id, out_of * share, out_of, verdict.kind, verdict.name, message, verdict.given, by,
         verdict.share,
     )  # fmt: skip
+
+
+def _share(verdict):
+    """The share of the points that a verdict earns."""
+    return float(verdict.correct) if verdict.share is None else verdict.share
 
 
 @cache

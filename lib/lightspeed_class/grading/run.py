@@ -29,9 +29,11 @@ _key = json.JSONEncoder(sort_keys=True).encode
 
 
 class Run:
-    """The program at work: the answers it told, and calls of its functions."""
+    """The program at work: the answers it told, and calls of its functions. `kinds`: question ->
+    what it asks for.
+    """
 
-    def __init__(self, box, assignment, limits, cells):
+    def __init__(self, box, assignment, limits, cells, kinds):
         self.box, self.limits = box, limits
         self.status, self.answers, self.told, self.ran, self.late = "ok", {}, [], set(), False
         self.cells, self.called = len(cells), {}
@@ -40,7 +42,7 @@ class Run:
         asks = {id: [p for p in pairs if p[0] in judged] for id, pairs in assignment.cells.items()}
         plan = [{"source": source, "asks": asks.get(id, ())} for id, source in cells]
         try:
-            box.send({"cells": plan, "functions": assignment.functions})
+            box.send({"cells": plan, "functions": assignment.functions(kinds)})
             started = box.receive() == {"started": True}
         except Ended:
             started = False
@@ -76,11 +78,16 @@ class Run:
                 self.told.append((number, f"stopped with {safe_name(name)}."))
                 self.late |= name == "OutOfTime"
 
+    @property
+    def stopped_at(self):
+        """The number of the cell, from 0, that did not come to its end."""
+        return max(self.ran, default=-1) + 1
+
     def notes(self):
         """What the student is told of the run as a whole."""
         told = [f"Code cell {number + 1} {what}" for number, what in dict.fromkeys(self.told)]
         if self.status != "ok":
-            at = max(self.ran, default=-1) + 2
+            at = self.stopped_at + 1
             where = f" It was at code cell {at}." if at <= self.cells else ""
             told = [*told[:MOST_NOTES], STATUS[self.status] + where]
         return tuple(told[: MOST_NOTES + 1])

@@ -29,7 +29,7 @@ from functools import cache
 from pathlib import Path
 
 import lightspeed
-from lightspeed_class.grading import cgroups, forkserver, seccomp
+from lightspeed_class.grading import cgroups, doors, forkserver, seccomp
 
 LIB = Path(lightspeed.__file__).resolve().parents[1]
 COURSE = LIB / "lightspeed_course"
@@ -38,11 +38,6 @@ EVIDENCE = LIB / "lightspeed_models" / "evidence"  # but for its data, which tak
 EXPOSED = ("__init__.py", "explorers")  # of the course; practice/ and all else holds answers
 PROGRAM = Path(__file__).with_name("student.py")
 INSIDE = Path(__file__).with_name("inside")  # what it imports
-HINT = (
-    "bubblewrap (the command bwrap) is needed to run submissions safely: apt install bubblewrap,"
-    " dnf install bubblewrap. It exists for Linux only; elsewhere use a container or a virtual"
-    " machine, or grade without isolation, which lets a submission do all that you can do."
-)
 # added to the process id of a fork server: a user that nobody is, another one for each at work
 FIRST_UID = 2_000_000_000
 NOT_STARTED = "The sandbox did not start. Is the machine out of memory or of processes?"
@@ -84,19 +79,24 @@ class Limits:
 
 class Sandbox:
     """student.py in a sandbox of its own; use it in a `with`. `isolation` says in words what
-    holds it.
+    holds it; `isolated` is as for `ready`.
     """
 
-    def __init__(self, limits: Limits | None = None, isolated: bool = True):
+    def __init__(self, limits: Limits | None = None, isolated: bool | str = True):
         self.limits = limits or Limits()
         self._isolated = isolated
         self._lines, self._rest, self._received, self._look = deque(), b"", 0, 0.0
-        self.isolation = "not isolated"
-        if isolated:
-            self.isolation = f"{available()}, {_group(self.limits)[1]}"
+        self.isolation = ready(isolated)
+        if isolated is True:
+            self.isolation += f", {_group(self.limits)[1]}"
 
     def __enter__(self):
-        self._home = (_Confined if self._isolated else _Free)(self.limits)
+        if self._isolated is True:
+            self._home = _Confined(self.limits)
+        else:
+            self._home = (
+                _contained(self._isolated, self.limits) if self._isolated else _Free(self.limits)
+            )
         self._writable, self._readable = select.poll(), select.poll()
         self._writable.register(self._home.inbox, select.POLLOUT)
         self._readable.register(self._home.outbox, select.POLLIN)
@@ -271,21 +271,61 @@ class _Free:
         self._folder.cleanup()
 
 
+def ready(isolated):
+    """How submissions will be isolated: by bubblewrap (True), in a container ("podman", "docker")
+    or not at all (False). Raises NoSandbox where they cannot be.
+    """
+    if isolated is True:
+        return available()
+    try:
+        return doors.available(isolated) if isolated else "not isolated"
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise NoSandbox(f"{error}.") from None
+
+
+def door(isolation):
+    """What `ready` takes, of the words that a record has."""
+    engine = isolation.partition(" ")[0].lower()
+    return engine if engine in doors.ENGINES else isolation != "not isolated"
+
+
 @cache
 def available():
     """How submissions are isolated here. Raises NoSandbox where they cannot be."""
     bwrap = shutil.which("bwrap")
     if sys.platform != "linux" or not bwrap:
-        raise NoSandbox(HINT)
+        raise NoSandbox(f"{doors.INSTALL} {doors.OTHERS}")
     if not seccomp.program():
-        raise NoSandbox(f"No filter of system calls is known for {platform.machine()}. {HINT}")
+        raise NoSandbox(
+            f"No filter of system calls is known for {platform.machine()}. {doors.OTHERS}"
+        )
     command = _command(PROGRAM)
     trial = [*command[: command.index("--") + 1], "/usr/bin/true"]
     done = subprocess.run(trial, capture_output=True, text=True, timeout=30)
     if done.returncode:
-        raise NoSandbox(f"bubblewrap does not work here: {done.stderr.strip()[:300]}. {HINT}")
+        raise NoSandbox(doors.remedy(done.stderr, bwrap))
     version = subprocess.run([bwrap, "--version"], capture_output=True, text=True).stdout.split()
     return f"bubblewrap {version[-1]}, seccomp"
+
+
+def _contained(engine, limits):
+    binds = [(folder, folder) for folder in ("/usr", *_readable())]
+    binds += [(str(LIB / name),) * 2 for name in WHOLE]
+    binds += [(str(COURSE / name),) * 2 for name in EXPOSED]
+    binds += [(str(INSIDE), "/inside"), (str(PROGRAM), "/student.py")]
+    return doors.Container(
+        engine, _python("/student.py"), _environment("/tmp"), asdict(limits),
+        [_inside(p) for p in _paths()], [(here, _inside(there)) for here, there in binds],
+        [_inside(p) for p in _hidden()],
+    )  # fmt: skip
+
+
+def _hidden():
+    """Folders of the course that hold answers, whether it is a checkout or lies among packages."""
+    seen = any(LIB.is_relative_to(folder) for folder in ("/usr", *_readable()))
+    beside = LIB.glob("lightspeed*") if seen else ()
+    hidden = [p for p in beside if p.is_dir() and p.name not in WHOLE and p != COURSE]
+    return [COURSE, EVIDENCE, *sorted(hidden)]
 
 
 def _group(limits):
@@ -318,11 +358,7 @@ def _command(program):
     for name in ("lib", "lib64", "bin"):
         if Path(f"/{name}").exists():
             command += ["--symlink", f"usr/{name}", f"/{name}"]
-    # Of the course only what holds no answers, whether it is a checkout or lies among the packages.
-    seen = any(LIB.is_relative_to(folder) for folder in ("/usr", *_readable()))
-    beside = LIB.glob("lightspeed*") if seen else ()
-    hidden = [p for p in beside if p.is_dir() and p.name not in WHOLE and p != COURSE]
-    hidden = [COURSE, EVIDENCE, *sorted(hidden)]
+    hidden = _hidden()  # of the course only what holds no answers
     for folder in hidden:
         command += ["--perms", "0755", "--tmpfs", _inside(folder)]
     for name in EXPOSED:
@@ -369,7 +405,8 @@ def _readable():
 def _paths():
     """What student.py puts on the path for the packages and the course."""
     paths = sysconfig.get_paths()
-    return list(dict.fromkeys([str(LIB), paths["purelib"], paths["platlib"]]))
+    packages = (os.path.realpath(paths[name]) for name in ("purelib", "platlib"))
+    return list(dict.fromkeys([str(LIB), *packages]))
 
 
 def _environment(home):

@@ -6,6 +6,7 @@ are lines of JSON: in: limits and paths; cells; then calls. Out: "started", what
 cell, answers, results of calls.
 """
 
+import ast
 import contextlib
 import importlib
 import inspect
@@ -178,8 +179,14 @@ def run(world, plan, seconds, say):
             answered(question, answer, "check")
         for question, name in cell["asks"]:
             value = namespace.get(name)
-            # What an earlier cell left under this name is no answer to this one.
-            if question not in checked and not unanswered(value) and value is not before[name]:
+            if question in checked or unanswered(value):
+                continue
+            # What an earlier cell left under this name is no answer to this one, but two answers in
+            # a row may be equal.
+            again = error is None and within(
+                seconds, lambda source=cell["source"], name=name: assigns(source, name)
+            )
+            if value is not before[name] or again is True:
                 answered(question, value, "cell")
         tell()
     for question, name in plan["functions"].items():
@@ -238,6 +245,18 @@ def unanswered(answer):
         or answer is Ellipsis
         or (code and code.co_code[::2] == empty.co_code[::2] and code.co_consts[-1] is None)
     )
+
+
+def assigns(source, name):
+    """Whether a cell gives this name a value, outside of functions and the like."""
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    waiting = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+            return True
+        waiting += (n for n in ast.iter_child_nodes(node) if not isinstance(n, inner))
+    return False
 
 
 def unanswered_function(): ...

@@ -23,6 +23,7 @@ from pathlib import Path
 import lightspeed_class
 from lightspeed_class.class_folder import ClassError, unfinished
 from lightspeed_class.grading.autograder import CONFIG, SECRET
+from lightspeed_class.kept_questions import KeptQuestions
 from lightspeed_course.practice.questions import INCIDENT
 from lightspeed_course.workspace import course_root
 
@@ -200,6 +201,12 @@ def config_of(book, name, isolated):
         raise ClassError(
             f"{name} asks an incident, whose truth is drawn from the secret of the class; that does"
             " not leave this folder. Grade it here"
+        )
+    if changed := KeptQuestions(book, name).changed():
+        raise ClassError(
+            f"the course that is installed asks {', '.join(changed)} otherwise than {name} did when"
+            " it was released, and the pack would judge by it: grade here, or pack it with the"
+            " course of then"
         )
     return {
         "assignment": {

@@ -116,7 +116,7 @@ def _test(id, variable, secret):
         return test
     return f"""{test}
 ### BEGIN HIDDEN TESTS
-from lightspeed_class.grading.hidden_inputs import hidden
+from lightspeed_class.hidden_inputs import hidden
 from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.questions import question
 elsewhere = hidden(question("{id}").variant(), "{secret}")

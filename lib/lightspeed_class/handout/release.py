@@ -24,23 +24,25 @@ import ast
 import hashlib
 import json
 import re
-import secrets
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from lightspeed_class.asked import Asked
 from lightspeed_class.class_folder import ClassError, exercises, write_whole
 from lightspeed_class.handout.handout_list import write_handout
 from lightspeed_class.intake.match_submissions import People
-from lightspeed_class.notebooks import checks
+from lightspeed_class.kept_questions import KeptQuestions, keep
+from lightspeed_class.notebooks import TO_COME, asks, checks
 from lightspeed_class.posed import posed
 from lightspeed_class.prose import name_of
-from lightspeed_class.roster import IDENTIFIERS
+from lightspeed_class.roster import IDENTIFIERS, new_seed
+from lightspeed_course.practice.as_released import course_version, pack
 from lightspeed_course.practice.own_numbers import SALT, seal
 from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, question
 
 # the ids of the cells that are ours
-ABOUT, SETUP, SHEETS = "class-about", "class-setup", "class-incidents"
+ABOUT, SETUP, ASKED, SHEETS = "class-about", "class-setup", "class-asked", "class-incidents"
 REVEALING = ("cards", "reveal", "solution", "calibration")
 NEEDS = "Install the course (its README: make lab), then open this file in that JupyterLab."
 ABOUT_CELL = """\
@@ -74,7 +76,13 @@ try:
 except ModuleNotFoundError:
     raise ModuleNotFoundError("This notebook needs the course. {needs}") from None
 NUMBERS = os.environ["LIGHTSPEED_SEED"] = own_numbers(STUDENT, "{sealed}")"""
-TO_COME = "*Run the cells from the top, and this question is shown with your numbers.*"
+ASKED_CELL = '''\
+# What was asked when this was released: a course of another version sees that it asks otherwise.
+import os
+
+os.environ["LIGHTSPEED_ASKED"] = """
+{asked}
+"""'''
 SHEETS_CELL = """\
 # What measurements of your job would show; `check` opens those that you buy. The truth is not in
 # here, and was drawn for you alone.
@@ -130,7 +138,9 @@ def release(course, book, name, due=None, one=False):
         )
     for student in students:
         if not student.seed:
-            book.add_student(student.id, student.name, seed=secrets.token_hex(6), **student.details)
+            book.add_student(student.id, student.name, seed=new_seed(), **student.details)
+    if name in book.assignments():
+        KeptQuestions(book, name)  # what an earlier course released is kept before it is replaced
     state = json.loads(book.setting(f"release {name}") or '{"versions": [], "students": {}}')
     # The same seed for all versions: what differs is then the assignment, a question of the
     # library, class.toml, or who has to be known.
@@ -147,7 +157,9 @@ def release(course, book, name, due=None, one=False):
     if mark not in versions:
         state["versions"].append({"mark": mark, "at": time.time()})
     version = versions.index(mark) + 1 if mark in versions else len(state["versions"])
-    book.add_assignment(assignment, seeded=course.variants)
+    everybody = [s.seed for s in book.students() if s.seed]
+    book.add_assignment(assignment, course.variants, str(version))
+    keep(book, name, str(version), everybody if course.variants else [None])
     if due is not None:
         book.setting(f"due {name}", repr(float(due)))
     given, own = [], course.variants and not one
@@ -158,7 +170,13 @@ def release(course, book, name, due=None, one=False):
         if missing:
             whose = (student.seed, student.id) if own else (None, "")
             sealed = _sealed(book, name) if one else ""
-            write_whole(file, notebook_for(path, *whose, course.feedback, book.secret, sealed))
+            asked = book.asked(name, str(version), student.seed if course.variants else None)
+            write_whole(
+                file,
+                notebook_for(
+                    path, *whose, course.feedback, book.secret, sealed, str(version), asked
+                ),
+            )
         if missing or (version not in had and not own):
             given.append(student.id)
         state["students"][student.id] = [*(v for v in had if v != version), version]
@@ -237,10 +255,13 @@ def find(name):
     return found
 
 
-def notebook_for(path, seed, student="", feedback="full", secret="", sealed=""):
+def notebook_for(
+    path, seed, student="", feedback="full", secret="", sealed="", version="", kept=None
+):
     """The bytes of a student's notebook: the exercise at `path` with the variants that `seed` draws
     (None: canonical ones); what an incident hides, `secret` draws with it. `sealed`: the seeds of
-    all (own_numbers), of which it draws by the id that is written in it.
+    all (own_numbers), of which it draws by the id that is written in it. `version`: which release
+    it is; with it, the notebook holds what `kept` (of the gradebook) asks, for `check` to compare.
 
     The same arguments give the same bytes. Raises ClassError for a question that the library does
     not have.
@@ -248,7 +269,10 @@ def notebook_for(path, seed, student="", feedback="full", secret="", sealed=""):
     path = Path(path)
     notebook = json.loads(path.read_text("utf-8"))
     try:
-        cells = [_cell(cell, seed, feedback, secret, bool(sealed)) for cell in notebook["cells"]]
+        prompts = {id: data["prompt"] for id, data in (kept or {}).items()}
+        cells = [
+            _cell(cell, seed, feedback, secret, bool(sealed), prompts) for cell in notebook["cells"]
+        ]
         cells = [cell for cell in cells if cell]
         incidents = [id for id in _asked(cells) if question(id).kind == INCIDENT]
     except UnknownQuestion as error:
@@ -261,6 +285,7 @@ def notebook_for(path, seed, student="", feedback="full", secret="", sealed=""):
     code = [i for i, cell in enumerate(cells) if cell["cell_type"] == "code"]
     first = code[0] if code else len(cells)
     settings = {"LIGHTSPEED_SEED": seed, "LIGHTSPEED_CLASS": feedback}
+    settings |= {"LIGHTSPEED_VERSION": version} if version else {}
     text = ", ".join(
         f"{key}={json.dumps(value)}" for key, value in settings.items() if value is not None
     )
@@ -273,6 +298,12 @@ def notebook_for(path, seed, student="", feedback="full", secret="", sealed=""):
     cell = ONE_CELL if sealed else FIRST_CELL
     setup = cell.format(whose=whose, settings=text, told=told, needs=NEEDS, sealed=sealed)
     ours = [_ours(SETUP, setup)]
+    if version:
+        judged = [id for id in _asked(cells) if question(id).kind != INCIDENT]
+        posed_as = pack(
+            [question(id) for id in judged] if sealed else [Asked(kept[id]) for id in judged]
+        )
+        ours.append(_ours(ASKED, ASKED_CELL.format(asked=posed_as), hidden=True))
     if incidents:
         sheets = [
             f'\nincident_sheet("{id}", """\n{posed(id, seed, secret).sheet.sealed()}\n""")\n'
@@ -283,6 +314,7 @@ def notebook_for(path, seed, student="", feedback="full", secret="", sealed=""):
     intro = ABOUT_CELL.format(made=f"Made for `{student}`. " if student else "", needs=NEEDS)
     cells.insert(0, {"cell_type": "markdown", "id": ABOUT, "metadata": {}, "source": intro})
     about = {"assignment": path.stem, "student": student}
+    about |= {"version": version, "course": course_version()} if version else {}
     metadata = {
         key: notebook["metadata"][key]
         for key in ("kernelspec", "language_info")
@@ -309,9 +341,9 @@ def _asked(cells):
     return dict.fromkeys(id for source in code for id, _ in checks(source))
 
 
-def _cell(cell, seed, feedback, secret, one):
+def _cell(cell, seed, feedback, secret, one, prompts):
     """A cell as a student gets it; None for one that would show answers. In one for all, a question
-    is asked only after the numbers are drawn.
+    is asked only after the numbers are drawn. `prompts`: those that are kept.
     """
     source = "".join(cell["source"])
     kept = {key: cell["metadata"][key] for key in ("tags", "jupyter") if key in cell["metadata"]}
@@ -325,12 +357,9 @@ def _cell(cell, seed, feedback, secret, one):
     ]
     if any(call.func.id in REVEALING for call in calls):
         return None
-    asked = [
-        call.args[0].value
-        for call in calls
-        if call.func.id == "ask" and call.args and isinstance(call.args[0], ast.Constant)
+    texts = [
+        TO_COME if one else prompts.get(id) or posed(id, seed, secret).prompt for id in asks(source)
     ]
-    prompts = [TO_COME if one else posed(id, seed, secret).prompt for id in asked]
     if one:
         plain["source"] = re.sub(r'\bask\(("[\w.]+")\)', r"ask(\1, NUMBERS)", source)
     shown = [
@@ -339,6 +368,6 @@ def _cell(cell, seed, feedback, secret, one):
             "metadata": {},
             "data": {"text/markdown": text, "text/plain": text},
         }
-        for text in prompts
+        for text in texts
     ]
     return {**plain, "execution_count": None, "outputs": shown}

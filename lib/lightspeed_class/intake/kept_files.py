@@ -103,8 +103,10 @@ def put_aside(course, book, name):
 
 
 def beside(course, done):
-    """Lines on the files that no score is for: whose, and what."""
-    files = [f"{row.student}: {row.file}" for row in done.rows if row.verdict == "beside"]
+    """Lines on the files that no score is for: whose, what, and why."""
+    files = [
+        f"{row.student}: {row.file}: {row.note}" for row in done.rows if row.verdict == "beside"
+    ]
     return _first(files, course.collected(done.name) / "students")
 
 

@@ -24,8 +24,10 @@ from lightspeed_class.notebooks import read as read_file
 
 MOST_FILES = 20_000
 MOST_BYTES = 8 << 30  # of all files of an archive, unpacked
-# a file that grows more than this from the archive is a bomb, unless it is small
-RATIO, ALLOWED = 200, 1 << 20
+# A file that grows more than this from the archive is a bomb, unless it is small or a notebook (a
+# loop that prints packs well); of those there may be so many bytes in an archive.
+RATIO, ALLOWED, MOST_DENSE = 200, 1 << 20, 1 << 30
+DENSE = "It unpacks to hundreds of times its size, which no notebook does."
 # what browsers make of a notebook's name
 NOTEBOOK = re.compile(r"\.ipynb(\.(json|txt))?$", re.IGNORECASE)
 IGNORED = re.compile(
@@ -114,13 +116,17 @@ def _in_zip(path):
         ) from None
     if len(infos) > MOST_FILES:
         raise Refused(f"There are {len(infos)} files in it; more than {MOST_FILES} are not taken.")
-    found, left, total = [], [], 0
+    found, left, total, dense = [], [], 0, 0
     for info in infos:
         name = _name(info)
         if why := _unsafe(info, name):
             left.append(f"{clean(name)}: {why}")
             continue
         total += min(info.file_size, LARGEST)
+        dense += min(info.file_size, LARGEST) * _is_dense(info)
+        if dense > MOST_DENSE and _is_dense(info):
+            left.append(f"{clean(name)}: {DENSE} So do others of the archive.")
+            continue
         if total > MOST_BYTES:
             left.append(f"{clean(name)}: the archive unpacks to more than {MOST_BYTES >> 30} GiB.")
             continue
@@ -169,17 +175,22 @@ def _unpacked(archive, info):
         )
     if info.file_size > LARGEST:
         raise Refused(TOO_LARGE)
-    if info.file_size > ALLOWED and info.file_size > RATIO * max(info.compress_size, 1):
-        raise Refused("It unpacks to hundreds of times its size, which no notebook does.")
     try:
         with archive.open(info) as file:
-            return _limited(file.read(LARGEST + 1))
+            content = _limited(file.read(LARGEST + 1))
+        if _is_dense(info) and not content[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+            raise Refused(DENSE)
+        return content
     except Refused:
         raise
     except Exception as error:  # whatever the bytes of an archive make its reader raise
         raise Refused(
             f"It is damaged in the archive: {str(error) or type(error).__name__}."
         ) from None
+
+
+def _is_dense(info):
+    return info.file_size > ALLOWED and info.file_size > RATIO * max(info.compress_size, 1)
 
 
 def _limited(content):

@@ -40,12 +40,15 @@ def queue(results, assignment, order):
     for r in results:
         if r.submission and not r.excused:
             notebooks.setdefault(r.submission.id, []).append(r)
-    pairs = (
-        [(rs, q) for q in assignment.points for rs in notebooks.values()]
-        if order == "question"
-        else [(rs, q) for rs in notebooks.values() for q in assignment.points]
+    asked = dict.fromkeys(
+        [*assignment.points, *(q for rs in notebooks.values() for q in rs[0].now)]
     )
-    return [_place(rs, q) for rs, q in pairs]
+    pairs = (
+        [(rs, q) for q in asked for rs in notebooks.values()]
+        if order == "question"
+        else [(rs, q) for rs in notebooks.values() for q in asked]
+    )
+    return [_place(rs, q) for rs, q in pairs if q in rs[0].now]
 
 
 def _place(results, question):

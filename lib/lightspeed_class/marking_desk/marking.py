@@ -13,9 +13,9 @@ from tornado.web import HTTPError
 
 from lightspeed_class.gradebook.schema import Changed
 from lightspeed_class.intake.origins import Origins
+from lightspeed_class.kept_questions import KeptQuestions
 from lightspeed_class.marking_desk import cards
 from lightspeed_class.marking_desk.request import Page, link
-from lightspeed_class.posed import posed
 from lightspeed_class.prose import answer
 from lightspeed_class.reports.feedback import cells_of, seed_of, stops, told_notes, told_question
 from lightspeed_class.reports.results import Outcome, said
@@ -80,23 +80,25 @@ class Card(Page):
     def card(self, student, question, status=200, said="", typed=None):
         """The page of one; `said`: what went wrong, with `typed` as it was sent."""
         self.result(student)
-        everybody, assignment = self.book.results(self.name), self.book.assignment(self.name)
+        everybody, kept = self.book.results(self.name), KeptQuestions(self.book, self.name)
         results = [r for r in everybody if self.is_here(r)]
-        places = cards.queue(results, assignment, self.order)
+        places = cards.queue(results, kept.assignment(), self.order)
         try:
             at, before, after, following = cards.around(places, student, question)
         except KeyError:
             raise HTTPError(404, reason=f"{self.name} does not ask that of this student") from None
         student = places[at - 1].student
         result = next(r for r in results if r.student.id == student)
-        together, kept = self.together(result, everybody), _kept(result, question)
-        own = [r for r in together if _kept(r, question) not in (_NOTHING, kept)]
+        together, mine = self.together(result, everybody), _kept(result, question)
+        own = [r for r in together if _kept(r, question) not in (_NOTHING, mine)]
+        assignment = kept.assignment(result.submission)
         cells = cells_of(self.book.content(result.submission.id))
         why = stops(assignment, result, cells).get(question, "")
         entries = self.book.manual(self.name, student, question)
         manual, score = result.manual.get(question), result.scores.get(question)
         origins = Origins(self.book, self.name)
         seed = seed_of(self.book, Outcome(result), origins)
+        variant = kept.asked(result.submission, seed)[question]
         i = list(assignment.points).index(question) + 1
         had = {r.student.id: r.manual.get(question) for r in results}
         self.set_status(status)
@@ -111,9 +113,8 @@ class Card(Page):
             state=places[at - 1].state,
             together=[r.student.name or r.student.id for r in together],
             own=[r.student.name or r.student.id for r in own],
-            told=told_question(
-                i, assignment, result, posed(question, seed, self.book.secret, assignment), why
-            ),
+            told=told_question(i, assignment, result, variant, why),
+            key=getattr(variant, "answer", ""),
             prose=question in assignment.prose,
             blank=question in assignment.prose and not answer(cells, assignment.prose[question]),
             notes=told_notes(result),
@@ -184,7 +185,7 @@ class Item(Card):
         withdraw = self.get_body_argument("act", "") == "withdraw"
         id = self.whole("id") if self.get_body_argument("id", "") else None
         self.result(student)
-        if question not in self.book.assignment(self.name).points:
+        if question not in self.result(student).now:
             raise HTTPError(404, reason=f"{self.name} does not ask that")
         try:
             points = None if withdraw else _read_points(text, -MOST_POINTS, MOST_POINTS)

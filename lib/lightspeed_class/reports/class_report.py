@@ -17,9 +17,9 @@ import numpy as np
 
 from lightspeed_class.intake.origins import remarks
 from lightspeed_class.intake.similarity import alike
+from lightspeed_class.kept_questions import KeptQuestions
 from lightspeed_class.reports.results import outcomes
 from lightspeed_class.score import BY_HAND, number
-from lightspeed_course.practice.questions import question
 from lightspeed_show.format import plain
 
 # students below which no discrimination is given: its interval would reach from nearly -1 to nearly
@@ -59,11 +59,11 @@ def statistics(book, name, section=""):
         said.setdefault(student, []).append(hint)
     graded = [o for o in found if o.result.grading]
     read = [o for o in graded if o.result.grading.graded.status != "refused"]
-    notebooks = {o.result.submission.id: o for o in reversed(read)}
+    notebooks, kept = {o.result.submission.id: o for o in reversed(read)}, KeptQuestions(book, name)
     answers = [
         a
         for o in reversed(notebooks.values())
-        for a in _answers(o, assignment.points, o.result.grading.graded.record.get("seed"))
+        for a in _answers(o, assignment.points, _asked(kept, o))
     ]
     return {
         "name": f"{name}, section {section}" if section else name,
@@ -112,12 +112,17 @@ def _who(outcome):
     return outcome.result.student.id, outcome.result.student.name
 
 
-def _answers(outcome, points, seed):
+def _asked(kept, outcome):
+    seed = outcome.result.grading.graded.record.get("seed")
+    return kept.asked(outcome.result.submission, seed)
+
+
+def _answers(outcome, points, asked):
     for id, score in outcome.result.scores.items():
         if id in points and score.kind != BY_HAND:
             out_of = outcome.result.asked[id]
             share = outcome.points(id) / out_of if out_of else 0.0
-            ratio = ratios(id, seed, score.given) if score.kind in OPEN else ()
+            ratio = ratios(asked[id], score.given) if score.kind in OPEN else ()
             yield Answer(
                 outcome.result.student.id,
                 id,
@@ -130,9 +135,8 @@ def _answers(outcome, points, seed):
             )
 
 
-def ratios(id, seed, given):
+def ratios(variant, given):
     """What was given over what is right, value by value; () if that cannot be said."""
-    variant = question(id).variant(seed)
     if variant.question.kind == "choice":
         return ()
     values, right = np.array(given.split(), float), np.array(variant.right, float)

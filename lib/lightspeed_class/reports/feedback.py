@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from lightspeed_class.class_folder import write_whole
 from lightspeed_class.intake.origins import Origins, told_student
+from lightspeed_class.kept_questions import KeptQuestions
 from lightspeed_class.notebooks import Refused, all_cells, code_of, homes, sources
 from lightspeed_class.posed import posed
 from lightspeed_class.prose import answer
@@ -52,14 +53,24 @@ FOUND = {
 }
 
 
-def write_feedback(book, name, folder, student=None):
+def open_until(book, name):
+    """(when the last of all due times is, whose it is or "" for all's), None if there is none:
+    solutions wait for it.
+    """
+    dues = [(*book.due(name, s.id), s.id) for s in book.students() if not s.left]
+    known = [(due, id if own else "") for due, own, id in dues if due is not None]
+    return max(known, default=None)
+
+
+def write_feedback(book, name, folder, student=None, solutions=False):
     """Write the pages of an assignment into `folder`, one STUDENT.html each, or only that of one
-    student; the paths.
+    student; the paths. `solutions`: with the worked solution of each question, for the student's
+    own numbers.
 
     Who handed nothing in gets a page that says so; who has left gets one if named. Raises KeyError
     for an unknown assignment or student.
     """
-    assignment, origins, paths = book.assignment(name), Origins(book, name), []
+    kept, origins, paths = KeptQuestions(book, name), Origins(book, name), []
     everybody = outcomes(book, name)
     chosen = [
         o
@@ -71,15 +82,18 @@ def write_feedback(book, name, folder, student=None):
     for outcome in chosen:
         submission = outcome.result.submission
         history = book.gradings(submission.id) if submission else []
+        seed = seed_of(book, outcome, origins)
         text = to_html(
-            assignment,
+            kept.assignment(submission),
             outcome,
-            seed_of(book, outcome, origins),
+            seed,
             history[:-1],
             told_student(book, submission, origins) if submission else "",
             book.content(submission.id) if submission else None,
             book.secret,
             _together(everybody, submission) if submission else (),
+            kept.asked(submission, seed),
+            solutions,
         )
         paths.append(Path(folder) / file_name(outcome.result.student.id, ".html"))
         write_whole(paths[-1], text.encode())
@@ -103,10 +117,12 @@ def seed_of(book, outcome, origins):
 
 
 def to_html(
-    assignment, outcome, seed=None, former=(), remark="", content=None, secret="", together=()
-):
+    assignment, outcome, seed=None, former=(), remark="", content=None, secret="", together=(),
+    asked=None, solutions=False,
+):  # fmt: skip
     """The page of one student; `former` are the gradings before the one that counts, `remark` is of
-    the notebook as a whole, which is `content`; `together` names those whose it is.
+    the notebook as a whole, which is `content`; `together` names those whose it is. `asked`: what
+    was asked (KeptQuestions.asked); it is drawn from the seed without it.
 
     The same outcome gives the same bytes.
     """
@@ -114,6 +130,7 @@ def to_html(
     judged = result.grading and result.grading.graded.status != "refused"
     whole, cells = result.manual.get(""), cells_of(content)
     why = stops(assignment, result, cells) if judged else {}
+    asked = asked or {id: posed(id, seed, secret, assignment) for id in assignment.points}
     return page(
         "feedback",
         title=f"Feedback: {assignment.name}",
@@ -135,10 +152,9 @@ def to_html(
         notes=_notes(result, remark),
         again=_again(result, former),
         questions=[
-            told_question(
-                i, assignment, result, posed(id, seed, secret, assignment), why.get(id, "")
-            )
+            told_question(i, assignment, result, asked[id], why.get(id, ""))
             | _theirs(cells, assignment, id)
+            | {"solution": getattr(asked[id], "solution", "") if solutions else ""}
             for i, id in enumerate(assignment.points, 1)
             if (judged and id in result.asked) or id in result.manual
         ],
@@ -353,7 +369,7 @@ def _date(seconds):
 def _ran(result):
     """What was graded, so that a student can see that it is the right file."""
     record = result.grading.graded.record
-    held = " in a sandbox" if record["isolation"].startswith("bubblewrap") else ""
+    held = " in a sandbox" if record["isolation"] not in ("not isolated", "not run") else ""
     return f"Your notebook ran{held}. Its SHA-256 begins with `{record['submission'][:12]}`."
 
 

@@ -103,6 +103,7 @@ def run(options):
 def _run(options):
     import sqlite3
 
+    from lightspeed_class.asked import Unkept
     from lightspeed_class.class_folder import ClassError, ClassFolder
     from lightspeed_class.gradebook.schema import Newer
     from lightspeed_class.grading.cluster import NoCluster
@@ -119,7 +120,7 @@ def _run(options):
                 book, releasing=find(options.name).stem if options.act is release else ""
             )
             return options.act.run(options, course, book)
-    except (ClassError, Newer) as error:
+    except (ClassError, Newer, Unkept) as error:
         raise UserError(error) from error
     except NoSandbox as error:
         raise UserError(f"{error} To do so: --not-isolated") from error

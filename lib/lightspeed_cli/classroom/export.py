@@ -1,8 +1,10 @@
 """Points as CSV."""
 
+import hashlib
 import os
 import sys
 import time
+from pathlib import Path
 
 from lightspeed_cli.argument_types import pair
 from lightspeed_cli.classroom.common import SECTION, known, say_outdated, the_section
@@ -44,6 +46,7 @@ NAMED = False
 
 
 def run(options, course, book):
+    from lightspeed_class.class_folder import write_whole
     from lightspeed_class.reports.export import export_csv
 
     names = [known(book, name) for name in options.names] or book.assignments()
@@ -52,7 +55,9 @@ def run(options, course, book):
             "there is nothing to export: no assignment was released yet. lightspeed class release"
             " NAME"
         )
-    if options.into and os.path.lexists(options.into):
+    key = f"exported {os.path.abspath(options.into or '')}"
+    there = options.into and os.path.lexists(options.into)
+    if there and (not book.setting(key) or book.setting(key) != _hash(options.into)):
         raise UserError(f"{options.into} exists; choose another name, or delete it")
     what, now = "-".join(names)[:80] or "points", time.strftime("%Y%m%d-%H%M%S")
     made = course.root / "exports" / f"{what}-{options.format}-{now}.csv"
@@ -61,12 +66,22 @@ def run(options, course, book):
     export_csv(
         book,
         names,
-        options.into or made,
+        made,
         options.format,
         options.missing_as_zero,
         titles,
         options.leave_unmarked,
         the_section(book, options.section),
     )
+    if options.into:  # what an export wrote there, and nobody changed, the next one may replace
+        book.setting(key, _hash(made))
+        write_whole(Path(options.into), made.read_bytes())
+        made.unlink()
     print(f"{options.into or made}")
     say_outdated(book, *names, file=sys.stderr)
+
+
+def _hash(path):
+    """Of a plain file; "" for anything else."""
+    plain = os.path.isfile(path) and not os.path.islink(path)
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if plain else ""

@@ -1,10 +1,18 @@
 """Give feedback back."""
 
+import time
+from datetime import datetime
+
 from lightspeed_class.listed import listed
 from lightspeed_cli.classroom.common import known, many, say_outdated, the_student
+from lightspeed_cli.errors import UserError
 
 WORDS = "write a page for each student"
 ARGUMENTS = (
+    (
+        "--solutions",
+        {"action": "store_true", "help": "with worked solutions, once nobody has time left"},
+    ),
     ("--student", {"metavar": "STUDENT", "help": "for this one alone"}),
     (
         "--moodle",
@@ -22,13 +30,21 @@ ARGUMENTS = (
 
 def run(options, course, book):
     from lightspeed_class.reports.canvas_feedback import write_canvas_zip
-    from lightspeed_class.reports.feedback import file_name, write_feedback
+    from lightspeed_class.reports.feedback import file_name, open_until, write_feedback
     from lightspeed_class.reports.moodle_feedback import write_moodle_zip
 
     name = known(book, options.name)
     student = the_student(book, options.student) if options.student else None
     folder = course.root / "feedback" / name
-    pages = write_feedback(book, name, folder, student)
+    last = open_until(book, name)
+    if options.solutions and (last is None or last[0] > time.time()):
+        raise UserError(
+            f"{name}: {_wait(*last)}"
+            if last
+            else f"{name} has no due time, so nobody knows when its solutions may be seen:"
+            f" lightspeed class release {name} --due WHEN"
+        )
+    pages = write_feedback(book, name, folder, student, options.solutions)
     handed_in = [r for r in book.results(name) if r.submission and student in (None, r.student.id)]
     waiting = sum(not r.grading for r in handed_in)
     print(f"{many(len(pages), 'page')} in {folder}")
@@ -67,3 +83,9 @@ def run(options, course, book):
                 " comments as a ZIP only for what was handed in there"
             )
     say_outdated(book, name)
+
+
+def _wait(due, student):
+    until = datetime.fromtimestamp(due).astimezone()
+    whose = f"{student} has time" if student else "there is time"
+    return f"{whose} until {until:%Y-%m-%d %H:%M (%Z)}; solutions wait for that"

@@ -8,6 +8,7 @@ import sys
 from lightspeed_class.listed import listed
 from lightspeed_cli.argument_types import count
 from lightspeed_cli.classroom.common import known, say_outdated, say_points, who
+from lightspeed_cli.errors import UserError
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
 WORDS = "grade what has no score yet; after an interruption it goes on"
@@ -19,6 +20,13 @@ ARGUMENTS = (
             "default": CORES,
             "metavar": "N",
             "help": "processes at a time (default: %(default)s)",
+        },
+    ),
+    (
+        "--container",
+        {
+            "choices": ("podman", "docker"),
+            "help": "run submissions in containers, where bubblewrap does not work",
         },
     ),
     (
@@ -39,9 +47,12 @@ def run(options, course, book, regrade=False):
     from lightspeed_class.grading.batch import grade_all, print_progress
 
     name = known(book, options.name)
+    if options.container and (options.not_isolated or options.dask):
+        raise UserError("--container goes with neither --not-isolated nor --dask")
     say_points(course, book, name)
     with contextlib.ExitStack() as stack:
-        isolated, workers, cluster = not options.not_isolated, options.workers, None
+        isolated = options.container or not options.not_isolated
+        workers, cluster = options.workers, None
         stack.enter_context(_stoppable())
         if options.dask:
             from lightspeed_class.grading.cluster import connected

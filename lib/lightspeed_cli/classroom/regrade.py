@@ -1,16 +1,54 @@
 """Grade again what a fix may have changed."""
 
 import json
+import tempfile
+from pathlib import Path
 
+from lightspeed_class.listed import listed
 from lightspeed_cli.classroom import grade
 from lightspeed_cli.classroom.common import known, left_mark, many
+from lightspeed_cli.errors import UserError
 
 WORDS = "grade again what a fix may have changed, and say who changes and why"
-ARGUMENTS = grade.ARGUMENTS
+ARGUMENTS = (
+    *grade.ARGUMENTS,
+    (
+        "--questions",
+        {
+            "choices": ("released", "new"),
+            "default": "released",
+            "help": "new: judge by the questions of the course that is installed, for the numbers"
+            " that were asked; it shows who would change (default: as they were released)",
+        },
+    ),
+    ("--apply", {"action": "store_true", "help": "with --questions new: let it count"}),
+    (
+        "--worse-too",
+        {
+            "action": "store_true",
+            "help": "with --questions new: also where it costs points; else the better mark stays",
+        },
+    ),
+)
 
 
 def run(options, course, book):
-    name = known(book, options.name)
+    from lightspeed_class.kept_questions import KeptQuestions, correct
+
+    name, new = known(book, options.name), options.questions == "new"
+    if (options.apply or options.worse_too) and not new:
+        raise UserError("--apply and --worse-too are for --questions new")
+    changed = KeptQuestions(book, name).changed()
+    if changed and not new:
+        print(
+            f"  The course that is installed asks {listed(changed)} otherwise than was released."
+            " Marks stay by what was asked. Who would change by the new ones: lightspeed class"
+            f" regrade {name} --questions new"
+        )
+    if new and not options.apply:
+        return _tried(options, course, book, name)
+    if new:
+        _say_corrected(*correct(book, name, not options.worse_too))
     # What stood before the first of several runs, so that what one did before it was stopped is
     # told of, too.
     begun = book.setting(f"regrade {name}") or book.setting(
@@ -18,6 +56,45 @@ def run(options, course, book):
     )
     before = {int(submission): grading for submission, grading in json.loads(begun).items()}
     status = grade.run(options, course, book, regrade=True)
+    _say_changes(book, name, before)
+    book.setting(f"regrade {name}", "")
+    return status
+
+
+def _tried(options, course, book, name):
+    """The same on a copy of the gradebook, so that it is shown before it is done."""
+    from lightspeed_class.gradebook.book import Gradebook
+    from lightspeed_class.kept_questions import correct
+
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "gradebook.sqlite")
+        book.copy_to(copy)
+        with Gradebook(copy) as trial:
+            before = trial.latest(name)
+            changed, stuck = correct(trial, name, not options.worse_too)
+            _say_corrected(changed, stuck)
+            status = grade.run(options, course, trial, regrade=True) if changed else 0
+            if changed:
+                _say_changes(trial, name, before)
+    again = " --worse-too" * options.worse_too
+    print(
+        "Nothing of this counts yet. To let it: lightspeed class regrade"
+        f" {name} --questions new --apply{again}"
+        if changed
+        else "The questions judge as they did when they were released."
+    )
+    return status
+
+
+def _say_corrected(changed, stuck):
+    if changed:
+        print(f"  judged as the course asks now: {listed(changed)}")
+    for id, why in stuck.items():
+        print(f"  {id} stays as it was released: {why}")
+
+
+def _say_changes(book, name, before):
+    """Who has other scores than `before`, and why."""
     now = book.latest(name)
     again = [
         s for s in book.counting(name).values() if s.id in before and now[s.id] != before[s.id]
@@ -57,8 +134,6 @@ def run(options, course, book):
             f"  {c.student.id}{left_mark(c.student)} {c.question}: {c.before.points:g}"
             f" ({_why(c.before)}) -> {c.after.points:g} ({_why(c.after)}){kept}"
         )
-    book.setting(f"regrade {name}", "")
-    return status
 
 
 def _why(score):

@@ -6,6 +6,7 @@ from lightspeed_class.listed import listed
 from lightspeed_cli.argument_types import when
 from lightspeed_cli.classroom.common import due_words, many
 from lightspeed_cli.classroom.roster import read_roster
+from lightspeed_cli.errors import UserError
 
 WORDS = "make a notebook for each student, or one for all, with numbers of their own"
 ARGUMENTS = (
@@ -22,6 +23,10 @@ ARGUMENTS = (
         },
     ),
     (
+        "--questions",
+        {"metavar": "FILE", "help": "questions of your own, as text, which the notebook asks"},
+    ),
+    (
         "--one-notebook",
         {
             "action": "store_true",
@@ -35,6 +40,14 @@ ARGUMENTS = (
 def run(options, course, book):
     from lightspeed_class.handout.release import release as give_out
 
+    if options.questions:
+        from lightspeed_course.practice.question_text import QuestionError
+        from lightspeed_course.practice.questions import load
+
+        try:
+            load(options.questions)
+        except QuestionError as error:
+            raise UserError(error) from error
     if options.students:
         read_roster(book, options.students)
     done = give_out(course, book, options.name, options.due, options.one_notebook)
@@ -60,6 +73,15 @@ def run(options, course, book):
     if done.repriced:
         each = ", ".join(f"{q} {before:g} -> {now:g}" for q, before, now in done.repriced)
         print(f"  points: {done.points[0]:g} -> {done.points[1]:g} ({each})")
+        changed = {q for q, *_ in done.repriced}
+        by_hand = [
+            f"{r.student.id} {q} ({m.override:g} points)"
+            for r in book.results(done.name)
+            for q, m in r.manual.items()
+            if q in changed and m.override is not None
+        ]
+        if by_hand:
+            print(f"  marks by hand stay as they are; look at them again: {listed(by_hand)}")
         if book.latest(done.name):
             print(
                 "  what is graded already has the points before: lightspeed class regrade"

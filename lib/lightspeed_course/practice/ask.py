@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from lightspeed_course.practice import store
+from lightspeed_course.practice import as_released, store
 from lightspeed_course.practice.check import check, chosen_seed, classwork
 from lightspeed_course.practice.desk import state_words
 from lightspeed_course.practice.forms import Panel, Words, as_html, number_field, unread
@@ -23,6 +23,9 @@ def ask(id, seed=None):
 
     Raises UnknownQuestion for an unknown id.
     """
+    if other := as_released.otherwise(id, lambda: question(id).variant(chosen_seed(seed))):
+        prompt, said = other
+        return Words("\n\n".join(filter(None, (prompt, f"*{said}*"))))
     if question(id).kind == INCIDENT:
         from lightspeed_course.practice.incident_question import here
 

@@ -13,7 +13,6 @@ import re
 from lightspeed_course.practice import premises, slips
 from lightspeed_course.practice.amounts import close
 from lightspeed_course.practice.causes import BANK, PREMISE, VAGUE, Cause
-from lightspeed_course.practice.rows import rows
 from lightspeed_course.practice.values import ratio
 
 # a learner rounds on the way; the nearest factors, 1.0995 and 1.0737, are further apart
@@ -35,7 +34,7 @@ def further(variant):
     """
     found = [c for c in premises.changed(variant) if _tells(variant, c)]
     tolerance = min(variant.question.tolerance, 0.05)
-    found = [c for c in rows(variant) if _tells(variant, c, tolerance)] + found
+    found = [c for c in variant.rows if _tells(variant, c, tolerance)] + found
     strong = [c.values for c in (*variant.causes, *found) if c.rank < PREMISE]
 
     def said(cause):
@@ -214,6 +213,6 @@ def _another_row(variant, given):
     """Whether a number to know is nearer to another one of its table than to the one that is
     asked.
     """
-    others = [c.values[0] for c in rows(variant) if not close(c.values, variant.right, 0.05)]
+    others = [c.values[0] for c in variant.rows if not close(c.values, variant.right, 0.05)]
     off = abs(math.log(given[0] / variant.right[0])) if given[0] > 0 else 0
     return any(row > 0 and abs(math.log(given[0] / row)) < off for row in others)

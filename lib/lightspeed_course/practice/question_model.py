@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from lightspeed_course.practice.amounts import amount, si_factor
 from lightspeed_course.practice.derivation import Derivation
-from lightspeed_course.practice.variants import Variant, draw, seeded
+from lightspeed_course.practice.variants import Variant, drawn, seeded
 
 LEVELS = ("recall", "apply", "design", "judge")
 KINDS = ("number", "choice", "array", "function")
@@ -138,12 +138,12 @@ class Question:
 
 @lru_cache(maxsize=256)  # who tries again does not wait again for what was worked out
 def _variant(q, seed):
-    drawn = [p for p in q.parameters.values() if p.choices]
-    if seed is None or q.kind == "function" or not drawn:
+    several = any(p.choices for p in q.parameters.values())
+    if seed is None or q.kind == "function" or not several:
         return Variant(q, seed, {name: p.canonical for name, p in q.parameters.items()})
     rng = seeded(q.id, seed)
-    for _ in range(500):
-        variant = Variant(q, seed, {n: draw(rng, p) for n, p in q.parameters.items()})
+    for turn in range(500):
+        variant = Variant(q, seed, drawn(q, seed, turn, rng))
         if variant.is_sound():
             return variant
     raise ValueError(

@@ -31,6 +31,7 @@ __all__ = (
     "Question",
     "UnknownQuestion",
     "bank",
+    "is_ours",
     "load",
     "question",
     "register",
@@ -64,6 +65,11 @@ def _topics():
 def topics():
     """The course's topics, in the order of their first question's chapter."""
     return sorted(_topics(), key=lambda name: (min(q.chapter for q in bank(name)), name))
+
+
+def is_ours(id):
+    """Whether a question would be of the course's own topics, not of a file of somebody's own."""
+    return id.partition(".")[0] in _topics()
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import random
 import re
@@ -14,6 +15,7 @@ from lightspeed_course.practice.amounts import amount, close, si_factor, unit_wo
 from lightspeed_course.practice.values import Values, finite, joined, values_of
 
 SAMPLES = 20
+STABLE = "k"  # begins the seeds whose draws a longer list of choices leaves alone
 
 
 def seeded(id, seed):
@@ -25,6 +27,23 @@ def seeded(id, seed):
 def draw(rng, parameter):
     choices = parameter.choices or (parameter.canonical,)
     return choices[int(rng.random() * len(choices))]
+
+
+def drawn(q, seed, turn, rng):
+    """The values of one draw. A seed of a class gives each choice a rank of its own, and takes the
+    first: a choice that is added changes only the draws in which it ranks first.
+    """
+    if not seed.startswith(STABLE):
+        return {n: draw(rng, p) for n, p in q.parameters.items()}
+
+    def rank(name, choice):
+        key = f"{q.id}\n{seed}\n{turn}\n{name}\n{choice!r}"
+        return hashlib.sha256(key.encode()).digest()
+
+    return {
+        n: min(p.choices or (p.canonical,), key=lambda choice: rank(n, choice))
+        for n, p in q.parameters.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -98,6 +117,13 @@ class Variant:
         from lightspeed_course.practice.explain import further
 
         return further(self)
+
+    @cached_property
+    def rows(self):
+        """The neighbours of a number of the catalog, as causes."""
+        from lightspeed_course.practice.rows import rows
+
+        return list(rows(self))
 
     def result(self, function, sample):
         """What a function of the question's gives for an input, in the asked unit."""

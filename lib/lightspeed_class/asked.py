@@ -1,0 +1,183 @@
+"""What was asked, as plain data: a variant as it was on the day of its release.
+
+A question of the course may change at any time. What a student was asked does not: the prompt, the
+values, the right answer with its tolerance, and what each mistake leads to are kept in the
+gradebook, and `thawed` makes of them a variant that `diagnose` judges by, whatever the bank says by
+then. Only the words about an answer that nothing explains come from the code of now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from functools import cached_property
+
+from lightspeed_class.hidden_inputs import hidden
+from lightspeed_course.practice.causes import Cause
+from lightspeed_course.practice.premises import result
+from lightspeed_course.practice.questions import INCIDENT, Misconception, Parameter, Question
+from lightspeed_course.practice.questions import question as question_of
+from lightspeed_course.practice.unexplained import orders
+from lightspeed_course.practice.values import Values, values_of
+from lightspeed_course.practice.variants import Variant
+
+SETS = 8  # of hidden inputs, each with every choice of every parameter
+
+
+class Unkept(Exception):
+    """What was asked can't be judged by the course that is installed; the message says why."""
+
+
+class Asked(Variant):
+    """A variant out of the gradebook. `kept` is what `frozen` made of it, `sets` are the hidden
+    inputs of a function.
+    """
+
+    def __init__(self, kept, sets=None):
+        q = kept["question"]
+        parameters = {
+            name: Parameter(canonical, (), unit, dict(map(tuple, shown)).get if shown else None)
+            for name, (canonical, unit, shown) in kept["parameters"].items()
+        }
+        posed = Question(
+            prompt="",
+            chapter="",
+            solution="",
+            expected=lambda **inputs: self._laws[tuple(inputs[n] for n in parameters)],
+            misconceptions=tuple(
+                Misconception(name, _always(key), hint)
+                for name, hint, key in kept["misconceptions"]
+            ),
+            parameters=parameters,
+            **{**q, "names": tuple(q["names"])},
+        )
+        super().__init__(posed, kept["seed"], kept["values"])
+        right = kept["right"]
+        vars(self).update(
+            kept=kept,
+            sets=sets,
+            samples=kept["samples"] or [dict(kept["values"])],
+            right=right if posed.kind == "choice" else Values(right),
+            options=q["options"],
+            causes=_causes(kept["causes"]),
+            further=_causes(kept["further"]),
+            rows=_causes(kept["rows"]),
+        )
+
+    def __reduce__(self):
+        return Asked, (self.kept, self.sets)
+
+    prompt = property(lambda self: self.kept["prompt"])
+    answer = property(lambda self: self.kept["answer"])
+    solution = property(lambda self: self.kept["solution"])
+    hints = property(lambda self: self.kept["hints"])
+
+    @cached_property
+    def _laws(self):
+        """The inputs of a sample, in some order of a function's arguments -> what is right."""
+        found, names = {}, tuple(self.question.parameters)
+        for order, results in zip(_orders(self.question), self.kept["laws"], strict=False):
+            for sample, right in zip(self.samples, results, strict=True):
+                moved = dict(zip(order, self.inputs(sample).values(), strict=True))
+                found[tuple(moved[name] for name in names)] = right
+        return found
+
+    def in_unit(self, value):
+        return values_of(value)
+
+    def fill(self, template):
+        return template
+
+    def hidden(self, drawn):
+        """The same function question on one of the sets of hidden inputs, which `drawn` chooses."""
+        turn = int.from_bytes(hashlib.sha256(drawn.encode()).digest()[:8], "big")
+        samples, right = self.sets[turn % len(self.sets)]
+        return Asked(self.kept | {"samples": samples, "right": right, "causes": [], "further": []})
+
+
+def frozen(variant):
+    """A variant as data that JSON can hold."""
+    q, function = variant.question, variant.question.kind == "function"
+    if q.kind == INCIDENT:
+        return {"question": {"id": q.id, "kind": INCIDENT}, "seed": variant.seed,
+                "prompt": variant.prompt, "cause": variant.case.cause.id,
+                "readings": dict(variant.sheet.readings)}  # fmt: skip
+    choice = q.kind == "choice"
+    return {
+        "question": {
+            "id": q.id,
+            "kind": q.kind,
+            "level": q.level,
+            "unit": q.unit,
+            "tolerance": q.tolerance,
+            "names": list(q.names),
+            "options": variant.options,
+            "why": variant.fill(q.why),
+            "smaller": q.smaller,
+        },
+        "seed": variant.seed,
+        "values": dict(variant.values),
+        "prompt": variant.prompt,
+        "answer": "" if function else variant.answer,
+        "solution": variant.solution,
+        "hints": list(variant.hints),
+        "parameters": {n: _parameter(p, variant, n) for n, p in q.parameters.items()},
+        "misconceptions": [
+            [m.name, variant.fill(m.hint), variant.wrong(m)] for m in q.misconceptions if choice
+        ],
+        "samples": list(variant.samples) if function else [],
+        "right": variant.right if choice else list(variant.right),
+        "laws": list(_laws(variant)) if function else [],
+        "causes": [] if choice else [_plain(c) for c in variant.causes],
+        "further": [] if choice else [_plain(c) for c in variant.further],
+        "rows": [] if choice else [_plain(c) for c in variant.rows],
+    }
+
+
+def thawed(kept, sets=None):
+    """The variant that data of `frozen` stands for. Raises Unkept for an incident that the
+    simulator of now would make another one of.
+    """
+    if kept["question"]["kind"] != INCIDENT:
+        return Asked(kept, sets)
+    now = question_of(kept["question"]["id"]).variant(kept["seed"])
+    if frozen(now) != kept:
+        raise Unkept(
+            f"{now.question.id} was drawn by another version of the simulators, and its cost can"
+            " not be worked out by this one: install the course as it was when it was released"
+        )
+    return now
+
+
+def hidden_sets(variant, secret):
+    """[inputs, right results] of each set on which a function is tried in secret."""
+    sets = [hidden(variant, f"{secret}\nset {n}") for n in range(SETS)]
+    return [[s.samples, list(s.right)] for s in sets]
+
+
+def _parameter(p, variant, name):
+    shown = {s[name]: p.text(s[name]) for s in [variant.values, *variant.samples]} if p.show else {}
+    return [p.canonical, p.unit, [list(pair) for pair in shown.items()]]
+
+
+def _laws(variant):
+    """The right results on all samples, with their values in each order of the arguments."""
+    for order in _orders(variant.question):
+        moved = [dict(zip(order, variant.inputs(s).values(), strict=True)) for s in variant.samples]
+        yield [list(result(variant, inputs)) for inputs in moved]
+
+
+def _orders(question):
+    return tuple(question.parameters), *orders(question)
+
+
+def _always(answer):
+    return lambda **_: answer
+
+
+def _plain(cause):
+    return asdict(cause) | {"values": list(cause.values)}
+
+
+def _causes(kept):
+    return [Cause(**{**c, "values": Values(c["values"])}) for c in kept]

@@ -1,0 +1,152 @@
+"""What was asked, version by version: the cells and points of each release, and what each seed drew
+(lightspeed_class/asked.py). Both are only added; of a seed in a version, the last one counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import zlib
+from dataclasses import asdict
+
+from lightspeed_class.gradebook.roster import Roster
+from lightspeed_class.notebooks import Assignment
+from lightspeed_class.prose import Prose
+
+# in the bytes of a notebook, whose quotation marks may be escaped
+VERSION = re.compile(rb"""LIGHTSPEED_VERSION\\?["']?\]? ?= ?\\?["'](\d{1,6})\\?["']""")
+UNVERSIONED = ""  # what was released by a course that named none
+
+
+class Questions(Roster):
+    """Assignments and what they ask."""
+
+    def add_assignment(self, assignment, seeded=True, version=UNVERSIONED):
+        """Keep what is asked, of a release and as the latest. `seeded`: each student has an own
+        variant.
+        """
+        kept = {"cells": assignment.cells, "points": assignment.points}
+        if assignment.prose:
+            kept["prose"] = {q: asdict(asked) for q, asked in assignment.prose.items()}
+        content = json.dumps(kept)
+        with self._transaction():
+            now = self._file.execute(
+                "SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC",
+                (assignment.name,),
+            )
+            if now.fetchone() != (content, seeded):
+                self._file.execute(
+                    "INSERT INTO assignments (name, content, seeded, at) VALUES (?, ?, ?, ?)",
+                    (assignment.name, content, seeded, time.time()),
+                )
+            if version and self._released(assignment.name)[-1:] != [(version, content)]:
+                self._file.execute(
+                    "INSERT INTO released (assignment, version, content, at) VALUES (?, ?, ?, ?)",
+                    (assignment.name, version, content, time.time()),
+                )
+
+    def assignments(self):
+        return [
+            name
+            for (name,) in self._file.execute(
+                "SELECT name FROM assignments GROUP BY name ORDER BY min(number)"
+            )
+        ]
+
+    def assignment(self, name, version=None):
+        """The latest one, or that of a version, which asks what it asked then, for the points of
+        now. Raises KeyError.
+        """
+        latest = self.versions(name)[0]
+        contents = dict(self._released(name))
+        if version not in contents or version == self.version(name):
+            return latest
+        then = _assignment(name, contents[version])
+        points = {q: latest.points.get(q, p) for q, p in then.points.items()}
+        return Assignment(name, then.cells, points, then.prose)
+
+    def versions(self, name):
+        """All that was ever kept of it, the latest first. Raises KeyError."""
+        return [_assignment(name, content) for content, _ in self._versions(name)]
+
+    def kinds(self, name):
+        """Which kinds of it were released, the latest first: True if each student has an own
+        variant, False if all have the same values.
+        """
+        return list(dict.fromkeys(bool(seeded) for _, seeded in self._versions(name)))
+
+    def seed(self, assignment, student):
+        """The seed of a student's variants in the latest version of an assignment; None if all
+        have the same values.
+        """
+        return self.student(student).seed if self.kinds(assignment)[0] else None
+
+    def version(self, name, named=None):
+        """The version that a notebook is of which names this one: the latest where it names none,
+        or one that never was.
+        """
+        versions = [version for version, _ in self._released(name)]
+        if named in versions or (named == UNVERSIONED and self.asked_seeds(name, UNVERSIONED)):
+            return named
+        return versions[-1] if versions else UNVERSIONED
+
+    def keep_asked(self, name, version, drawn):
+        """Keep what seeds drew: seed (None for what all have) -> question -> data."""
+        with self._transaction():
+            self._file.executemany(
+                "INSERT INTO asked (assignment, version, seed, content, at) VALUES (?, ?, ?, ?, ?)",
+                [
+                    (name, version, seed or "", zlib.compress(json.dumps(d).encode()), time.time())
+                    for seed, d in drawn.items()
+                ],
+            )
+
+    def asked(self, name, version, seed, at=None):
+        """Question -> data of what a seed drew in a version, as it stood at a time; None if
+        nothing is kept.
+        """
+        rows = self._file.execute(
+            "SELECT content FROM asked WHERE assignment = ?1 AND version = ?2 AND seed = ?3"
+            " ORDER BY at > coalesce(?4, at), CASE WHEN at > ?4 THEN number ELSE -number END",
+            (name, version, seed or "", at),
+        )
+        row = rows.fetchone()
+        return json.loads(zlib.decompress(row[0])) if row else None
+
+    def asked_seeds(self, name, version):
+        """The seeds of which it is kept what they drew; None for what all have."""
+        rows = self._file.execute(
+            "SELECT DISTINCT seed FROM asked WHERE assignment = ? AND version = ?", (name, version)
+        )
+        return {seed or None for (seed,) in rows}
+
+    def _released(self, name):
+        """[(version, content)], the latest last."""
+        return self._file.execute(
+            "SELECT version, content FROM released WHERE assignment = ? ORDER BY number", (name,)
+        ).fetchall()
+
+    def _versions(self, name):
+        rows = self._file.execute(
+            "SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC", (name,)
+        ).fetchall()
+        if not rows:
+            raise KeyError(name)
+        return rows
+
+
+def named_version(content):
+    """The version that a notebook names, from its bytes; "" if it names none."""
+    found = VERSION.search(content or b"")
+    return found[1].decode() if found else UNVERSIONED
+
+
+def _assignment(name, content):
+    kept = json.loads(content)
+    return Assignment(
+        name,
+        {cell: tuple(map(tuple, pairs)) for cell, pairs in kept["cells"].items()},
+        kept["points"],
+        {q: Prose(**asked) for q, asked in kept.get("prose", {}).items()},
+    )

@@ -1,0 +1,173 @@
+"""Where submissions can run: why bubblewrap does not work on a machine, with the line to mend it,
+and a container of podman's or docker's in its place.
+
+The container has no network, no rights, no file of its own, and of the machine's what a sandbox of
+bubblewrap's has, read-only: its image is empty but for the links /lib, /lib64 and /bin.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import tarfile
+from functools import cache
+from pathlib import Path
+
+ENGINES = ("podman", "docker")
+IMAGE = "lightspeed-empty"
+PATIENCE = 120  # seconds for an engine to answer
+INSTALL = (
+    "bubblewrap (the command bwrap) is needed to run submissions safely: apt install bubblewrap,"
+    " dnf install bubblewrap. It exists for Linux only; elsewhere use a virtual machine."
+)
+OTHERS = (
+    "Or grade in a container of podman or docker: --container podman. Or grade without isolation,"
+    " which lets a submission do all that you can do."
+)
+APPARMOR = (
+    "AppArmor keeps ordinary users from making namespaces"
+    " (kernel.apparmor_restrict_unprivileged_userns = 1, as Ubuntu has it since 24.04). Allow it to"
+    " bubblewrap alone: printf 'abi <abi/4.0>,\\nprofile bwrap {bwrap} flags=(unconfined)"
+    " {{ userns, }}\\n' | sudo tee /etc/apparmor.d/bwrap && sudo apparmor_parser -r"
+    " /etc/apparmor.d/bwrap"
+)
+CONTAINER = (
+    "This is a container that may not make namespaces. Start it with the right: docker run"
+    " --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+    " ... (podman takes the same options)"
+)
+NONE = (
+    "This kernel gives no user namespaces ({name} = 0). Allow them: sudo sysctl -w {name}={value}"
+)
+UNKNOWN = "It is installed, and the kernel refuses what it needs."
+
+
+def remedy(said, bwrap="/usr/bin/bwrap", root=Path("/"), ordinary=None):
+    """What keeps bubblewrap from its work, and the line that mends it; `said` is its message.
+    `ordinary`: whether a user other than root asks (default: this process).
+    """
+    ordinary = os.geteuid() != 0 if ordinary is None else ordinary
+
+    def setting(name):
+        with contextlib.suppress(OSError):
+            return (root / "proc/sys" / name.replace(".", "/")).read_text().strip()
+        return ""
+
+    inside = any((root / name).exists() for name in (".dockerenv", "run/.containerenv"))
+    if ordinary and setting("user.max_user_namespaces") == "0":
+        cause = NONE.format(name="user.max_user_namespaces", value=15000)
+    elif ordinary and setting("kernel.unprivileged_userns_clone") == "0":
+        cause = NONE.format(name="kernel.unprivileged_userns_clone", value=1)
+    elif inside:
+        cause = CONTAINER
+    elif ordinary and setting("kernel.apparmor_restrict_unprivileged_userns") == "1":
+        cause = APPARMOR.format(bwrap=bwrap)
+    else:
+        cause = UNKNOWN
+    return f"bubblewrap does not work here: {said.strip()[:300]}. {cause}. {OTHERS}".replace(
+        "..", "."
+    )
+
+
+class Container:
+    """student.py in a container of its own. `binds`: (what lies here, where it lies there);
+    `hidden`: folders there that are empty but for what is bound below them.
+    """
+
+    def __init__(self, engine, command, environment, limits, paths, binds, hidden):
+        self._engine, self._name = shutil.which(engine), f"lightspeed-{secrets.token_hex(8)}"
+        self._process = subprocess.Popen(
+            [self._engine, *_run(self._name, environment, limits, binds, hidden), *command],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+        self.pid = self._process.pid
+        self.inbox, self.outbox = (p.fileno() for p in (self._process.stdin, self._process.stdout))
+        with contextlib.suppress(BrokenPipeError):  # the first receive() tells it
+            os.write(self.inbox, json.dumps({"paths": paths, "limits": limits}).encode() + b"\n")
+        os.set_blocking(self.inbox, False)
+        os.set_blocking(self.outbox, False)
+
+    def why(self):
+        """The reason why the pipe was closed."""
+        return "exit"
+
+    def waited(self):
+        """Nobody tells what a container waited for the machine."""
+        return 0.0
+
+    def close(self):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                [self._engine, "kill", self._name], capture_output=True, timeout=PATIENCE
+            )
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()
+        self._process.stdout.close()
+
+
+@cache
+def available(engine):
+    """The engine in words, its empty image made. Raises OSError or ValueError with the cause."""
+    if engine not in ENGINES:
+        raise ValueError(f"--container {engine}: expected {' or '.join(ENGINES)}")
+    path = shutil.which(engine)
+    if not path:
+        raise ValueError(f"there is no command {engine}: apt install {engine}")
+    version = _said([path, "--version"])
+    _said([path, "import", "-", IMAGE], _empty_image())
+    return version.strip().splitlines()[0]
+
+
+def _said(command, content=b""):
+    done = subprocess.run(command, input=content, capture_output=True, timeout=PATIENCE)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()[:300]
+        raise ValueError(f"{' '.join(command[:2])} does not work: {said}")
+    return done.stdout.decode(errors="replace")
+
+
+def _empty_image():
+    """A tar of a system without files, whose programs are those that are bound into /usr."""
+    memory = io.BytesIO()
+    with tarfile.open(fileobj=memory, mode="w") as tar:
+        for name in ("usr", "tmp", "dev"):
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
+        for name in ("lib", "lib64", "bin"):
+            if Path("/", name).exists():
+                entry = tarfile.TarInfo(name)
+                entry.type, entry.linkname = tarfile.SYMTYPE, f"usr/{name}"
+                tar.addfile(entry)
+    return memory.getvalue()
+
+
+def _run(name, environment, limits, binds, hidden):
+    """The options of `run`: the limits of a sandbox, as an engine takes them."""
+    small = f"size={limits['disk']},nr_inodes={limits['files']},mode=1777,nosuid,nodev"
+    wall = int(limits["wall"])
+    options = {
+        "--name": name, "--hostname": "sandbox", "--network": "none", "--user": "65534:65534",
+        "--cap-drop": "ALL", "--security-opt": "no-new-privileges", "--ipc": "private",
+        "--memory": limits["total"], "--memory-swap": limits["total"],
+        "--pids-limit": limits["processes"] + 3,
+        "--cpus": f"{max(1, min(limits['processor'] / wall, os.cpu_count() or 1)):g}",
+        "--workdir": "/tmp", "--tmpfs": f"/tmp:{small}", "--shm-size": limits["disk"],
+        "--ulimit": f"cpu={wall + 30}",
+    }  # fmt: skip
+    words = ["run", "--interactive", "--rm", "--read-only"]
+    words += [word for pair in options.items() for word in map(str, pair)]
+    for key, value in environment.items():
+        words += ["--env", f"{key}={value}"]
+    for here, there in binds:
+        words += ["--volume", f"{here}:{there}:ro"]
+    for folder in hidden:
+        words += ["--tmpfs", f"{folder}:size=64k,nr_inodes=64,mode=755,nosuid,nodev,noexec"]
+    return [*words, IMAGE]

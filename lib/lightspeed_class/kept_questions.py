@@ -1,0 +1,207 @@
+"""The questions of an assignment as each student was asked them: drawn once, at the release, and
+from then on read from the gradebook.
+
+A class that an earlier course released has nothing kept. It is drawn at first touch, after a look
+at the released notebooks: where these show other prompts than the course that is installed would
+pose, nothing is kept, and it is said which.
+"""
+
+from __future__ import annotations
+
+import json
+
+from lightspeed_class.asked import Asked, Unkept, frozen, hidden_sets, thawed
+from lightspeed_class.notebooks import TO_COME, asks
+from lightspeed_class.posed import posed
+from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, question
+from lightspeed_course.practice.variants import Variant
+
+FEW = 5
+HIDDEN = "hidden"  # stands for a seed where the hidden inputs are kept, which all share
+
+
+class KeptQuestions:
+    """What was asked in an assignment. Raises Unkept if that can't be known any more."""
+
+    def __init__(self, book, name):
+        self.book, self.name, self._hidden = book, name, {}
+        if not book.asked_seeds(name, book.version(name)):
+            self._first_touch()
+
+    def version(self, submission):
+        """The release that a submission is of; the latest without one."""
+        return self.book.version(self.name, submission.version if submission else None)
+
+    def assignment(self, submission=None):
+        """What the release of a submission asked, for the points of now."""
+        return self.book.assignment(self.name, self.version(submission))
+
+    def data(self, submission, seed, at=None):
+        """What `variants` makes the questions of, for another process: as kept at a time."""
+        version = self.version(submission)
+        if (questions := self.book.asked(self.name, version, seed, at)) is None:
+            # nothing was given out with these numbers
+            keep(self.book, self.name, version, [seed])
+            questions = self.book.asked(self.name, version, seed)
+        if (version, at) not in self._hidden:
+            self._hidden[version, at] = self.book.asked(self.name, version, HIDDEN, at)
+        return {"questions": questions, "hidden": self._hidden[version, at] or {}}
+
+    def asked(self, submission, seed, at=None):
+        """Question -> variant, prose among them."""
+        asked = {id: v for id, (v, *_) in variants(self.data(submission, seed, at)).items()}
+        return asked | self.assignment(submission).prose
+
+    def changed(self):
+        """The questions that the course that is installed asks otherwise than the latest release
+        did, or has no more; a few students tell.
+        """
+        version, found = self.book.version(self.name), set()
+        for seed in sorted(self.book.asked_seeds(self.name, version) - {HIDDEN}, key=str)[:FEW]:
+            for id, kept in self.book.asked(self.name, version, seed).items():
+                if id not in found and correction(kept, seed, self.book.secret) != ("", None):
+                    found.add(id)
+        return sorted(found)
+
+    def _first_touch(self):
+        released = json.loads(self.book.setting(f"release {self.name}") or "{}")
+        if wrong := _otherwise(self.book, self.name, released):
+            raise Unkept(
+                f"{self.name} was released by an earlier version of the course, and the one that"
+                f" is installed asks {', '.join(wrong)} otherwise than the released notebooks show."
+                " Nothing was graded. Install the course as it was then, run lightspeed class grade"
+                f" {self.name}, which keeps what was asked, and update after that"
+            )
+        seeds = [s.seed for s in self.book.students() if s.seed]
+        kinds = self.book.kinds(self.name)
+        keep(
+            self.book, self.name, self.book.version(self.name),
+            [*seeds * (True in kinds), *[None] * (False in kinds)],
+        )  # fmt: skip
+
+
+def variants(data):
+    """Question -> the variants by which an answer is judged, and the better verdict counts: what
+    was asked and, after a correction that takes no points, what it was before.
+    """
+    found = {}
+    for id, kept in data["questions"].items():
+        before = kept.get("also", ())
+        first, *others = data["hidden"].get(id) or [None] * (1 + len(before))
+        earlier = (Asked(*each) for each in zip(before, others, strict=True))
+        found[id] = [thawed(kept, first), *earlier]
+    return found
+
+
+def keep(book, name, version, seeds):
+    """Draw what these seeds ask in a version, and keep it; what is kept already stays. Raises
+    Unkept.
+    """
+    assignment, had = book.assignment(name, version), book.asked_seeds(name, version)
+    try:
+        drawn = {
+            seed: {id: frozen(posed(id, seed, book.secret)) for id in assignment.judged}
+            for seed in dict.fromkeys(seeds)
+            if seed not in had
+        }
+        if HIDDEN not in had:
+            functions = [id for id in assignment.judged if question(id).kind == "function"]
+            drawn[HIDDEN] = {
+                id: [hidden_sets(question(id).variant(), book.secret)] for id in functions
+            }
+    except UnknownQuestion as error:
+        raise Unkept(
+            f"{name} was released by another version of the course: {error}. Install that version"
+            f" and run lightspeed class grade {name}, which keeps what was asked"
+        ) from None
+    book.keep_asked(name, version, drawn)
+
+
+def correction(kept, seed, secret):
+    """(what keeps the question of now from judging what was asked, None), or ("", the data by which
+    it does, for the numbers and in the words of then); ("", None) where both are the same.
+    """
+    id, before = kept["question"]["id"], {k: v for k, v in kept.items() if k != "also"}
+    try:
+        q = question(id)
+    except UnknownQuestion:
+        return "the course that is installed does not have it", None
+    if q.kind == INCIDENT:
+        same = _plain(frozen(posed(id, seed, secret))) == before
+        return ("" if same else "an incident is drawn anew, and not corrected"), None
+    if q.kind != kept["question"]["kind"] or set(q.parameters) != set(kept["values"]):
+        return "it asks for something else now", None
+    try:
+        variant = Variant(q, kept["seed"], kept["values"])
+        if not variant.is_sound():
+            return "it does not ask for these numbers now", None
+        now = _plain(frozen(variant))
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return "it does not ask for these numbers now", None
+    same = now == before
+    return "", None if same else now | {"prompt": kept["prompt"]}
+
+
+def correct(book, name, keep_better=True):
+    """Judge what was handed in by the questions of now, for the numbers and in the words of then:
+    (the questions that are judged otherwise from now on, question -> why it can't be). Where
+    `keep_better`, an answer keeps what it earned before. Call it in a KeptQuestions' class folder.
+    """
+    changed, stuck = set(), {}
+    for version in {book.version(name, s.version) for s in book.submissions(name)}:
+        drawn = {}
+        for seed in book.asked_seeds(name, version) - {HIDDEN}:
+            kept = book.asked(name, version, seed)
+            for id, data in kept.items():
+                why, now = correction(data, seed, book.secret)
+                if why:
+                    stuck[id] = why
+                if now:
+                    also = [{k: v for k, v in data.items() if k != "also"}, *data.get("also", ())]
+                    drawn.setdefault(seed, dict(kept))[id] = now | {"also": also * keep_better}
+                    changed.add(id)
+        if hidden := dict(book.asked(name, version, HIDDEN) or {}):
+            for id in changed & hidden.keys():
+                sets = hidden_sets(question(id).variant(), book.secret)
+                hidden[id] = [sets, *hidden[id] * keep_better]
+            drawn[HIDDEN] = hidden
+        if changed:
+            book.keep_asked(name, version, drawn)
+    if changed:
+        book.setting(f"corrected {name}", f"{float(book.setting(f'corrected {name}') or 0) + 1:g}")
+    return sorted(changed), stuck
+
+
+def _plain(data):
+    return json.loads(json.dumps(data))
+
+
+def _otherwise(book, name, released):
+    """The questions of which a released notebook shows another prompt than the one drawn now."""
+    folder, wrong = book.path.parent / "released" / name, set()
+    for student, versions in released.get("students", {}).items():
+        own = folder / f"v{versions[-1]}" / student / f"{name}.ipynb"
+        file = own if own.is_file() else folder / f"v{versions[-1]}" / f"{name}.ipynb"
+        if file.is_file():
+            seed = book.student(student).seed if file == own else None
+            wrong |= {
+                id
+                for id, shown in _shown(json.loads(file.read_text("utf-8")))
+                if _prompt(id, seed, book.secret) != shown
+            }
+    return sorted(wrong)
+
+
+def _shown(notebook):
+    """(question, prompt) of each that a released notebook shows; one for all shows none."""
+    for cell in notebook["cells"]:
+        shown = ["".join(o["data"]["text/plain"]) for o in cell.get("outputs", ())]
+        pairs = zip(asks("".join(cell["source"])), shown, strict=False) if shown else ()
+        yield from (pair for pair in pairs if pair[1] != TO_COME)
+
+
+def _prompt(id, seed, secret):
+    try:
+        return posed(id, seed, secret).prompt
+    except UnknownQuestion:
+        return None

@@ -1,0 +1,110 @@
+"""What came in counts: long outputs, slow calls, equal answers, many cells, a second export."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lightspeed_class.class_folder import write_whole
+from lightspeed_class.grading.grade import grade
+from lightspeed_class.grading.sandbox import Limits
+from lightspeed_class.intake import unpack
+from lightspeed_class.intake.unpack import items
+from lightspeed_class.notebooks import MOST_CELLS, Assignment, Refused
+
+WORD, CLAIM = "roofline.what_shortens_it", "roofline.claim_more_users"
+ASSIGNMENT = Assignment("own", {"w": ((WORD, "answer"),), "c": ((CLAIM, "answer"),)}, {})
+
+
+def notebook(*cells, outputs=()):
+    shown = {"metadata": {}, "outputs": list(outputs), "execution_count": None}
+    code = [{"cell_type": "code", "id": id, "source": source} | shown for id, source in cells]
+    return json.dumps({"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+
+
+def right(id):
+    from lightspeed_course.practice.questions import question
+
+    return f"answer = {question(id).variant().right!r}"
+
+
+def packed(path, files):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_a_long_printed_output_is_no_bomb(tmp_path, monkeypatch):
+    line = {"output_type": "stream", "name": "stdout", "text": "step 1 of 1000000\n" * 400_000}
+    long = notebook(("w", "answer = 1"), outputs=[line])
+    assert 7 << 20 < len(long) < 16 << 20
+    found, left = items(
+        packed(tmp_path / "a.zip", {"ada/x.ipynb": long, "b/y.ipynb": b" " * len(long)})
+    )
+    assert found[0].read() == long and not left
+    with pytest.raises(Refused, match="hundreds of times"):
+        found[1].read()
+    monkeypatch.setattr(unpack, "MOST_DENSE", 2 * len(long))
+    many = {f"{n}.ipynb": long for n in range(4)}
+    found, left = items(packed(tmp_path / "b.zip", many))
+    assert (len(found), len(left)) == (2, 2) and "hundreds of times" in left[0]
+
+
+def test_two_equal_answers_in_a_row_are_two(sandboxed):
+    found = {}
+    for second in ("answer = 'bandwidth'", "pass", "1 / 0\nanswer = 'bandwidth'",
+                   "def f():\n    answer = 'bandwidth'"):  # fmt: skip
+        graded = grade(notebook(("w", "answer = 'bandwidth'"), ("c", second)), ASSIGNMENT)
+        found[second] = graded.scores[1].kind != "unanswered"
+    assert list(found.values()) == [True, False, False, False]
+
+
+def test_a_call_that_cannot_be_stopped_costs_its_own_cell(sandboxed):
+    slow = notebook(("a", "sum(range(10**13))"), ("w", right(WORD)), ("c", right(CLAIM)))
+    graded = grade(slow, ASSIGNMENT, limits=Limits(wall=4, cell=1))
+    assert (graded.status, graded.points) == ("time", 2.0)
+    assert "Code cell 1 ran longer than it may" in graded.notes[-1]
+
+
+def test_cells_beyond_the_limit_are_named(sandboxed):
+    many = [("w", right(WORD)), *((f"x{n}", "1") for n in range(MOST_CELLS + 6))]
+    graded = grade(notebook(*many), ASSIGNMENT)
+    assert graded.points == 1 and graded.notes == ("Of 2,007 cells only the first 2,000 were run.",)
+
+
+def test_an_environment_behind_a_link_grades(sandboxed, tmp_path):
+    if sys.prefix == sys.base_prefix:
+        pytest.skip("this interpreter has no environment of its own")
+    link = tmp_path / "environment"
+    link.symlink_to(sys.prefix)
+    code = (
+        "from test_nothing_lost import *\n"
+        "print(grade(notebook(('w', right(WORD))), ASSIGNMENT).points)"
+    )
+    environment = os.environ | {
+        "PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parents[1]}"
+    }
+    done = subprocess.run(
+        [link / "bin/python", "-c", code],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=100,
+    )
+    assert done.stdout == "1.0\n", done.stderr
+
+
+def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_whole(tmp_path / "points.csv", b"1")
+    assert caught.value.filename == str(tmp_path / "points.csv") and not list(tmp_path.iterdir())
