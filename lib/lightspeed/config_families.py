@@ -30,18 +30,15 @@ from lightspeed.config_parts import (
     shape,
     windows,
 )  # fmt: skip
-from lightspeed.decoder import (
+from lightspeed.decoder import Decoder, Experts, Layer, Mlp
+from lightspeed.mixers import (
     Attention,
     CompressedAttention,
-    Decoder,
     DeltaNet,
-    Experts,
     LatentAttention,
-    Layer,
     LightningAttention,
     Mamba,
     Mixer,
-    Mlp,
 )
 
 __all__ = ("FAMILIES",)

@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lightspeed.config_keys import ConfigRefused, Keys
-from lightspeed.decoder import (
-    Attention,
-    Decoder,
-    Layer,
-    Mlp,
-)
+from lightspeed.decoder import Decoder, Layer, Mlp
+from lightspeed.mixers import Attention
 
 __all__ = (
     "alike", "attention", "bloom", "cohere", "decoder", "dense", "divided", "every_other",

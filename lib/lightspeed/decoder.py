@@ -24,21 +24,10 @@ from dataclasses import dataclass
 
 from lightspeed.errors import BadArgument
 from lightspeed.law import ELEMENT_BYTES, checked, count
-from lightspeed.mixers import (
-    Attention,
-    CompressedAttention,
-    DeltaNet,
-    LatentAttention,
-    LightningAttention,
-    Mamba,
-    Mixer,
-)
+from lightspeed.mixers import Mixer
 from lightspeed.values import Amount, Whole
 
-__all__ = (
-    "Attention", "CompressedAttention", "Decoder", "DeltaNet", "Experts", "LatentAttention",
-    "Layer", "LightningAttention", "Mamba", "Mixer", "Mlp",
-)  # fmt: skip
+__all__ = ("Decoder", "Experts", "Layer", "Mlp")
 
 
 @dataclass(frozen=True)
@@ -132,6 +121,7 @@ class Decoder:
     `extras` counts the parameters outside the layers that are neither table nor matrix of logits:
     the last norm, learned positions, biases. `assumed` says in words what nobody wrote down.
 
+    >>> from lightspeed.mixers import Attention
     >>> tiny = Decoder(64, 1000, True, (Layer(Attention(64, 4, 2, 16), Mlp(64, 256), 128, 2),), 64)
     >>> tiny.parameters, tiny.kv_cache_bytes_per_token()
     (187,200 parameters, 256 bytes)

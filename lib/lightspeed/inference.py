@@ -263,7 +263,8 @@ def mixed_step(
     what it sees, a recurrence its state, latent attention its compressed vectors, for which it
     computes less when it reads a prompt.
 
-    >>> from lightspeed.decoder import Attention, Layer, Mlp
+    >>> from lightspeed.decoder import Layer, Mlp
+    >>> from lightspeed.mixers import Attention
     >>> layer = Layer(Attention(4096, 32, 8, 128), Mlp(4096, 14336), 8192, 32)
     >>> llama = Decoder(4096, 128256, False, (layer,), 4096)
     >>> h100 = Replica(989e12, 3.35e12, 450e9)

@@ -10,7 +10,7 @@ from laws import each
 from lightspeed.config_families import FAMILIES
 from lightspeed.config_keys import ConfigRefused
 from lightspeed.configs import read_config
-from lightspeed.decoder import Attention, CompressedAttention, DeltaNet, LatentAttention
+from lightspeed.mixers import Attention, CompressedAttention, DeltaNet, LatentAttention
 from lightspeed.transformer import transformer
 from lightspeed_cli import main
 

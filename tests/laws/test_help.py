@@ -28,6 +28,7 @@ TABLES = {
     "FABRICS",
     "FAMILIES",
     "Mixer",
+    "MORE",
     "AXES",
     "SCHEDULES",
     "KINDS",

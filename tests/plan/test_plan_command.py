@@ -8,8 +8,9 @@ import pytest
 
 from lightspeed.catalog import accelerator
 from lightspeed.configs import read_config
-from lightspeed.decoder import Attention, Decoder, Layer, Mamba, Mlp
+from lightspeed.decoder import Decoder, Layer, Mlp
 from lightspeed.errors import BadArgument
+from lightspeed.mixers import Attention, Mamba
 from lightspeed.transformer import transformer
 from lightspeed_cli.main import main
 from lightspeed_models.stack import stack

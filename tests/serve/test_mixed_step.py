@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from lightspeed.decoder import Attention, Decoder, Experts, Layer, LightningAttention, Mlp
+from lightspeed.decoder import Decoder, Experts, Layer, Mlp
 from lightspeed.errors import BadArgument
 from lightspeed.inference import IDEAL, Engine, Replica, mixed_step, sharded_step, step_bill
+from lightspeed.mixers import Attention, LightningAttention
 from lightspeed.transformer import transformer
 from lightspeed_models.inference_step import inference_step, replica
 from lightspeed_models.served import decoder

@@ -10,9 +10,10 @@ from typing import Any
 from lightspeed.catalog import entries, find, fitted
 from lightspeed.config_keys import ConfigRefused
 from lightspeed.configs import read_config
-from lightspeed.decoder import Attention, Decoder, Experts, LatentAttention, Mlp
+from lightspeed.decoder import Decoder, Experts, Mlp
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count, nonnegative
+from lightspeed.mixers import Attention, LatentAttention
 from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.plan import Machine, machine
 from lightspeed_models.products import rates
