@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lightspeed.collectives import LATENCY, alltoall_time, ring_time
-from lightspeed.elementwise import Value, any_of, maximum, minimum, where
+from lightspeed.elementwise import Result, Value, any_of, maximum, minimum, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import ELEMENT_BYTES, count, law, nonnegative, positive
 from lightspeed.parallel import LAYERS, WAYS, WIDTH
@@ -32,7 +32,7 @@ BYTES = nonnegative("byte", hint="Of one GPU: the whole divided by the ways that
 
 
 @law("", tokens=count(), experts=count(), active_experts=count())
-def experts_read(tokens: Value, experts: Value, active_experts: Value) -> Value:
+def experts_read(tokens: Value, experts: Value, active_experts: Value) -> Result:
     """Experts of a layer that at least one of the tokens chooses, on average, if none is a
     favourite: E (1 - (1 - k / E)^tokens). Their weights are read, the others' are not.
 
@@ -47,7 +47,7 @@ def experts_read(tokens: Value, experts: Value, active_experts: Value) -> Value:
 
 
 @law("", tensor=WAYS, kv_heads=count(hint="1 for DeepSeek's compressed cache: heads share it."))
-def cache_ways(tensor: Value, kv_heads: Value) -> Value:
+def cache_ways(tensor: Value, kv_heads: Value) -> Result:
     """Ways in which tensor parallelism splits the KV cache: one a KV head. Beyond them GPUs hold
     copies.
 
@@ -79,7 +79,7 @@ def exchange_time(
     expert: Value = 1,
     active_experts: Value = 1,
     element_bytes: Value = 2,
-) -> Value:
+) -> Result:
     """Seconds that one pass of `tokens` spends on exchanges.
 
     Each layer has two all-reduces over `tensor` ranks, one after attention and one after its MLP.
@@ -104,8 +104,8 @@ class ShardedStep:
     kv: float
     weights: float
     math: float
-    exchange: float
-    host: float
+    exchange: Result
+    host: Result
     time: float
 
 
@@ -145,7 +145,7 @@ def sharded_step(
 
 
 @law("s", step=positive("s"), prefill=SECONDS, batch=count(), output=count())
-def interrupted_step(step: Value, prefill: Value, batch: Value, output: Value) -> Value:
+def interrupted_step(step: Value, prefill: Value, batch: Value, output: Value) -> Result:
     """Seconds between a request's tokens where prompts are read on the GPUs that decode.
 
     While a request writes `output` tokens, `batch` others come, itself included, and each holds up
@@ -158,7 +158,7 @@ def interrupted_step(step: Value, prefill: Value, batch: Value, output: Value) -
 
 
 @law("s", prompts=positive("request"), prefill=positive("s"))
-def burst_time(prompts: Value, prefill: Value) -> Value:
+def burst_time(prompts: Value, prefill: Value) -> Result:
     """Mean seconds until a prompt is read, when so many come at once and are read one by one.
 
     >>> burst_time(1, 0.1), burst_time(19, 0.1)

@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from lightspeed.collectives import RANKS, RINGS, SIZE, ring_steps
-from lightspeed.elementwise import Value, any_of, floor_log2, is_array, maximum, minimum
+from lightspeed.elementwise import Result, Value, any_of, floor_log2, is_array, maximum, minimum
 from lightspeed.elementwise import where as pick
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import Argument, checked, count, law, nonnegative
@@ -86,7 +86,7 @@ def _at_least_a_rank_each(where: str, n: Value, nodes: Value) -> None:
 
 def _between_nodes(
     algorithm: str, protocol: str, n: Value, nodes: Value, net_latency: Value, release: str
-) -> Value:
+) -> Result:
     """µs of a step between nodes; a Simple message is followed by a flush, which costs the
     network's latency again.
     """
@@ -120,7 +120,7 @@ def ring_latency(
     net_latency: Value = 0.0,
     plateau: Value = 1.0,
     release: str = NEWEST,
-) -> Value:
+) -> Result:
     """Seconds that NCCL charges a ring before any byte: a base, and a step for each hop, dearer
     between nodes.
 
@@ -158,7 +158,7 @@ def tree_latency(
     link: str = "NVLINK",
     net_latency: Value = 0.0,
     release: str = NEWEST,
-) -> Value:
+) -> Result:
     """Seconds that NCCL charges an all-reduce on a tree: a chain inside each node, a tree of
     log2(nodes) across, twice.
 
@@ -173,7 +173,7 @@ def tree_latency(
 
 
 @law("s", nodes=count(), net_latency=nonnegative("s"), release=RELEASES)
-def nvls_latency(nodes: Value = 1, net_latency: Value = 0.0, release: str = NEWEST) -> Value:
+def nvls_latency(nodes: Value = 1, net_latency: Value = 0.0, release: str = NEWEST) -> Result:
     """Seconds that NCCL charges an all-reduce in the NVSwitch, with a tree across nodes if there
     are several.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from lightspeed.catalog import fitted
-from lightspeed.elementwise import Value, where
+from lightspeed.elementwise import Result, Value, where
 from lightspeed.errors import one_of
 from lightspeed.law import ELEMENT_BYTES, checked, nonnegative
 from lightspeed.memory import SPLITS
@@ -75,7 +75,7 @@ class Stack:
                 checked("Stack", name, getattr(self, name), spec)
         one_of("Stack", "split", self.split, SPLITS)
 
-    def wait(self, ways: Value, near: Value, across: Value) -> Value:
+    def wait(self, ways: Value, near: Value, across: Value) -> Result:
         """Seconds a layer and micro-batch for the hops of tensor parallelism over so many ranks,
         `near` of them in a node.
         """
