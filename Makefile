@@ -6,7 +6,7 @@ BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # would then compile the same modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help env dev lab test test-slow test-install check build site serve bench lock
+.PHONY: help env dev lab test test-slow test-install check build site book serve bench lock
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ build: dev  ## execute the chapters and derive the exercises
 
 site: dev  ## build the web edition into site/; needs Node.js for Python in the browser, from npm
 	@$(BIN)/lightspeed site $(ARGS)
+
+book: dev  ## print lessons and exercises as speed-of-light.pdf; needs Node.js and Chromium
+	@$(BIN)/lightspeed site --book speed-of-light.pdf
 
 serve:  ## serve site/ on this machine
 	@$(BIN)/lightspeed site --serve $(ARGS)

@@ -4,10 +4,9 @@
 # *An executable course on the performance of ML systems.*
 #
 # Every chapter starts with a question that an engineer was really asked, and ends with you able to
-# answer it in two minutes on paper. {{because design}} Between the two you run code. No result on
-# these pages was typed: results are computed by the small library `lightspeed`, constants are
-# traced to their sources, and a test fails when one goes stale. {{because measured elsewhere:
-# tests/notebooks/test_guards.py}}
+# answer it in two minutes on paper. Between the two you run code. No result on these pages was
+# typed: results are computed by the small library `lightspeed`, constants are traced to their
+# sources, and a test fails when one goes stale.
 #
 # ## Five minutes to see how it works
 #
@@ -24,7 +23,7 @@ h100.hbm_bandwidth
 # %% [markdown]
 # A **law** is a plain function in SI units that reads like its equation. It takes numbers, numpy
 # arrays, or quantities with units. This one gives the *ridge point* of a chip: how many operations
-# it can do while one byte arrives from its memory. {{because definition}}
+# it can do while one byte arrives from its memory.
 
 # %%
 from lightspeed.roofline import ridge_point
@@ -37,7 +36,7 @@ print(ridge_point(h100.bf16.quantity, h100.hbm_bandwidth.quantity).to("FLOP/bit"
 
 # %% [markdown]
 # And it refuses nonsense. **The next cell fails on purpose:** it divides FLOP/s by a size where a
-# bandwidth belongs. {{because design}}
+# bandwidth belongs.
 
 # %% tags=["raises-exception"]
 ridge_point(h100.bf16.quantity, Q(3, "GB"))
@@ -45,8 +44,7 @@ ridge_point(h100.bf16.quantity, Q(3, "GB"))
 # %% [markdown]
 # **Predict before you look.** Type a guess in the box, or in place of the dots, and run the next
 # cell; until then its answer is folded away. Guesses are kept on this machine only, and after a few
-# of them `calibration()` shows by how much your intuition is off, in powers of ten. {{because
-# design}}
+# of them `calibration()` shows by how much your intuition is off, in powers of ten.
 
 # %%
 predict("roofline.ridge", ...)
@@ -58,19 +56,16 @@ reveal("roofline.ridge")
 # **Questions** are checked at once. A wrong answer gets a diagnosis, not a red cross: try the
 # sparse peak of the data sheet, or forget that a byte has eight bits. It also offers a smaller
 # question, to try first. Hints come one step at a time, and after a try there is the whole
-# derivation. {{because measured elsewhere: tests/exercises/test_derivations.py}}
+# derivation.
 
 # %%
 ask("roofline.h100_critical_batch")
 
 # %% [markdown]
 # **Explorers** have sliders. Until a kernel runs, you see a still picture. Every chapter has one.
-# {{holds all("\nexplore()" in page.read_text("utf-8") for page in
-# __import__("pathlib").Path().glob("0[1-9]_*.py"))}} Its verdict is always also in words. {{because
-# design}}
+# Its verdict is always also in words.
 #
-# Code that only draws a figure is folded away. {{because measured elsewhere:
-# tests/notebooks/test_guards.py}} Click the three dots to see it.
+# Code that only draws a figure is folded away. Click the three dots to see it.
 #
 # ## The chapters
 #
@@ -84,7 +79,7 @@ ask("roofline.h100_critical_batch")
 # 5. [Precision](05_precision.ipynb): what a format can hold, what is lost, and what narrower really
 #    buys.
 # 6. [Parallelism](06_parallelism.ipynb): what must fit, what must be sent, and which split to
-#    change first. {{because design}}
+#    change first.
 # 7. [NCCL bandwidth](07_nccl_bandwidth.ipynb): whether a measured collective is normal, and what
 #    bounds it.
 # 8. [The network](08_network.ipynb): what a lost packet, a full queue or a wrong place costs a job.
@@ -100,6 +95,14 @@ ask("roofline.h100_critical_batch")
 # Run this cell on any day: it asks what is due and what comes next, with fresh numbers.
 # `today(placement=True)` finds out first what you know already. In a terminal, `lightspeed today`
 # does the same.
+
+# %% tags=["holds"]
+from pathlib import Path
+
+assert all(
+    "\nexplore()" in page.read_text("utf-8")
+    for page in Path().glob("0[1-9]_*.py")
+), "Every chapter"
 
 # %%
 today()
@@ -117,10 +120,9 @@ incident(1)
 # ## Your work is yours
 #
 # This folder is your personal copy. Updates of the course never touch a page that you changed: the
-# new version lands beside it. {{because measured elsewhere: tests/workspace/test_workspace.py}}
-# `lightspeed reset 02_roofline` in a terminal gives you a page as delivered and keeps a backup of
-# yours. Predictions and progress live in one file in your home folder, and survive a crashed
-# kernel.
+# new version lands beside it. `lightspeed reset 02_roofline` in a terminal gives you a page as
+# delivered and keeps a backup of yours. Predictions and progress live in one file in your home
+# folder, and survive a crashed kernel.
 
 # %%
 progress()

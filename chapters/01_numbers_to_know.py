@@ -31,8 +31,8 @@ from lightspeed.units import Q
 # ## ◆ Before you read on
 #
 # Commit yourself to three numbers. First, energy: a chip multiplies two numbers of two bytes
-# (*fp16*) and adds a third. {{because definition}} Or it reads a word from memory. How many times
-# the energy does the reading take?
+# (*fp16*) and adds a third. Or it reads a word from memory. How many times the energy does the
+# reading take?
 
 # %%
 predict("numbers.dram_over_fma", ...)
@@ -55,8 +55,7 @@ predict("numbers.hbm_latency", ...)
 # A lorry full of disks takes a day across the country and arrives with a petabyte. A ping takes a
 # moment and arrives with a byte. Which one is faster? You cannot say before you know how much you
 # want to move, because there are two ways to wait: for the first byte, and then for the rest.
-# **Latency is the wait for the first byte; bandwidth says how quickly the rest follows.** {{because
-# definition}}
+# **Latency is the wait for the first byte; bandwidth says how quickly the rest follows.**
 
 # %%
 wire, ping = link("ethernet_10g"), 10e-3
@@ -67,13 +66,16 @@ wire.bandwidth
 # it carries {{si(wire.bandwidth, "byte/s")}}.
 #
 # - A kilobyte needs less than a microsecond to enter the link, and then ten milliseconds to arrive.
-#   {{holds roofline.transfer_time(1e3, wire.bandwidth) < 1e-6}} You wait for the latency.
-# - A gigabyte needs eight tenths of a second to enter it. {{holds abs(roofline.transfer_time(1e9,
-#   wire.bandwidth) - 0.8) < 0.01}} Ten milliseconds more hardly matter.
+#   You wait for the latency.
+# - A gigabyte needs eight tenths of a second to enter it. Ten milliseconds more hardly matter.
 #
 # In general
 #
 # $$T = \text{latency} + \frac{\text{size} }{\text{bandwidth} }$$
+
+# %% tags=["holds"]
+assert roofline.transfer_time(1e3, wire.bandwidth) < 1e-6, "less than a microsecond"
+assert abs(roofline.transfer_time(1e9, wire.bandwidth) - 0.8) < 0.01, "eight tenths of a second"
 
 # %%
 small, large = 1e3, 1e9
@@ -84,10 +86,15 @@ turn = roofline.crossover_size(ping, wire.bandwidth)
 turn
 
 # %% [markdown]
-# The two terms are equal at {{si(turn, "byte")}}, latency times bandwidth. {{holds
-# abs(roofline.transfer_time(turn, wire.bandwidth) - ping) < 1e-12}} For a smaller message a wider
-# link hardly helps, and for a larger one a nearer server hardly does. So compute that size before
-# you buy either. Try some sizes, in Jupyter; the slider is made with ipywidgets alone.
+# The two terms are equal at {{si(turn, "byte")}}, latency times bandwidth. For a smaller message a
+# wider link hardly helps, and for a larger one a nearer server hardly does. So compute that size
+# before you buy either. Try some sizes, in Jupyter; the slider is made with ipywidgets alone.
+
+# %% tags=["holds"]
+assert abs(roofline.transfer_time(turn, wire.bandwidth) - ping) < 1e-12, "two terms are equal"
+assert abs(roofline.transfer_time(turn / 100, wire.bandwidth, ping) / ping - 1) < 0.02, (
+    "For a smaller message a wider link hardly helps"
+)
 
 # %%
 from IPython.display import display
@@ -175,23 +182,25 @@ felt
 # a walk across town. Light alone takes {{felt[1]}} to cross the country, one way.
 #
 # Read the ladder in two steps. First, latency is of several kinds, and the orange bars mix them. In
-# a memory it is the wait of one *load*, a read that the program needs before it goes on. {{because
-# definition}} For a drive it is one read or one seek. On a link it is the time of a small message
-# from program to program, software included. *NVLink* joins the GPUs of a host, *InfiniBand* and
-# Ethernet join hosts, and *PCIe* joins a GPU to its CPU. {{because definition}} A *leaf switch* is
-# the one that a host is plugged into, and *RoCE* is remote memory access, as on InfiniBand, over
-# Ethernet. {{because definition}} For a distance it is the time of light, alone.
+# a memory it is the wait of one *load*, a read that the program needs before it goes on. For a
+# drive it is one read or one seek. On a link it is the time of a small message from program to
+# program, software included. *NVLink* joins the GPUs of a host, *InfiniBand* and Ethernet join
+# hosts, and *PCIe* joins a GPU to its CPU. A *leaf switch* is the one that a host is plugged into,
+# and *RoCE* is remote memory access, as on InfiniBand, over Ethernet. For a distance it is the time
+# of light, alone.
 #
 # Second, compare latencies of one kind, and loads on one chip. A CPU's caches are built to answer
 # quickly, a GPU's to serve thousands of threads, so a latency of one divided by a latency of the
 # other says little about either.
 #
 # Now look at the messages. From program to program, a GPU in the next host is about as far as the
-# next GPU of the same host. {{holds 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3}} Wires
-# do not take the time: InfiniBand hardware alone needs {{si(infiniband.latency, "s")}} of the
-# {{si(infiniband.end_to_end, "s")}}.
+# next GPU of the same host. Wires do not take the time: InfiniBand hardware alone needs
+# {{si(infiniband.latency, "s")}} of the {{si(infiniband.end_to_end, "s")}}.
 #
 # ### Like with like
+
+# %% tags=["holds"]
+assert 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3, "GPU of the same"
 
 # %%
 shared, l1, l2, hbm = gpu
@@ -206,25 +215,30 @@ like = [
 table(like, ["ratio", "value"])
 
 # %% [markdown]
-# Every ratio has one kind of latency, or one direction, on both sides. {{because definition}} On
-# one GPU, HBM is {{hbm.latency / l1.latency:.2g}} times as far away as the L1 cache. {{holds 10 <
-# hbm.latency / l1.latency < 20}} Divided by the L1 of a *CPU*, the same latency gives {{hbm.latency
-# / cpu[1].latency:.0f}}, a mixture of two chips. In one direction NVLink carries {{nvlink.bandwidth
-# / infiniband.bandwidth:.2g}} times what InfiniBand carries. {{holds nvlink.bandwidth == 9 *
-# infiniband.bandwidth}}
+# Every ratio has one kind of latency, or one direction, on both sides. On one GPU, HBM is
+# {{hbm.latency / l1.latency:.2g}} times as far away as the L1 cache. Divided by the L1 of a *CPU*,
+# the same latency gives {{hbm.latency / cpu[1].latency:.0f}}, a mixture of two chips. In one
+# direction NVLink carries {{nvlink.bandwidth / infiniband.bandwidth:.2g}} times what InfiniBand
+# carries.
 #
 # ## ◆ What money does not buy
 #
 # The lower rungs are light in glass, and the speed of light is not for sale.
 
+# %% tags=["holds"]
+assert 10 < hbm.latency / l1.latency < 20, "away as the L1"
+assert nvlink.bandwidth == 9 * infiniband.bandwidth, "times what InfiniBand carries"
+
 # %%
 reveal("numbers.fibre_kilometre")
 
 # %% [markdown]
-# Light in glass is a third slower than in vacuum. {{holds abs(memory("light").fibre /
-# memory("light").vacuum - 2 / 3) < 0.005}} A faster switch or network card does not change that. A
-# straighter path does, and so does one without glass: traders pay for microwave links, and for
-# fibres with a hollow core.
+# Light in glass is a third slower than in vacuum. A faster switch or network card does not change
+# that. A straighter path does, and so does one without glass: traders pay for microwave links, and
+# for fibres with a hollow core.
+
+# %% tags=["holds"]
+assert abs(memory("light").fibre / memory("light").vacuum - 2 / 3) < 0.005, "slower than in vacuum"
 
 # %%
 follows = [
@@ -250,14 +264,20 @@ si(dean, "s")
 # %% [markdown]
 # Look at the first row. Light needs {{si(paths[0].round_trip, "s")}} for a kilometre and back, the
 # textbook prints {{printed[0]}}, and the list that Jeff Dean made famous has {{si(dean, "s")}} for
-# two programs in one data centre. {{holds dean > 10 * paths[0].round_trip}} The rest is network
-# cards, switches, kernels and queues, and engineers do shorten that part: a small message over
-# InfiniBand takes {{si(link("infiniband_ndr").end_to_end, "s")}} one way. {{holds 2 *
-# link("infiniband_ndr").end_to_end < dean / 10}}
+# two programs in one data centre. The rest is network cards, switches, kernels and queues, and
+# engineers do shorten that part: a small message over InfiniBand takes
+# {{si(link("infiniband_ndr").end_to_end, "s")}} one way.
 #
 # ## ◆ What it costs to move a word
 #
 # You guessed this ratio.
+
+# %% tags=["holds"]
+assert dean > 10 * paths[0].round_trip, "programs in one data"
+assert 2 * link("infiniband_ndr").end_to_end < dean / 10, "message over InfiniBand takes"
+assert abs(paths[0].round_trip - datasheet.round_trip(1e3, memory("light").fibre)) < 1e-12, (
+    "for a kilometre and back"
+)
 
 # %%
 reveal("numbers.dram_over_fma")
@@ -268,16 +288,17 @@ read_over_fma = e.dram / e.fp16_fma
 e.dram, e.fp16_fma, si(read_over_fma)
 
 # %% [markdown]
-# Reading the word takes {{read_over_fma:.0f}} times the energy of the multiply-add. {{holds 400 <
-# read_over_fma < 450}} The reason is distance. A wire has to be charged along its whole length. The
-# memory is centimetres away from the arithmetic units (the *units*, from here on), while the parts
-# of a multiplier are micrometres apart. **So when you compare two ways to do something, count what
-# each of them moves.**
+# Reading the word takes {{read_over_fma:.0f}} times the energy of the multiply-add. The reason is
+# distance. A wire has to be charged along its whole length. The memory is centimetres away from the
+# arithmetic units (the *units*, from here on), while the parts of a multiplier are micrometres
+# apart. **So when you compare two ways to do something, count what each of them moves.**
 #
 # ### The energy ladder
 #
-# An *int8* is a whole number of one byte, an *fp32* a floating-point number of four. {{because
-# definition}}
+# An *int8* is a whole number of one byte, an *fp32* a floating-point number of four.
+
+# %% tags=["holds"]
+assert 400 < read_over_fma < 450, "energy of the multiply-add"
 
 # %%
 rungs = {
@@ -303,8 +324,6 @@ ax.invert_yaxis()
 plt.close(fig)
 figure(
     fig,
-    # holds "Every step away from the units costs more": (lambda far: far == sorted(far)
-    #  and far[-1] / far[-2] == max(b / a for a, b in zip(far, far[1:])))(list(rungs.values())[3:])
     caption=f"Arithmetic (green) costs {e.int8_add!r} to {e.fp32_fma!r}; orange bars read a word "
     "of four bytes. Every step away from the units costs more, and the step off the chip is the "
     "largest.",
@@ -312,9 +331,14 @@ figure(
     f"{e.dram!r} for a word from DRAM.",
 )
 
+# %% tags=["holds"]
+assert (
+    lambda far: far == sorted(far) and far[-1] / far[-2] == max(b / a for a, b in zip(far, far[1:]))
+)(list(rungs.values())[3:]), "Every step away from the units costs more"
+
 # %% [markdown]
 # And beyond the chip? GDDR6 is a memory made for accelerators. The sources are of three kinds, so
-# each row names its layer. {{because design}}
+# each row names its layer.
 
 # %%
 chip, wires, devices = (find(f"byte_{k}") for k in ("on_chip", "on_link", "through_device"))
@@ -333,13 +357,20 @@ per_byte = [
 table(
     per_byte,
     ["a byte from", "energy", "layer"],
-    # holds "the farther away, the dearer": all(a < b for far in (
-    #  (chip.register, chip.sram_8kb, chip.l2, chip.dram), (wires.c2c, wires.nvlink, wires.pcie),
-    #  (devices.optics, devices.adapter, devices.ssd)) for a, b in zip(far, far[1:]))
-    # because "a device does more": advice
     caption="In each layer (access, link, device), the farther away, the dearer. Do not compare "
     "digits across layers: a device does more than move the byte.",
 )
+
+# %% tags=["holds"]
+assert all(
+    a < b
+    for far in (
+        (chip.register, chip.sram_8kb, chip.l2, chip.dram),
+        (wires.c2c, wires.nvlink, wires.pcie),
+        (devices.optics, devices.adapter, devices.ssd),
+    )
+    for a, b in zip(far, far[1:])
+), "the farther away, the dearer"
 
 # %%
 now = find("jouppi_7nm")
@@ -355,10 +386,12 @@ table(
 # Engineers of Google have since printed Horowitz's table for {{now.process}} (Jouppi and others,
 # *Ten lessons*). Both arithmetic and memory take less energy now: an fp32 multiplication fell from
 # {{si(e.fp32_multiply, "J")}} to {{si(now.fp32_multiply, "J")}}, and eight bytes from memory from
-# {{si(e.dram_64b_least, "J")}} at least to {{si(now.gddr6_64b_least, "J")}}. {{holds
-# now.fp32_multiply < e.fp32_multiply and now.gddr6_64b_least < e.dram_64b_least}} So the ratio is
-# still in the hundreds. {{holds 200 < now_ratio[0] < then_ratio[1] < 1000}} Keep the order of
-# magnitude, and look the digits up.
+# {{si(e.dram_64b_least, "J")}} at least to {{si(now.gddr6_64b_least, "J")}}. So the ratio is still
+# in the hundreds. Keep the order of magnitude, and look the digits up.
+
+# %% tags=["holds"]
+assert now.fp32_multiply < e.fp32_multiply and now.gddr6_64b_least < e.dram_64b_least, "at least"
+assert 200 < now_ratio[0] < then_ratio[1] < 1000, "still in the hundreds"
 
 # %% [markdown]
 # ## Numbers that come from counting
@@ -366,11 +399,10 @@ table(
 # ### Training keeps sixteen bytes for each parameter
 #
 # Mixed precision computes with numbers of two bytes, but keeps a *master* copy of each weight in
-# four. Adam, the usual optimizer, keeps two running means of its gradient, the *moments*. {{because
-# definition}}
+# four. Adam, the usual optimizer, keeps two running means of its gradient, the *moments*.
 
 # %%
-adam, params = find("adam_mixed_precision"), 7e9
+adam, params = find("adam_mixed_precision"), 7e9  # assumed
 parts = {
     "weights, two bytes wide": adam.weights,
     "gradients, two bytes wide": adam.gradients,
@@ -383,22 +415,30 @@ table([*parts.items(), ["sum", total]], ["what", "bytes per parameter"])
 
 # %% [markdown]
 # Recipes differ. With gradients in fp32 the sum is {{adam.total + adam.gradients:.0f}}. With
-# gradients of two bytes and an fp32 copy in which they are added up, it is {{adam.total + 2 *
-# adam.gradients:.0f}}. So say what you count. With the {{adam.total:.0f}} bytes of the table, a
-# model of {{si(params, "parameter")}} needs {{si(params * adam.total, "byte")}} before it sees a
-# token, which is more than one H100 holds. {{holds params * adam.total >
-# accelerator("h100_sxm").hbm_capacity}}
+# gradients of two bytes and an fp32 copy in which they are added up, it is
+# {{adam.total + 2 * adam.gradients:.0f}}. So say what you count. With the {{adam.total:.0f}} bytes
+# of the table, a model of {{si(params, "parameter")}} needs {{si(params * adam.total, "byte")}}
+# before it sees a token, which is more than one H100 holds.
 #
 # ### Rules of arithmetic
 #
 # In a dense transformer, a token that passes through meets each weight of its matrices once: one
-# multiplication and one addition, which is two FLOPs. {{holds (lambda m: 0 < m.parameters - m.width
-# * m.vocabulary - m.flops_per_token() / 2 < 1e-4 * m.parameters)(transformer("llama3_8b"))}} (Its row
-# of the embedding table is looked up, not multiplied.) Training also goes back, with two such steps
-# for each weight. The output's gradient times the weight is added to the input's gradient. The
-# output's gradient times the input is added to the weight's. So training takes six. {{because
-# algebra}} Both counts leave attention out (chapter 6), which is small as long as the context is
-# short beside the length of a token's vector.
+# multiplication and one addition, which is two FLOPs. (Its row of the embedding table is looked up,
+# not multiplied.) Training also goes back, with two such steps for each weight. The output's
+# gradient times the weight is added to the input's gradient. The output's gradient times the input
+# is added to the weight's. So training takes six. Both counts leave attention out (chapter 6),
+# which is small as long as the context is short beside the length of a token's vector.
+
+# %% tags=["holds"]
+assert params * adam.total > accelerator("h100_sxm").hbm_capacity, "more than one H100"
+assert (
+    lambda m: (
+        0 < m.parameters - m.width * m.vocabulary - m.flops_per_token() / 2 < 1e-4 * m.parameters
+    )
+)(transformer("llama3_8b")), "through meets each weight"
+from lightspeed.training import training_flops
+
+assert training_flops(1, 1) == 6, "So training takes six"
 
 # %%
 tokens = 1e12
@@ -417,6 +457,9 @@ table(
     ["what", "rule", f"for {si(params, 'parameter')}"],
     caption=f"Training on {si(tokens, 'token')}.",
 )
+
+# %% tags=["holds"]
+assert adam.total == 16 and total == adam.total, "sixteen bytes per parameter"
 
 # %% [markdown]
 # ## The pyramid
@@ -444,12 +487,15 @@ figure(
         [Bars(list(levels), list(levels.values()), labels=texts, color="sky")],
         height=320,
     ),
-    # holds "each level is narrower than the one above it": list(levels.values())
-    #  == sorted(levels.values(), reverse=True)
     caption="The memory pyramid of one GPU, top down: each level is narrower than the one above "
     "it.",
     alt=f"Bars that shorten from {si(shared.bandwidth, 'byte/s')} at the top, on the chip, to "
     f"{si(ssd.bandwidth, 'byte/s')} at the bottom, the SSD.",
+)
+
+# %% tags=["holds"]
+assert list(levels.values()) == sorted(levels.values(), reverse=True), (
+    "each level is narrower than the one above it"
 )
 
 # %% tags=["figure"]
@@ -495,8 +541,8 @@ table(
 # At {{budgets["braking"].speed.printed}} a car moves {{100 * budgets["braking"].distance:.0f}} cm
 # in {{si(budgets["braking"].latency, "s")}}.
 #
-# Nielsen's limits are of any answer; the applications are our choice. {{because history}} The other
-# two budgets are premises of a textbook.
+# Nielsen's limits are of any answer; the applications are our choice. The other two budgets are
+# premises of a textbook.
 #
 # ## The machines
 #
@@ -528,7 +574,10 @@ table(
 # %% [markdown]
 # Compare one precision at a time. Apple gives the phone's rate in "trillion operations per second"
 # and does not say of what width. If they are int8, the H100 does {{h100.int8 / phone.int8:.0f}}
-# times as many. {{holds h100.int8 > 50 * phone.int8}}
+# times as many.
+
+# %% tags=["holds"]
+assert h100.int8 > 50 * phone.int8, "If they are int8"
 
 # %%
 gb, gib = UNITS["GB"][0], UNITS["GiB"][0]
@@ -538,8 +587,7 @@ h100.hbm_capacity.printed, h100.hbm_capacity
 # The H100 is sold with “{{h100.hbm_capacity.others[0]["printed"]}}”, and the card reports
 # {{h100.hbm_capacity.printed}}. That is {{h100.hbm_capacity / gib:.1f}} GiB, or
 # {{si(h100.hbm_capacity, "byte")}}: memory is counted in powers of two, and where the data sheet
-# prints GB, read GiB. A GiB is {{gib / gb - 1:.0%}} larger than a GB. {{holds gib > gb and 79 * gib
-# < h100.hbm_capacity < 80 * gib}}
+# prints GB, read GiB. A GiB is {{gib / gb - 1:.0%}} larger than a GB.
 #
 # ### Links: which direction, whose bandwidth?
 #
@@ -548,6 +596,9 @@ h100.hbm_capacity.printed, h100.hbm_capacity
 # shares a link. The {{si(link("efa_p5").bandwidth_per_node, "byte/s")}} of a P5 instance at Amazon
 # are for the node: each of its {{link("efa_p5").gpus:.0f}} GPUs has {{si(link("efa_p5").bandwidth,
 # "byte/s")}}.
+
+# %% tags=["holds"]
+assert gib > gb and 79 * gib < h100.hbm_capacity < 80 * gib, "larger than a GB"
 
 # %%
 keys = [
@@ -633,9 +684,13 @@ table(
 )
 
 # %% [markdown]
-# The peak doubled fastest, and the size of the memory slowest. {{holds min(doubling,
-# key=doubling.get) == "bf16 peak" and max(doubling, key=doubling.get) == "memory"}} So ratios
-# between them change as well. Which have lasted?
+# The peak doubled fastest, and the size of the memory slowest. So ratios between them change as
+# well. Which have lasted?
+
+# %% tags=["holds"]
+assert (
+    min(doubling, key=doubling.get) == "bf16 peak" and max(doubling, key=doubling.get) == "memory"
+), "of the memory slowest"
 
 # %%
 explore_generations()
@@ -645,15 +700,18 @@ ridges = [roofline.ridge_point(m.bf16, m.hbm_bandwidth) for m in (old, new)]
 ridges, ridges[1] / ridges[0]
 
 # %% [markdown]
-# The peak grew by {{factors["bf16 peak"]:.2g}}, the ridge by {{ridges[1] / ridges[0]:.2g}}. {{holds
-# 1 < ridges[1] / ridges[0] < factors["bf16 peak"]}} So file a number by what it is made of:
+# The peak grew by {{factors["bf16 peak"]:.2g}}, the ridge by {{ridges[1] / ridges[0]:.2g}}. So file
+# a number by what it is made of:
 #
 # - **Physics and counting stay:** light in fibre, two FLOPs for a weight and a token.
 # - **A ratio drifts.** Keep its order of magnitude: hundreds of FLOPs while a byte arrives,
-#   hundreds of multiplications for the energy of a word. {{holds all(100 < r < 1000 for r in ridges
-#   + now_ratio)}}
-# - **A rate of one product goes out of date.** The peak doubled in {{si(doubling["bf16 peak"],
-#   digits=2)}} years. {{because definition: the table above}} Look it up.
+#   hundreds of multiplications for the energy of a word.
+# - **A rate of one product goes out of date.** The peak doubled in
+#   {{si(doubling["bf16 peak"], digits=2)}} years. Look it up.
+
+# %% tags=["holds"]
+assert 1 < ridges[1] / ridges[0] < factors["bf16 peak"], "The peak grew"
+assert all(100 < r < 1000 for r in ridges + now_ratio), "energy of a word"
 
 # %% [markdown]
 # ## Check: data sheets against their own arithmetic
@@ -676,16 +734,19 @@ for one in map(link, ("nvlink3", "nvlink4", "nvlink5")):
 atlantic = memory("path_atlantic")
 floor = datasheet.round_trip(atlantic.distance, memory("light").fibre)
 checks.append(("Atlantic, floor against the fastest cable", floor, atlantic.measured_round_trip))
-boost = 1.98e9  # Hz, of an H100, as it is often quoted
+boost = parse(h100.clock.others[0]["printed"])[0]  # as it is often quoted
 
 # %%
 table(
     [[n, si(p, p.unit, 4), si(m, p.unit, 4), f"{p / m - 1:+z.1%}"] for n, p, m in checks],
     ["what", "predicted", "printed or measured", "error"],
-    # holds "agrees with what it prints to within a per cent": all(abs(p / m - 1) < 0.01
-    #  for _, p, m in checks[:-1])
     caption="The arithmetic of a data sheet agrees with what it prints to within a per cent, if "
     "the right clock is used. The cable loses a few per cent to its detours.",
+)
+
+# %% tags=["holds"]
+assert all(abs(p / m - 1) < 0.01 for _, p, m in checks[:-1]), (
+    "agrees with what it prints to within a per cent"
 )
 
 # %% [markdown]
@@ -701,8 +762,8 @@ table(
 #
 # ### Joules, measured
 #
-# The energy of a token is power over rate, so rated power over measured rate bounds it. {{because
-# algebra}} Hold the bound against what the ML.ENERGY Initiative measured on served language models.
+# The energy of a token is power over rate, so rated power over measured rate bounds it. Hold the
+# bound against what the ML.ENERGY Initiative measured on served language models.
 
 # %%
 tokens = weigh("energy-token")
@@ -716,14 +777,16 @@ table(
 middles = [e.ratios[1] for e in tokens.by_regime]
 figure(
     residual_chart(tokens, dots=90, height=300),
-    # holds "No row draws more than the rating": tokens.all.beaten == 0
-    # holds "The more requests in flight": middles == sorted(middles, reverse=True)
     caption="No row draws more than the rating. The more requests in flight, the nearer the draw "
     "comes to it, in the median.",
-    # holds "All dots lie on or above a rule at one": min(tokens.ratio) >= 1
     alt="Rated over measured energy of a token. All dots lie on or above a rule at one, with "
     f"medians from {middles[-1]:.2f} with many requests in flight to {middles[0]:.2f} with few.",
 )
+
+# %% tags=["holds"]
+assert tokens.all.beaten == 0, "No row draws more than the rating"
+assert middles == sorted(middles, reverse=True), "The more requests in flight"
+assert min(tokens.ratio) >= 1, "All dots lie on or above a rule at one"
 
 # %%
 ask("numbers.token_energy")
@@ -791,10 +854,9 @@ compare_here(here, lines(usable_cores()), caption="Here your guess stands in pla
 #   cache, you get a share of it, which comes and goes.
 # - **A step without a cache, or a climb that does not end.** The address that a program uses has to
 #   be translated for each page of memory. The translations have a cache of their own, the TLB, and
-#   beyond its reach nearly every step pays for a second lookup. {{because design: how a TLB works}}
+#   beyond its reach nearly every step pays for a second lookup.
 # - **Copying counts what the program asked for**, one read and one write. Many processors first
 #   fetch the line that they are about to overwrite, so the memory moves half as much again.
-#   {{because algebra: two reads and a write instead of one of each}}
 # - **A message to another program** travels hardly any distance. You measure the operating system:
 #   calls to send and to receive, and waking a process.
 # - **A safe write** waits until the drive, or what stands in for it, says that it is done. Else you
@@ -819,8 +881,8 @@ line = 64  # bytes that come at once, however few are asked for
 on_their_way = in_flight(recorded, 2**26, line)
 
 # %% [markdown]
-# A *triad* reads two vectors and writes a third, $a = b + s\,c$. {{because definition}} One core
-# moves {{si(one_core, "byte/s")}} in it, though each load from so large a working set takes
+# A *triad* reads two vectors and writes a third, $a = b + s\,c$. One core moves
+# {{si(one_core, "byte/s")}} in it, though each load from so large a working set takes
 # {{si(far, "s")}}. So several cache lines must be on their way at once: bandwidth times latency,
 # over the {{si(line, "byte")}} of a line, gives {{on_their_way:.0f}}. That is Little's law, the
 # subject of chapter 4, and why one core often cannot use up the memory's bandwidth: it can wait for
@@ -842,15 +904,18 @@ waits = [find_quantity(r, "host.latency", size=2**26).value for r in (recorded, 
 # %% [markdown]
 # Others took processor time away, and the small caches still show up where they should. But on both
 # machines the last cache, as advertised, does not: do not plan with what a rented machine says it
-# has. Main memory is about as far away on both, {{si(waits[0], "s", 2)}} and {{si(waits[1], "s",
-# 2)}}. {{holds 0.8 < waits[1] / waits[0] < 1.25}} But a core of this one keeps
-# {{in_flight(neighbours, 2**26):.0f}} lines on their way instead of {{on_their_way:.0f}}, and so it
-# gets {{si(find_quantity(neighbours, "host.triad_bandwidth", threads=1).value, "byte/s")}}. {{holds
-# in_flight(neighbours, 2**26) < on_their_way}}
+# has. Main memory is about as far away on both, {{si(waits[0], "s", 2)}} and
+# {{si(waits[1], "s", 2)}}. But a core of this one keeps {{in_flight(neighbours, 2**26):.0f}} lines
+# on their way instead of {{on_their_way:.0f}}, and so it gets
+# {{si(find_quantity(neighbours, "host.triad_bandwidth", threads=1).value, "byte/s")}}.
 #
 # ## Gallery of wrong claims
 #
 # Each was published. Each is rebutted by a line that you can run.
+
+# %% tags=["holds"]
+assert 0.8 < waits[1] / waits[0] < 1.25, "far away on both"
+assert in_flight(neighbours, 2**26) < on_their_way, "lines on their way"
 
 # %%
 from lightspeed_course import gallery
@@ -904,20 +969,18 @@ table(
 # %% [markdown]
 # To compute one vector for one request, the GPU takes each weight of a model from its memory once,
 # multiplies and adds. {{si(params, "parameter")}} of two bytes are {{si(2 * params, "byte")}}, and
-# an H100 reads {{si(h100.hbm_bandwidth, "byte")}} in a second. Its units would do {{2 * h100.bf16 /
-# h100.hbm_bandwidth:.0f}} FLOPs (additions and multiplications) while one weight arrives, and a
-# weight takes two, so the time is that of reading. {{holds h100.bf16 / h100.hbm_bandwidth > 200}}
-# Even a model that fills the whole memory is read before the light is back. {{holds once < whole <
-# away}} **If the question is latency, compute it again.**
+# an H100 reads {{si(h100.hbm_bandwidth, "byte")}} in a second. Its units would do
+# {{2 * h100.bf16 / h100.hbm_bandwidth:.0f}} FLOPs (additions and multiplications) while one weight
+# arrives, and a weight takes two, so the time is that of reading. Even a model that fills the whole
+# memory is read before the light is back. **If the question is latency, compute it again.**
 #
 # But latency is not cost. While a request waits for the network, the GPU works for others. A
 # request that computes its vector alone occupies the GPU for {{si(once, "s")}}, so one GPU serves
-# at most {{1 / once:.0f}} of them a second, for this model. {{because algebra: one after the other,
-# each takes that time}} **If the question is what it costs, and the answer may take
-# {{si(away, "s", 2)}} or can be asked for early, fetch it.**
+# at most {{1 / once:.0f}} of them a second, for this model. **If the question is what it costs, and
+# the answer may take {{si(away, "s", 2)}} or can be asked for early, fetch it.**
 #
 # A third colleague would move the server. In the same data centre the answer is there in
-# {{si(nearby, "s")}}, before the GPU has read the model. {{holds nearby < once}}
+# {{si(nearby, "s")}}, before the GPU has read the model.
 #
 # ## Exercises
 #
@@ -939,3 +1002,8 @@ table(
 # - Grigorik, *High Performance Browser Networking* (2013), chapter 1, on latency and the speed of
 #   light.
 # - `lightspeed number h100_sxm.hbm_bandwidth` in a terminal prints any constant with its source.
+
+# %% tags=["holds"]
+assert h100.bf16 / h100.hbm_bandwidth > 200, "while one weight arrives"
+assert once < whole < away, "read before the light"
+assert nearby < once, "data centre the answer"

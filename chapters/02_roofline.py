@@ -59,22 +59,17 @@ there_and_back, round(could)
 # %% [markdown]
 # They could do {{could:,.0f}} operations, and they are asked for one: one over {{could:,.0f}} is
 # the share of the peak. **The arithmetic and the bytes run on two clocks, and the operation is done
-# when the slower clock is.** {{because definition}} Here the slow clock is the memory's. Now
-# compare with your guess.
+# when the slower clock is.** Here the slow clock is the memory's. Now compare with your guess.
 
 # %%
 reveal("roofline.relu_share", seed="number")
 
 # %% [markdown]
-# A chip that reaches this share on a ReLU is not broken. Its memory moves bytes at full speed.
-# {{holds (slow := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).lower == slow.comms and
-# abs(4e9 / slow.lower / h100.hbm_bandwidth - 1) < 1e-12}} A chip with twice the peak would show half the share, and take the same time.
-# {{holds attainable(elementwise_intensity(), 2 * h100.bf16, h100.hbm_bandwidth) ==
-# attainable(elementwise_intensity(), h100.bf16, h100.hbm_bandwidth)}} And this peak is not even its
-# own: it is that of the matrix units, and a ReLU runs on the vector units. Those could do
+# A chip that reaches this share on a ReLU is not broken. Its memory moves bytes at full speed. A
+# chip with twice the peak would show half the share, and take the same time. And this peak is not
+# even its own: it is that of the matrix units, and a ReLU runs on the vector units. Those could do
 # {{there_and_back * h100.fp32_vector:.0f}} operations in that time, so of *their* peak it reaches
-# {{1 / (there_and_back * h100.fp32_vector):.1%}}. They wait as well. {{holds
-# attainable(elementwise_intensity(), h100.fp32_vector, h100.hbm_bandwidth) < h100.fp32_vector / 10}}
+# {{1 / (there_and_back * h100.fp32_vector):.1%}}. They wait as well.
 #
 # ## ◆ Two clocks
 #
@@ -96,6 +91,18 @@ reveal("roofline.relu_share", seed="number")
 # and a piece is computed once its bytes are there. Step through it, and say who waits for whom.
 # Then raise $B$, and watch the waiting change sides.
 
+# %% tags=["holds"]
+assert (slow := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).lower == slow.comms and abs(
+    4e9 / slow.lower / h100.hbm_bandwidth - 1
+) < 1e-12, "bytes at full speed"
+assert attainable(elementwise_intensity(), 2 * h100.bf16, h100.hbm_bandwidth) == attainable(
+    elementwise_intensity(), h100.bf16, h100.hbm_bandwidth
+), "show half the share"
+assert (
+    attainable(elementwise_intensity(), h100.fp32_vector, h100.hbm_bandwidth)
+    < h100.fp32_vector / 10
+), "They wait as well"
+
 # %%
 from lightspeed_course.explorers.traffic import explore_fusion, explore_tiles, explore_two_clocks
 
@@ -112,10 +119,8 @@ t
 
 # %% [markdown]
 # The two bounds are never more than a factor of two apart, since a sum of two times is at most
-# twice the longer one. {{holds all(a + b <= 2 * max(a, b) for a in range(9) for b in range(9))}}
-# Overlap is worth that factor if the clocks are equal, and next to nothing if one of them is much
-# slower, as here. {{holds time_bounds(1, 1, 1, 1).upper == 2 * time_bounds(1, 1, 1, 1).lower and
-# t.upper < 1.01 * t.lower}}
+# twice the longer one. Overlap is worth that factor if the clocks are equal, and next to nothing if
+# one of them is much slower, as here.
 #
 # ## ◆ Which clock is slower?
 #
@@ -128,8 +133,26 @@ t
 # > \underbrace{\frac{\text{peak FLOP/s} }{\text{bandwidth} } }_\text{ridge of the machine}$$
 #
 # If the intensity is above the ridge, the units are the limit, and the operation is called
-# *compute-bound*. {{because definition}} If it is below, the units wait for bytes, and it is called
-# *memory-bound*, or *communication-bound* where the bytes cross a link. {{because definition}}
+# *compute-bound*. If it is below, the units wait for bytes, and it is called *memory-bound*, or
+# *communication-bound* where the bytes cross a link.
+
+# %% tags=["holds"]
+assert all(
+    (bound := time_bounds(flops, size, h100.bf16, h100.hbm_bandwidth)).upper <= 2 * bound.lower
+    for flops in (1, 1e3, 1e6)
+    for size in (1, 1e3, 1e6)
+), "most twice the longer"
+assert (
+    time_bounds(1, 1, 1, 1).upper == 2 * time_bounds(1, 1, 1, 1).lower and t.upper < 1.01 * t.lower
+), "them is much slower"
+assert all(
+    (
+        time_bounds(f, 1.0, h100.bf16, h100.hbm_bandwidth).math
+        > time_bounds(f, 1.0, h100.bf16, h100.hbm_bandwidth).comms
+    )
+    == (arithmetic_intensity(f, 1.0) > ridge_point(h100.bf16, h100.hbm_bandwidth))
+    for f in (1.0, 200.0, 400.0)
+), "the units are the limit, and the operation"
 
 # %%
 ridge = ridge_point(h100.bf16, h100.hbm_bandwidth)
@@ -137,19 +160,29 @@ elementwise_intensity(), ridge
 
 # %% [markdown]
 # The ReLU does {{elementwise_intensity():.2f}} FLOPs for each byte. The H100 could do
-# {{ridge:.0f}}. The first over the second is the share of the peak that you guessed. {{holds
-# abs(elementwise_intensity() / ridge - 1 / could) < 1e-12}}
+# {{ridge:.0f}}. The first over the second is the share of the peak that you guessed.
 #
 # ## ◆ The picture
 #
-# Draw the rate that the two limits allow over the intensity, both axes logarithmic. Where memory
-# is the limit, twice the intensity gives twice the rate: a slope. {{because algebra}} Where the
-# units are, it adds nothing: a flat roof. {{because algebra}} They meet at the ridge. {{holds
-# abs(ridge * h100.hbm_bandwidth / h100.bf16 - 1) < 1e-12}}
+# Draw the rate that the two limits allow over the intensity, both axes logarithmic. Where memory is
+# the limit, twice the intensity gives twice the rate: a slope. Where the units are, it adds
+# nothing: a flat roof. They meet at the ridge.
 #
 # $$\text{attainable} = \min(\text{peak},\ \text{intensity} \times \text{bandwidth})$$
 #
 # The figure is drawn with matplotlib alone: copy it for your own machine.
+
+# %% tags=["holds"]
+assert abs(elementwise_intensity() / ridge - 1 / could) < 1e-12, "peak that you guessed"
+assert abs(ridge * h100.hbm_bandwidth / h100.bf16 - 1) < 1e-12, "meet at the ridge"
+assert attainable(20, h100.bf16, h100.hbm_bandwidth) == 2 * attainable(
+    10, h100.bf16, h100.hbm_bandwidth
+), "twice the intensity gives twice the rate"
+assert (
+    attainable(2000, h100.bf16, h100.hbm_bandwidth)
+    == attainable(1000, h100.bf16, h100.hbm_bandwidth)
+    == h100.bf16
+), "Where the units are, it adds nothing"
 
 # %%
 kernels = {
@@ -174,23 +207,24 @@ ax.set(xlabel="intensity in FLOP/byte", ylabel="attainable FLOP/s", title=h100.n
 plt.close(fig)
 figure(
     fig,
-    # holds "The first two are far down the slope": max(list(kernels.values())[:2]) < ridge / 100
-    #  and list(kernels.values())[2] > ridge
     caption="Three kernels on an H100; the dashed line is the ridge. The first two are far down "
     "the slope, and the third is under the flat roof.",
     alt=f"A roofline with its ridge at {ridge:.0f} FLOP per byte. ReLU and the dot product lie low "
     f"on the slope, a large matmul lies on the flat part at {si(h100.bf16, 'FLOP/s')}.",
 )
 
+# %% tags=["holds"]
+assert max(list(kernels.values())[:2]) < ridge / 100 and list(kernels.values())[2] > ridge, (
+    "The first two are far down the slope"
+)
+
 # %% [markdown]
 # The dot product reads two numbers for each multiplication and addition, so four bytes serve two
-# FLOPs, however long the vectors are: {{kernels["dot product"]:.1f}} FLOP/byte. {{holds
-# abs(arithmetic_intensity(dot_flops(64), dot_bytes(64)) - 0.5) < 0.01 and kernels["dot product"] <=
-# 0.5}} ReLU and dot product run on the vector units. Those have a lower roof of their own, with its
-# ridge at {{ridge_point(h100.fp32_vector, h100.hbm_bandwidth):.0f}} FLOP/byte. {{holds
-# h100.fp32_vector < h100.bf16}} The two are memory-bound even so. {{holds kernels["dot product"] <
-# ridge_point(h100.fp32_vector, h100.hbm_bandwidth)}} The product of two square matrices is another
-# matter: it uses each number many times. What makes a kernel move along this axis?
+# FLOPs, however long the vectors are: {{kernels["dot product"]:.1f}} FLOP/byte. ReLU and dot
+# product run on the vector units. Those have a lower roof of their own, with its ridge at
+# {{ridge_point(h100.fp32_vector, h100.hbm_bandwidth):.0f}} FLOP/byte. The two are memory-bound even
+# so. The product of two square matrices is another matter: it uses each number many times. What
+# makes a kernel move along this axis?
 #
 # ## ◆ Why the batch moves the point
 #
@@ -206,10 +240,9 @@ figure(
 # ```
 #
 # With one token, each weight of two bytes serves one multiplication and one addition: one FLOP per
-# byte. {{because algebra}} With $B$ tokens it serves $B$ of each, so the intensity is about $B$.
-# **The batch at which a large bf16 matmul becomes compute-bound, its
-# critical batch, is about the ridge, counted in tokens.** {{holds 1 <= critical_batch_exact(8192,
-# 8192, ridge) / ridge < 1.1}}
+# byte. With $B$ tokens it serves $B$ of each, so the intensity is about $B$. **The batch at which a
+# large bf16 matmul becomes compute-bound, its critical batch, is about the ridge, counted in
+# tokens.**
 #
 # In $X[B, D]\,Y[D, F] = Z[B, F]$ each element of $Z$ is a sum over $D$,
 # the dimension that is *contracted*. So there are $BDF$ multiplications and about as many
@@ -217,6 +250,19 @@ figure(
 #
 # $$\text{intensity} = \frac{2BDF}{2BD + 2DF + 2BF} = \frac{BDF}{BD + DF + BF}
 # \approx B \quad \text{while } B \ll D, F$$
+
+# %% tags=["holds"]
+assert (
+    abs(arithmetic_intensity(dot_flops(64), dot_bytes(64)) - 0.5) < 0.01
+    and kernels["dot product"] <= 0.5
+), "however long the vectors"
+assert h100.fp32_vector < h100.bf16, "roof of their own"
+assert kernels["dot product"] < ridge_point(h100.fp32_vector, h100.hbm_bandwidth), (
+    "two are memory-bound even"
+)
+assert 1 <= critical_batch_exact(8192, 8192, ridge) / ridge < 1.1, (
+    "bf16 matmul becomes compute-bound"
+)
 
 # %%
 D = F = 8192
@@ -228,14 +274,19 @@ def reached(B):
 
 
 batches = (1, 16, 64, 256, 512, 2048)
-# holds "The exact intensity stays below B": all(matmul_intensity(B, D, F) < B for B in batches)
-#  and 1 - matmul_intensity(1, D, F) < 0.001 and 1 - matmul_intensity(2048, D, F) / 2048 > 0.3
 table(
     [[B, matmul_intensity(B, D, F), si(reached(B), "%")] for B in batches],
     ["tokens B", "intensity", "share of peak at best"],
     caption=f"D = F = {D} on an {h100.name}. The exact intensity stays below B, by more the larger "
     "the batch.",
 )
+
+# %% tags=["holds"]
+assert (
+    all(matmul_intensity(B, D, F) < B for B in batches)
+    and 1 - matmul_intensity(1, D, F) < 0.001
+    and 1 - matmul_intensity(2048, D, F) / 2048 > 0.3
+), "The exact intensity stays below B"
 
 # %% [markdown]
 # For other batches, run this slider, made with ipywidgets alone.
@@ -264,26 +315,27 @@ display(batch, answer)
 # $$\frac{1}{\text{intensity} } = \frac{1}{B} + \frac{1}{D} + \frac{1}{F}
 # \qquad \frac{1}{B_\text{crit} } = \frac{1}{\text{ridge} } - \frac{1}{D} - \frac{1}{F}$$
 #
-# That gives {{critical_batch_exact(D, F, ridge):.1f}}, so {{np.ceil(critical_batch_exact(D, F,
-# ridge)):.0f}} tokens. {{holds abs(1 / (1 / ridge - 1 / D - 1 / F) - critical_batch_exact(D, F,
-# ridge)) < 1e-6}} It is close because $D$ and $F$, the widths of the
-# model, are thousands. What counts is the tokens, of any sequence, that pass *one copy* of the
-# weights: eight hundred users on eight copies make a batch of a hundred for each. {{because
-# algebra}}
+# That gives {{critical_batch_exact(D, F, ridge):.1f}}, so
+# {{np.ceil(critical_batch_exact(D, F, ridge)):.0f}} tokens. It is close because $D$ and $F$, the
+# widths of the model, are thousands. What counts is the tokens, of any sequence, that pass *one
+# copy* of the weights: eight hundred users on eight copies make a batch of a hundred for each.
 #
 # A dense language model that *decodes* makes one token per request and step. Each step multiplies
 # with the weight matrices of the whole model, so it reads each of them once, whatever the batch.
-# {{because algebra: each matrix crosses the bus once in a matmul}} For one user the batch is one,
-# and the units idle nearly the whole time. {{holds reached(1) < 0.01}} That is why serving systems
-# batch. When the model reads a prompt (*prefill*), the tokens of the prompt pass together. In a
-# mixture of experts (*MoE*) each token passes few of many matrices, so a matrix sees fewer tokens.
-# {{because definition}}
+# For one user the batch is one, and the units idle nearly the whole time. That is why serving
+# systems batch. When the model reads a prompt (*prefill*), the tokens of the prompt pass together.
+# In a mixture of experts (*MoE*) each token passes few of many matrices, so a matrix sees fewer
+# tokens.
 #
 # ## ◆ Try it
 #
 # Choose the hardware and the formats, then drag $B$. Before each change, say where the point will
 # go. Then find a setting in which a better memory would be wasted, and one in which better units
 # would be.
+
+# %% tags=["holds"]
+assert abs(1 / (1 / ridge - 1 / D - 1 / F) - critical_batch_exact(D, F, ridge)) < 1e-6, "That gives"
+assert reached(1) < 0.01, "nearly the whole time"
 
 # %%
 from lightspeed_course.explorers.roofline import explore
@@ -315,19 +367,24 @@ table(rows, columns, caption="Ridge points, for dense products of operands of tw
 
 # %% [markdown]
 # From the V100 to the B200, the peak has grown {{wide(b200) / wide(v100):.0f}} times and the
-# bandwidth {{b200.hbm_bandwidth / v100.hbm_bandwidth:.1f}} times, so the ridge has doubled. {{holds
-# 1.8 < ridges_of["b200"] / ridges_of["v100_sxm"] < 2.2}} But it has not moved to the right at each
-# step. The H200 put new memory beside the units of the H100. {{holds h200.bf16 == h100.bf16 and
-# h200.hbm_bandwidth > h100.hbm_bandwidth}} The B200 has new units and new memory, and its ridge is
-# still below that of the H100. {{holds ridges_of["h200_sxm"] < ridges_of["b200"] <
-# ridges_of["h100_sxm"]}} So look it up for your chip.
+# bandwidth {{b200.hbm_bandwidth / v100.hbm_bandwidth:.1f}} times, so the ridge has doubled. But it
+# has not moved to the right at each step. The H200 put new memory beside the units of the H100. The
+# B200 has new units and new memory, and its ridge is still below that of the H100. So look it up
+# for your chip.
 #
 # ## Two memories, one roof
 #
 # HBM is one of several memories. The units of a TPU work on what lies in VMEM, a scratchpad on the
-# chip that is much smaller than HBM and much faster. {{holds v5e.vmem_capacity < v5e.hbm_capacity /
-# 100 and v5e.vmem_bandwidth > 10 * v5e.hbm_bandwidth}} What already lies there need not come from
+# chip that is much smaller than HBM and much faster. What already lies there need not come from
 # HBM. So the same flat line gets a second slope.
+
+# %% tags=["holds"]
+assert 1.8 < ridges_of["b200"] / ridges_of["v100_sxm"] < 2.2, "the ridge has doubled"
+assert h200.bf16 == h100.bf16 and h200.hbm_bandwidth > h100.hbm_bandwidth, "units of the H100"
+assert ridges_of["h200_sxm"] < ridges_of["b200"] < ridges_of["h100_sxm"], "ridge is still below"
+assert v5e.vmem_capacity < v5e.hbm_capacity / 100 and v5e.vmem_bandwidth > 10 * v5e.hbm_bandwidth, (
+    "much smaller than HBM"
+)
 
 # %%
 memories = {"HBM": v5e.hbm_bandwidth, "VMEM": v5e.vmem_bandwidth}
@@ -344,11 +401,13 @@ figure(
     roof_chart(v5e.bf16, memories, x=(1, 1e4), y=(5e11, 5e14), marks=regions, title=v5e.name),
     caption="Between the ridges, work is memory-bound out of HBM and compute-bound out of VMEM. "
     f"Staying on the chip is worth up to a factor of {v5e.vmem_over_hbm:.0f}.",
-    # holds "Two slopes meet one flat roof": ridges["VMEM"] < ridges["HBM"]
     alt=f"Two slopes meet one flat roof, the VMEM slope at {ridges['VMEM']:.0f} and the HBM slope "
     f"at {ridges['HBM']:.0f} FLOP per byte; three shaded regions are bound by "
     "both memories, by HBM only, and by the units.",
 )
+
+# %% tags=["holds"]
+assert ridges["VMEM"] < ridges["HBM"], "Two slopes meet one flat roof"
 
 # %% [markdown]
 # Out of VMEM the critical batch falls from {{ridges["HBM"]:.0f}} to {{ridges["VMEM"]:.0f}} tokens.
@@ -357,10 +416,10 @@ figure(
 #
 # ## Tiling: does each matrix really cross the bus only once?
 #
-# We assumed so, and a matrix of this size does not even fit on the chip. {{holds 2 * D * F >
-# h100.l2_capacity}} So the kernel cuts the result into tiles. To make one tile it needs a strip of
-# rows from the left matrix and a strip of columns from the right one. The next tile needs a strip
-# that has been read before. Unless it was kept, it is read again.
+# We assumed so, and a matrix of this size does not even fit on the chip. So the kernel cuts the
+# result into tiles. To make one tile it needs a strip of rows from the left matrix and a strip of
+# columns from the right one. The next tile needs a strip that has been read before. Unless it was
+# kept, it is read again.
 #
 # Do the smallest case on paper. Cut a square result into two by two tiles. Each tile reads one of
 # two row strips and one of two column strips:
@@ -374,25 +433,33 @@ figure(
 # The picture does it for larger matrices. Step from tile to tile, and read the counts on the
 # strips.
 
+# %% tags=["holds"]
+assert 2 * D * F > h100.l2_capacity, "fit on the chip"
+
 # %%
 explore_tiles()
 
 # %% [markdown]
 # **Each strip is read once for each tile that needs it.** With $n$ tiles across, both matrices are
 # read $n$ times and the result is written once: $2n + 1$ matrices cross the bus in place of three.
-# {{holds tiled_matmul_bytes(D, D, D, D // 4, D // 4) == 9 * 2 * D * D}} So larger tiles read less.
-# {{holds tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 128)}} For each
-# step along the contracted dimension, a tile of $b_m \times b_n$ reads $b_m + b_n$ elements of two
-# bytes and does $b_m b_n$ multiplications and additions:
+# So larger tiles read less. For each step along the contracted dimension, a tile of
+# $b_m \times b_n$ reads $b_m + b_n$ elements of two bytes and does $b_m b_n$ multiplications and
+# additions:
 #
 # $$\text{intensity of a tile} = \frac{2\,b_m b_n}{2\,(b_m + b_n)} = \frac{b_m b_n}{b_m + b_n}$$
 #
 # For a square tile of side $b$ that is $b/2$. **Its side must be twice the ridge, here
-# {{2 * ridge:.0f}}, if the matmul is to be compute-bound.** {{holds tile_intensity(600, 600)
-# == 300}}
+# {{2 * ridge:.0f}}, if the matmul is to be compute-bound.**
 #
-# The table has what moves if every tile fetches its own strips, {{because definition: the premise}}
-# in place of {{si(matmul_bytes(D, D, D), "byte")}}.
+# The table has what moves if every tile fetches its own strips, in place of
+# {{si(matmul_bytes(D, D, D), "byte")}}.
+
+# %% tags=["holds"]
+assert tiled_matmul_bytes(D, D, D, D // 4, D // 4) == 9 * 2 * D * D, "matrices cross the bus"
+assert tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 128), (
+    "larger tiles read less"
+)
+assert tile_intensity(600, 600) == 300, "side must be twice"
 
 # %%
 def tiled(b):
@@ -403,7 +470,6 @@ def tiled(b):
     return [b, tile_intensity(b, b), moved, lower, bound]
 
 
-# because "if every strip came from HBM": definition: the premise of the table
 table(
     [tiled(b) for b in (64, 128, 256, 512, 1024)],
     ["tile side", "intensity", "bytes moved", "lower bound", "bound by"],
@@ -412,11 +478,9 @@ table(
 
 # %% [markdown]
 # But large tiles are few. An H100 has {{h100.sm_count:.0f}} multiprocessors, each with a tile of
-# its own, and in the last row of the table there are {{(D // 1024) ** 2}} tiles. So more than
-# half would have none. {{holds (D // 1024) ** 2 < h100.sm_count / 2}} Real kernels take smaller
-# tiles, and let neighbouring ones share strips in the L2 cache. On a GPU that cache is one more
-# slope, between those of HBM and of the shared memory. {{holds h100.hbm_bandwidth <
-# h100.l2_bandwidth_measured < h100.l2_bandwidth < h100.shared_bandwidth}}
+# its own, and in the last row of the table there are {{(D // 1024) ** 2}} tiles. So more than half
+# would have none. Real kernels take smaller tiles, and let neighbouring ones share strips in the L2
+# cache. On a GPU that cache is one more slope, between those of HBM and of the shared memory.
 #
 # ## Fusion: a result that need not travel
 #
@@ -425,6 +489,12 @@ table(
 # had finished a tile, the tile was still beside the units. **A fused kernel applies the ReLU before
 # the first write, and saves one read and one write of the whole result.** Watch a chain of passes
 # over an array, first as it is, then fused.
+
+# %% tags=["holds"]
+assert (D // 1024) ** 2 < h100.sm_count / 2, "half would have none"
+assert (
+    h100.hbm_bandwidth < h100.l2_bandwidth_measured < h100.l2_bandwidth < h100.shared_bandwidth
+), "between those of HBM"
 
 # %%
 explore_fusion()
@@ -522,27 +592,34 @@ figure(
             *[Rule(x=b, label=f"{b:.0f}") for b in turn.values()],
         ],
     ),
-    # holds "Both reach the peak": curve(large)[-1] == curve(small)[-1] == v6e.bf16
-    # holds "The smaller matrix needs a batch": 1.2 < turn[small] / turn[large] < 2
     caption="Both reach the peak. The smaller matrix needs a batch "
     f"{turn[small] / turn[large]:.1f} times as large, because its activations are not small "
     "beside its weights.",
-    # holds "tokens, the smaller at": turn[large] < turn[small]
     alt=f"Two rising curves that flatten at the peak of a {v6e.name}: the larger matrix "
     f"at {turn[large]:.0f} tokens, the smaller at {turn[small]:.0f}.",
 )
 
+# %% tags=["holds"]
+assert curve(large)[-1] == curve(small)[-1] == v6e.bf16, "Both reach the peak"
+assert 1.2 < turn[small] / turn[large] < 2, "The smaller matrix needs a batch"
+assert turn[large] < turn[small], "tokens, the smaller at"
+
 # %% [markdown]
 # With weights of one byte half as much is read, so the short form promises half of the ridge,
-# {{critical_batch(ridge_v6e, 1):.0f}} tokens. {{holds critical_batch(ridge_v6e, 1) == ridge_v6e /
-# 2}} The large matrix needs {{turn[large] / critical_batch(ridge_v6e, 1) - 1:.0%}} more, and the
-# small one {{turn[small] / critical_batch(ridge_v6e, 1) - 1:.0%}}. Half as wide once more, and no
-# batch reaches the ridge: the activations alone keep it away. {{holds critical_batch_exact(1024,
-# 1024, ridge_v6e, weight_bytes=1) == float("inf")}}
+# {{critical_batch(ridge_v6e, 1):.0f}} tokens. The large matrix needs
+# {{turn[large] / critical_batch(ridge_v6e, 1) - 1:.0%}} more, and the small one
+# {{turn[small] / critical_batch(ridge_v6e, 1) - 1:.0%}}. Half as wide once more, and no batch
+# reaches the ridge: the activations alone keep it away.
 #
 # ### Problem 4: a matrix of its own for each token
 #
 # Think of routing that sends each token to different weights.
+
+# %% tags=["holds"]
+assert critical_batch(ridge_v6e, 1) == ridge_v6e / 2, "half of the ridge"
+assert critical_batch_exact(1024, 1024, ridge_v6e, weight_bytes=1) == float("inf"), (
+    "Half as wide once"
+)
 
 # %%
 ask("roofline.matrix_per_row", seed="chapter")
@@ -559,10 +636,9 @@ ask("roofline.h100_critical_batch", seed="print")
 # ## A roofline with a link in it
 #
 # Split the contracted dimension over two chips. Each multiplies half of $X$'s columns with half of
-# $Y$'s rows and holds a partial sum of the whole result. {{because design}} They exchange those and
-# add. Each chip does half of the FLOPs, at $C$ FLOP/s, and sends $BF$ elements of two bytes over
-# the link, at $W$ bytes a second, both ways at once. {{holds split_matmul_bounds(1024, D, F,
-# v5e.bf16, 45e9).math == compute_time(matmul_flops(1024, D, F) / 2, v5e.bf16)}}
+# $Y$'s rows and holds a partial sum of the whole result. They exchange those and add. Each chip
+# does half of the FLOPs, at $C$ FLOP/s, and sends $BF$ elements of two bytes over the link, at $W$
+# bytes a second, both ways at once.
 #
 # $$T_\text{math} = \frac{2BDF}{2 C} \qquad T_\text{comms} = \frac{2BF}{W}
 # \qquad T_\text{math} > T_\text{comms} \iff \frac{D}{2} > \frac{C}{W}$$
@@ -570,18 +646,28 @@ ask("roofline.h100_critical_batch", seed="print")
 # The batch cancels. What counts is $D$. The table is for two {{accelerator("tpu_v5p").name}} chips
 # and one link of {{si(link("ici_v5p").bandwidth_per_link, "byte/s")}} in each direction.
 
+# %% tags=["holds"]
+assert split_matmul_bounds(1024, D, F, v5e.bf16, 45e9).math == compute_time(
+    matmul_flops(1024, D, F) / 2, v5e.bf16
+), "half of the FLOPs"
+
 # %%
 v5p, one_way = accelerator("tpu_v5p"), link("ici_v5p").bandwidth_per_link
 contractions = [2048, 4096, 8192, 16384]
 sweep(split_matmul_bounds, D=contractions, B=1024, F=F, peak=v5p.bf16, bandwidth=one_way)
 
 # %% [markdown]
-# The batch is large enough that memory is not the limit. {{holds all(matmul_intensity(1024, d // 2,
-# F) > ridge_point(v5p.bf16, v5p.hbm_bandwidth) for d in contractions)}} The ridge of this link is
+# The batch is large enough that memory is not the limit. The ridge of this link is
 # {{ridge_point(v5p.bf16, one_way):.0f}} FLOP/byte and the turn comes at D =
 # {{critical_depth(v5p.bf16, one_way):.0f}}. Each memory and each link has a roofline of its own,
 # and its critical quantity need not be the batch. Chapter 6 does this calculation for the ways to
 # split a model.
+
+# %% tags=["holds"]
+assert all(
+    matmul_intensity(1024, d // 2, F) > ridge_point(v5p.bf16, v5p.hbm_bandwidth)
+    for d in contractions
+), "large enough that memory"
 
 # %% [markdown]
 # ## Attention: prefill is one roofline, decode another
@@ -597,15 +683,13 @@ sweep(split_matmul_bounds, D=contractions, B=1024, F=F, peak=v5p.bf16, bandwidth
 # - key and value are read: $2H$ numbers of two bytes, $4H$ bytes.
 #
 # That is $4H$ FLOPs for $4H$ bytes: one FLOP per byte, for any $H$ and any number of cached tokens.
-# {{because algebra}} Another user brings another cache. **The cache is to attention what the
-# weights are to a matmul, but users do not share it.** {{because definition: a cache belongs to its
-# sequence}}
+# Another user brings another cache. **The cache is to attention what the weights are to a matmul,
+# but users do not share it.**
 #
 # Two things do share it. In most models of our catalog, $G$ query heads use the keys and values of
-# one *KV head*. {{holds np.mean([m.about.get("kv_heads", m.heads) < m.heads for m in
-# entries("models").values() if "heads" in m.about]) > 0.5}} And in prefill the $T$ tokens of a prompt pass the cache together, as
-# the tokens of a batch pass a weight matrix. So each cached number serves $TG$
-# queries. With $K$ KV heads and $S$ cached tokens there are
+# one *KV head*. And in prefill the $T$ tokens of a prompt pass the cache together, as the tokens of
+# a batch pass a weight matrix. So each cached number serves $TG$ queries. With $K$ KV heads and $S$
+# cached tokens there are
 #
 # $$4\,TSGKH \text{ FLOPs} \qquad\text{and}\qquad
 # \underbrace{4\,SKH}_\text{keys and values} + \underbrace{4\,TGKH}_\text{queries and results}
@@ -614,6 +698,18 @@ sweep(split_matmul_bounds, D=contractions, B=1024, F=F, peak=v5p.bf16, bandwidth
 # if the scores stay on the chip. We leave the softmax out. $K$ and $H$ cancel:
 #
 # $$\text{intensity} = \frac{TSG}{TG + S}$$
+
+# %% tags=["holds"]
+assert (
+    np.mean(
+        [
+            m.about.get("kv_heads", m.heads) < m.heads
+            for m in entries("models").values()
+            if "heads" in m.about
+        ]
+    )
+    > 0.5
+), "most models of our"
 
 # %%
 G, S = 4, 32768
@@ -625,13 +721,10 @@ prefill, decode, alone
 # These are for {{S}} cached tokens: prefill, decoding with {{G}} query heads to each KV head, and
 # decoding without sharing. In prefill $S = T$, and the formula is $TG / (G + 1)$, here
 # {{G / (G + 1):.0%}} of $T$: {{ridge * (G + 1) / G:.0f}} tokens of a prompt reach the ridge of an
-# H100. {{holds abs(attention_intensity(3000, 3000, G) / (3000 * G / (G + 1)) - 1) < 1e-12}} When
-# decoding $T = 1$, and it is nearly $G$, however long the context is. {{holds
-# attention_intensity(1, 100 * S, G) < G < 1.01 * attention_intensity(1, S, G)}} So while $G$ is
-# far below the ridge, attention is memory-bound when decoding. {{holds G < min(ridges_of.values())
-# / 10}} All this is *full* attention, in which a token attends to all before it. {{because
-# definition}} Sparse attention reads a selection of the cache, and linear attention a state that does
-# not grow. {{because definition}}
+# H100. When decoding $T = 1$, and it is nearly $G$, however long the context is. So while $G$ is
+# far below the ridge, attention is memory-bound when decoding. All this is *full* attention, in
+# which a token attends to all before it. Sparse attention reads a selection of the cache, and
+# linear attention a state that does not grow.
 #
 # ### When does attention outweigh its own projections?
 #
@@ -643,24 +736,45 @@ prefill, decode, alone
 # | projections of keys and of values | $D \times D\,K/N$ each | $2 \cdot 2TD^2\,K/N$ |
 # | attention itself, $S = T$ | | $4T^2D$ |
 #
-# Set the third row equal to the sum of the first two, and divide by $4TD$: {{holds
-# abs(attention_crossover(D, G) * 4 * D * attention_crossover(D, G) / (4 * attention_crossover(D, G)
-# * D**2 * (1 + 1 / G)) - 1) < 1e-12}}
+# Set the third row equal to the sum of the first two, and divide by $4TD$:
 #
 # $$T = D\left(1 + \frac{K}{N}\right)$$
 #
 # For D = {{D}} that is {{attention_crossover(D):,.0f}} tokens if each query head has keys and
 # values of its own, and {{attention_crossover(D, G):,.0f}} if {{G}} heads share them. In a causal
-# model about half of the scores are masked. {{because definition: a token attends to those before
-# it}} Kernels that skip those double the number. {{holds abs(2 * (2 * attention_crossover(D, G)) /
-# (4 * D * (1 + 1 / G)) - 1) < 1e-12}}
+# model about half of the scores are masked. Kernels that skip those double the number.
 #
 # ## Check: against measured kernels
 #
-# A kernel cannot take less than the lower bound, and a bound that is far off is of little use.
-# {{because definition}} Here are matrix products measured by others, with three precisions on three
-# chips, and the bound for each. {{holds len({e.accelerator for e in entries("measured").values() if
-# e.key.startswith("gemm_")}) == 3}}
+# A kernel cannot take less than the lower bound, and a bound that is far off is of little use. Here
+# are matrix products measured by others, with three precisions on three chips, and the bound for
+# each.
+
+# %% tags=["holds"]
+assert abs(attention_intensity(3000, 3000, G) / (3000 * G / (G + 1)) - 1) < 1e-12, (
+    "ridge of an H100"
+)
+assert attention_intensity(1, 100 * S, G) < G < 1.01 * attention_intensity(1, S, G), (
+    "however long the context"
+)
+assert G < min(ridges_of.values()) / 10, "far below the ridge"
+assert (
+    abs(
+        attention_crossover(D, G)
+        * 4
+        * D
+        * attention_crossover(D, G)
+        / (4 * attention_crossover(D, G) * D**2 * (1 + 1 / G))
+        - 1
+    )
+    < 1e-12
+), "equal to the sum"
+assert abs(2 * (2 * attention_crossover(D, G)) / (4 * D * (1 + 1 / G)) - 1) < 1e-12, (
+    "those double the number"
+)
+assert (
+    len({e.accelerator for e in entries("measured").values() if e.key.startswith("gemm_")}) == 3
+), "precisions on three chips"
 
 # %%
 def bound(e):
@@ -704,33 +818,38 @@ figure(
         ],
         height=320,
     ),
-    # holds "None of them beats the roof": max(s for *_, s in rows) <= 1
-    # holds "In bf16 they reach most of it": min(s for _, s in groups["bf16"]) > 0.6
-    #  and all(0.55 < s < 0.65 for _, s in groups["fp8"] + groups["int8 weights"])
     caption="None of them beats the roof. In bf16 they reach most of it, in narrower formats about "
     "six tenths.",
-    # holds "Points below a rule at one hundred per cent": max(s for *_, s in rows) < 1
     alt=f"Points below a rule at one hundred per cent: bf16 products between {min(full):.0%} and "
     f"{max(full):.0%}, fp8 and int8 weights between {min(narrow):.0%} and {max(narrow):.0%}.",
 )
 
+# %% tags=["holds"]
+assert max(s for *_, s in rows) <= 1, "None of them beats the roof"
+assert min(s for _, s in groups["bf16"]) > 0.6 and all(
+    0.55 < s < 0.65 for _, s in groups["fp8"] + groups["int8 weights"]
+), "In bf16 they reach most of it"
+assert max(s for *_, s in rows) < 1, "Points below a rule at one hundred per cent"
+
 # %% [markdown]
 # The roofline bounds {{sum(share <= 1 for *_, share in rows)}} of {{len(rows)}} measurements from
-# below. {{holds all(share <= 1 for *_, share in rows)}} Its error is the gap:
-# in bf16 the kernels reach {{min(s for _, s in groups["bf16"]):.0%}} to
-# {{max(s for _, s in groups["bf16"]):.0%}} of it.
+# below. Its error is the gap: in bf16 the kernels reach {{min(s for _, s in groups["bf16"]):.0%}}
+# to {{max(s for _, s in groups["bf16"]):.0%}} of it.
 #
 # ### Where it breaks
 #
 # - **Peaks are not reached.** The table below has the best matmul that a search over shapes has
-#   found on each chip. {{because definition: of MAMF}} Clocks fall as a chip heats up, and the
-#   units also wait for synchronisation and at the edges of tiles.
-# - **Narrow formats gain less than their width promises.** {{holds max(s for _, s in groups["fp8"])
-#   < min(s for _, s in groups["bf16"])}} Look at the {{markers["fp8"]}} markers. With half the
-#   bytes and twice the peak, the kernels come to about six tenths of the roof. {{holds all(0.55 < s
-#   < 0.65 for _, s in groups["fp8"])}}
+#   found on each chip. Clocks fall as a chip heats up, and the units also wait for synchronisation
+#   and at the edges of tiles.
+# - **Narrow formats gain less than their width promises.** Look at the {{markers["fp8"]}} markers.
+#   With half the bytes and twice the peak, the kernels come to about six tenths of the roof.
 # - **Short kernels.** At a few tens of microseconds, the launch and the start of a kernel count.
 #   The roofline does not have such a term, but the Iron Law of chapter 1 has.
+
+# %% tags=["holds"]
+assert all(share <= 1 for *_, share in rows), "measurements from below"
+assert max(s for _, s in groups["fp8"]) < min(s for _, s in groups["bf16"]), "less than their width"
+assert all(0.55 < s < 0.65 for _, s in groups["fp8"]), "and twice the peak"
 
 # %%
 best = [e for e in entries("measured").values() if e.key.startswith("mamf_")]
@@ -766,21 +885,28 @@ table([[c, kind, m, f"{error:+.0%}"] for c, kind, m, error in errors], columns)
 
 # %% [markdown]
 # The median error is {{np.median([abs(x[-1]) for x in errors]):.0%}}, the largest
-# {{max(abs(x[-1]) for x in errors):.0%}}. {{holds max(abs(x[-1]) for x in errors) < 0.5}} In bf16
-# alone the two are {{np.median([abs(x[-1]) for x in errors if x[1] == "bf16"]):.0%}} and
+# {{max(abs(x[-1]) for x in errors):.0%}}. In bf16 alone the two are
+# {{np.median([abs(x[-1]) for x in errors if x[1] == "bf16"]):.0%}} and
 # {{max(abs(x[-1]) for x in errors if x[1] == "bf16"):.0%}}, so two shares turn the bound into a
-# usable estimate there. {{holds np.median([abs(x[-1]) for x in errors if x[1] == "bf16"]) < 0.1}}
-# In narrow formats each estimate is too short, by {{min(-x[-1] for x in errors if x[1] !=
-# "bf16"):.0%}} to {{max(-x[-1] for x in errors if x[1] != "bf16"):.0%}}. {{holds all(x[-1] < -0.15 for x in errors if x[1] != "bf16")}}
+# usable estimate there. In narrow formats each estimate is too short, by
+# {{min(-x[-1] for x in errors if x[1] != "bf16"):.0%}} to
+# {{max(-x[-1] for x in errors if x[1] != "bf16"):.0%}}.
 #
 # ### The same bound against tens of thousands of products
 #
 # A handful of rows can agree by luck. NVIDIA publishes millions of products on ten GPUs, in several
-# libraries and formats. {{holds weigh("roofline-gemm").rows.record.full_rows > 2e6 and
-# len(weigh("roofline-gemm").rows["chip"].present()) == 10}} A sample comes with the course;
-# `lightspeed evidence roofline --data DIR` reads the whole. The table sorts the rows by their
-# bound, not by the measured time. Memory-bound rows whose bytes fit into twice the L2 cache stand
-# apart. {{because definition: REGIMES of the pairing}} First a forecast.
+# libraries and formats. A sample comes with the course; `lightspeed evidence roofline --data DIR`
+# reads the whole. The table sorts the rows by their bound, not by the measured time. Memory-bound
+# rows whose bytes fit into twice the L2 cache stand apart. First a forecast.
+
+# %% tags=["holds"]
+assert max(abs(x[-1]) for x in errors) < 0.5, "the largest"
+assert np.median([abs(x[-1]) for x in errors if x[1] == "bf16"]) < 0.1, "into a usable estimate"
+assert all(x[-1] < -0.15 for x in errors if x[1] != "bf16"), "estimate is too short"
+assert (
+    weigh("roofline-gemm").rows.record.full_rows > 2e6
+    and len(weigh("roofline-gemm").rows["chip"].present()) == 10
+), "several libraries and formats"
 
 # %%
 predict("roofline.left_out_chip", ...)
@@ -791,23 +917,28 @@ too_fast = [one for one in gemms.rows.refused if one.reason.startswith("faster")
 table(
     [[e.regime, e.rows, si(e.ratios[1], "%"), si(e.beaten, "%")] for e in gemms.by_regime],
     ["regime", "rows", "median share of the roof", "rows that beat it"],
-    # holds "of them are faster": len(too_fast) < len(gemms.rows.refused)
     caption=f"Left out as faulty: {len(gemms.rows.refused)} rows. {len(too_fast)} of them are "
     f"faster than the chip allows, such as {too_fast[0].name}: {too_fast[0].reason}.",
 )
 
+# %% tags=["holds"]
+assert len(too_fast) < len(gemms.rows.refused), "of them are faster"
+
 # %% tags=["figure"]
 figure(
     residual_chart(gemms, dots=90, height=320),
-    # holds "no compute-bound one beats the roof": gemms.regime("compute-bound").beaten == 0
-    # holds "those that beat it": (gemms.judged.excused & (gemms.judged.regime == "under 0.1 ms"))[
-    #   gemms.ratio > 1.02].mean() > 0.9
     caption="Of the products that were kept, no compute-bound one beats the roof. Nearly all of "
     "those that beat it are short, and their operands fit the cache.",
     alt="The bound over the measured time, by regime: compute-bound products lie between "
     f"{gemms.regime('compute-bound').ratios[0]:.0%} and "
     f"{gemms.regime('compute-bound').ratios[2]:.0%} of the roof, short ones anywhere.",
 )
+
+# %% tags=["holds"]
+assert gemms.regime("compute-bound").beaten == 0, "no compute-bound one beats the roof"
+assert (gemms.judged.excused & (gemms.judged.regime == "under 0.1 ms"))[
+    gemms.ratio > 1.02
+].mean() > 0.9, "those that beat it"
 
 # %%
 def share(chip, kind, bound="compute-bound"):
@@ -834,21 +965,30 @@ reveal("roofline.left_out_chip")
 # What the rows teach:
 #
 # - **Memory is one level of several.** On an L40S {{on_l40s:.0%}} of the rows beat the roof of its
-#   memory, on an H100 {{on_h100:.2%}}. {{holds on_l40s > 10 * on_h100}} The L40S has a slow memory
-#   behind a large cache, and a benchmark that repeats one product finds its operands there.
-#   {{holds l40s.hbm_bandwidth < h100.hbm_bandwidth / 3 and l40s.l2_capacity > h100.l2_capacity and
-#   in_cache > 0.9}}
+#   memory, on an H100 {{on_h100:.2%}}. The L40S has a slow memory behind a large cache, and a
+#   benchmark that repeats one product finds its operands there.
 # - **A narrow format is a promise.** In the median, bf16 reaches {{share("b200", "bfloat16"):.0%}}
-#   of its own roof on a B200, fp8 {{share("b200", "fp8"):.0%}}, nvfp4 {{share("b200",
-#   "nvfp4"):.0%}}. {{holds share("b200", "bfloat16") > share("b200", "fp8") > share("b200",
-#   "nvfp4")}} With {{peaks:.0f}} times the peak of bf16, the {{len(pairs)}} products that the
-#   sample has in both formats, in one library, are {{np.median(pairs):.1f}} times as fast, in the
-#   median. {{holds len(pairs) > 10 and np.median(pairs) < 3}}
+#   of its own roof on a B200, fp8 {{share("b200", "fp8"):.0%}}, nvfp4
+#   {{share("b200", "nvfp4"):.0%}}. With {{peaks:.0f}} times the peak of bf16, the {{len(pairs)}}
+#   products that the sample has in both formats, in one library, are {{np.median(pairs):.1f}} times
+#   as fast, in the median.
 # - **A bound judges the data, too.** {{len(too_fast)}} rows were refused because no cache and no
-#   clock explains their speed. {{holds (lambda m, n, k, ms: matmul_flops(m, n, k) / (ms / 1e3) >
-#   h100.bf16)(*(float(part.split()[1]) for part in too_fast[0].name.split(", ")[3:]))}} The zero in the table is
-#   without the {{sum("peak" in one.reason for one in too_fast)}} of them that beat a peak.
-#   {{holds gemms.regime("compute-bound").beaten == 0}}
+#   clock explains their speed. The zero in the table is without the
+#   {{sum("peak" in one.reason for one in too_fast)}} of them that beat a peak.
+
+# %% tags=["holds"]
+assert on_l40s > 10 * on_h100, "rows beat the roof"
+assert (
+    l40s.hbm_bandwidth < h100.hbm_bandwidth / 3
+    and l40s.l2_capacity > h100.l2_capacity
+    and in_cache > 0.9
+), "finds its operands there"
+assert share("b200", "bfloat16") > share("b200", "fp8") > share("b200", "nvfp4"), "roof on a B200"
+assert len(pairs) > 10 and np.median(pairs) < 3, "sample has in both"
+assert (lambda m, n, k, ms: matmul_flops(m, n, k) / (ms / 1e3) > h100.bf16)(
+    *(float(part.split()[1]) for part in too_fast[0].name.split(", ")[3:])
+), "no clock explains their"
+assert gemms.regime("compute-bound").beaten == 0, "that beat a peak"
 
 # %%
 ask("roofline.beaten_by_cache")
@@ -857,10 +997,10 @@ ask("roofline.beaten_by_cache")
 # ### A forecast with an interval
 #
 # The roofline is a bound. `product_time` says what to expect: both clocks at a share of their
-# rates, after the time of a launch. {{because definition}} The shares and the launch are set by
-# products that were timed. So leave one chip out, set them by the others (`left_out` does that for
-# each chip), and forecast the one that they have not seen. How far off the others are gives an
-# interval, made to hold nine rows of ten. {{because definition}}
+# rates, after the time of a launch. The shares and the launch are set by products that were timed.
+# So leave one chip out, set them by the others (`left_out` does that for each chip), and forecast
+# the one that they have not seen. How far off the others are gives an interval, made to hold nine
+# rows of ten.
 
 # %%
 times, low, high = left_out(gemms.rows)
@@ -877,10 +1017,12 @@ table(
 
 # %% [markdown]
 # On the first five chips the interval holds {{min(forecast[c][2] for c in SET_BY):.0%}} to
-# {{max(forecast[c][2] for c in SET_BY):.0%}} of the rows, {{holds len(SET_BY) == 5 and
-# min(forecast[c][2] for c in SET_BY) > 0.7}} and on the L40S {{forecast["l40s"][2]:.0%}}. {{holds forecast["l40s"][2] <
-# min(forecast[c][2] for c in SET_BY)}} An interval speaks for chips like those that made it.
-# {{because advice}}
+# {{max(forecast[c][2] for c in SET_BY):.0%}} of the rows, and on the L40S
+# {{forecast["l40s"][2]:.0%}}. An interval speaks for chips like those that made it.
+
+# %% tags=["holds"]
+assert len(SET_BY) == 5 and min(forecast[c][2] for c in SET_BY) > 0.7, "chips the interval holds"
+assert forecast["l40s"][2] < min(forecast[c][2] for c in SET_BY), "five chips the interval"
 
 # %% [markdown]
 # ## Measure it here
@@ -944,29 +1086,31 @@ peaks_table(mine)
 # ### Explain the difference
 #
 # - **A kernel that reads one vector and writes another, such as the ReLU, often stays below the
-#   slope.** {{because advice: what to look for in one's own table}} Before it overwrites part of a
-#   line, a processor fetches that line. The count says {{PASSES["relu"][0] * width}} bytes per
-#   element; with that fetch {{(PASSES["relu"][0] + 1) * width}} cross the bus. So the kernel can
-#   reach {{PASSES["relu"][0] / (PASSES["relu"][0] + 1):.0%}} of the roof. `axpy` writes where it
-#   has just read, so its count is right.
+#   slope.** Before it overwrites part of a line, a processor fetches that line. The count says
+#   {{PASSES["relu"][0] * width}} bytes per element; with that fetch
+#   {{(PASSES["relu"][0] + 1) * width}} cross the bus. So the kernel can reach
+#   {{PASSES["relu"][0] / (PASSES["relu"][0] + 1):.0%}} of the roof. `axpy` writes where it has just
+#   read, so its count is right.
 # - **A kernel that reads more than it writes, such as the dot product, can stay below it, too.**
-#   {{because advice: what to look for in one's own table}} The slope comes from a loop that reads
-#   and writes at once. A core can have only a limited number of reads in flight, however idle the
-#   memory is. {{because design}}
-# - **Fusion may save less time than it saves passes.** {{because advice: what to look for in one's
-#   own table}} It does the same FLOPs in a third of the counted bytes. {{holds 3 *
-#   PASSES["fused"][0] == PASSES["unfused"][0] and FLOPS["fused"] == FLOPS["unfused"]}} But it
-#   writes into another vector and pays for that fetch, while two of the three passes work in place
-#   and do not.
+#   The slope comes from a loop that reads and writes at once. A core can have only a limited number
+#   of reads in flight, however idle the memory is.
+# - **Fusion may save less time than it saves passes.** It does the same FLOPs in a third of the
+#   counted bytes. But it writes into another vector and pays for that fetch, while two of the three
+#   passes work in place and do not.
 # - **Small products do not reach the flat roof** though their intensity exceeds the ridge by far.
-#   {{because advice: what to look for in one's own figure}} Preparing the blocks, starting the
-#   threads and waiting for the last of them takes a time that does not shrink with the matrix.
-# - **A share of more than one** says that a roof was measured too low. {{because definition}} The
-#   slope comes from a few loops, not from a law of nature.
+#   Preparing the blocks, starting the threads and waiting for the last of them takes a time that
+#   does not shrink with the matrix.
+# - **A share of more than one** says that a roof was measured too low. The slope comes from a few
+#   loops, not from a law of nature.
 #
 # ### The same on a recorded machine
 #
 # This is a rented virtual machine, measured for the course.
+
+# %% tags=["holds"]
+assert 3 * PASSES["fused"][0] == PASSES["unfused"][0] and FLOPS["fused"] == FLOPS["unfused"], (
+    "a third of the counted"
+)
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -981,13 +1125,15 @@ ridge_point(max(first.peaks.values()), first.memory)
 
 # %% [markdown]
 # Compare this ridge, the highest of its types, with those of the ten chips. A CPU has few units for
-# its bandwidth, so its ridge is far lower than that of an accelerator. {{holds
-# max(first.peaks.values()) / first.memory < min(ridges_of.values()) / 2}} Work that starves a GPU
-# can keep a CPU busy, and a trick that saves bytes gains less there.
+# its bandwidth, so its ridge is far lower than that of an accelerator. Work that starves a GPU can
+# keep a CPU busy, and a trick that saves bytes gains less there.
 #
 # ### And on another maker's
 #
 # While this one was measured, neighbours took a part of its time.
+
+# %% tags=["holds"]
+assert max(first.peaks.values()) / first.memory < min(ridges_of.values()) / 2, "ridge is far lower"
 
 # %%
 other = shipped()["intel_xeon_2core"]
@@ -1009,20 +1155,24 @@ table(
 )
 
 # %% [markdown]
-# In fp32 the two are nearly alike: the second reaches {{second.peaks["fp32"] /
-# first.peaks["fp32"]:.0%}} of the first. {{holds 0.8 < second.peaks["fp32"] / first.peaks["fp32"] <
-# 1.25}} From memory it gets {{second.memory / first.memory:.0%}}. So its ridge is the higher one.
-# {{holds second.peaks["fp32"] / second.memory > first.peaks["fp32"] / first.memory}} A kernel
-# between the two ridges is compute-bound on one machine and memory-bound on the other.
+# In fp32 the two are nearly alike: the second reaches
+# {{second.peaks["fp32"] / first.peaks["fp32"]:.0%}} of the first. From memory it gets
+# {{second.memory / first.memory:.0%}}. So its ridge is the higher one. A kernel between the two
+# ridges is compute-bound on one machine and memory-bound on the other.
 #
 # bf16 gains a factor of {{gains[0]:.1f}} on the first. A vector of the processor holds twice as
-# many numbers of half the size. {{because algebra}} On the second bf16 gains a factor of
-# {{gains[1]:.1f}}. There PyTorch takes a unit that multiplies whole tiles of matrices
-# (`amx_bf16`).
+# many numbers of half the size. On the second bf16 gains a factor of {{gains[1]:.1f}}. There
+# PyTorch takes a unit that multiplies whole tiles of matrices (`amx_bf16`).
 #
 # ## Gallery of wrong claims
 #
 # Each was published. Each is rebutted by a line that you can run.
+
+# %% tags=["holds"]
+assert 0.8 < second.peaks["fp32"] / first.peaks["fp32"] < 1.25, "two are nearly alike"
+assert second.peaks["fp32"] / second.memory > first.peaks["fp32"] / first.memory, (
+    "ridge is the higher"
+)
 
 # %%
 from lightspeed_course import gallery
@@ -1033,11 +1183,10 @@ gallery("02")
 # ## ◆ Back to the dashboard
 #
 # “GPU utilization” on a dashboard is the share of time in which at least one kernel was running,
-# whatever that kernel did. {{because definition: nvmlUtilization_t in NVIDIA's NVML reference}} It
-# counts a kernel that waits for memory like one that computes, and a kernel on one unit like one on
-# all of them. {{because definition: the same}} The profiler counts FLOPs. So a busy chip at a few
-# per cent of its peak is what you expect of memory-bound work. Would a faster GPU help? Let the
-# chip change, and time two kernels: the ReLU over a billion numbers, and a matmul of a large batch.
+# whatever that kernel did. It counts a kernel that waits for memory like one that computes, and a
+# kernel on one unit like one on all of them. The profiler counts FLOPs. So a busy chip at a few per
+# cent of its peak is what you expect of memory-bound work. Would a faster GPU help? Let the chip
+# change, and time two kernels: the ReLU over a billion numbers, and a matmul of a large batch.
 
 # %%
 newer, newest, many = accelerator("h200_sxm"), accelerator("b200"), 4096
@@ -1057,19 +1206,16 @@ now, more_peak, more_bandwidth, on_newer, on_newest = least.values()
 table([[offer, *times] for offer, times in least.items()], ["lower bound on", *work])
 
 # %% [markdown]
-# **For the ReLU, a GPU is faster by as much as its memory is, and by nothing else.** {{holds
-# more_peak[0] == now[0] == 2 * more_bandwidth[0]}} The H200 has the units of the H100 and a faster
-# memory. It is {{now[0] / on_newer[0]:.1f}} times as fast here, {{holds newer.bf16 == h100.bf16 and
-# on_newer[0] < now[0]}} and takes as long for the large matmul. {{holds on_newer[1] == now[1] ==
-# more_bandwidth[1] == 2 * more_peak[1]}} There the peak counts. The B200 has more of both, and so
-# it is faster at both. {{holds on_newest[0] < on_newer[0] and on_newest[1] < on_newer[1]}}
+# **For the ReLU, a GPU is faster by as much as its memory is, and by nothing else.** The H200 has
+# the units of the H100 and a faster memory. It is {{now[0] / on_newer[0]:.1f}} times as fast here,
+# and takes as long for the large matmul. There the peak counts. The B200 has more of both, and so
+# it is faster at both.
 #
 # So before you buy, divide the kernel's FLOPs by its bytes, and compare with the ridge. Below the
 # ridge, three remedies cost no hardware: let one kernel do the work of its neighbours as well, so
 # that a result between them need not travel (*fusion*); give it a larger batch; or store the
-# numbers in a narrower format. {{because advice}} Above the
-# ridge, more peak helps. {{because algebra}} And if the kernel takes much longer than both clocks
-# say, neither will: it waits for something that is not in this model. {{because advice}}
+# numbers in a narrower format. Above the ridge, more peak helps. And if the kernel takes much
+# longer than both clocks say, neither will: it waits for something that is not in this model.
 #
 # ## Exercises
 #
@@ -1088,3 +1234,9 @@ table([[offer, *times] for offer, times in least.items()], ["lower bound on", *w
 #   multicore architectures* (2009): the original.
 # - Austin et al., *How to Scale Your Model* (2025), chapter 1: the five problems come from there.
 # - Bekman, *Machine Learning Engineering*: how to measure the achievable peak of your own machine.
+
+# %% tags=["holds"]
+assert more_peak[0] == now[0] == 2 * more_bandwidth[0], "a GPU is faster"
+assert newer.bf16 == h100.bf16 and on_newer[0] < now[0], "long for the large"
+assert on_newer[1] == now[1] == more_bandwidth[1] == 2 * more_peak[1], "times as fast here"
+assert on_newest[0] < on_newer[0] and on_newest[1] < on_newer[1], "is faster at both"

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 3. Amdahl and Gustafson
 #
-# The training job takes a week on the GPUs you have. Somebody offers you eight times as many.
-# {{because design: a story}} Will it be done tomorrow? And what will it cost?
+# The training job takes a week on the GPUs you have. Somebody offers you eight times as many. Will
+# it be done tomorrow? And what will it cost?
 #
 # Usually it will not, and it will cost more. This chapter says how much later, how much more, and
 # which measurement you need before you promise anything.
@@ -60,25 +60,26 @@ ax.legend()
 plt.close(fig)
 figure(
     fig,
-    # holds "The blue part shrinks, the grey one stays": all(b < a for a, b in zip(
-    #  [(1 - serial) / n for n in counts], [(1 - serial) / n for n in counts[1:]]))
     caption=f"One job of which {serial:.0%} is serial. The blue part shrinks, the grey one stays.",
     alt=f"Six stacked bars. The grey part is {serial:.0%} of the time on one processor in each of "
     "them. The blue part shrinks from bar to bar and can hardly be seen in the last.",
 )
 
+# %% tags=["holds"]
+assert all(
+    b < a
+    for a, b in zip([(1 - serial) / n for n in counts], [(1 - serial) / n for n in counts[1:]])
+), "The blue part shrinks, the grey one stays"
+
 # %% [markdown]
 # **The divided part shrinks and the serial part stays, so in the end only the serial part is
-# left.** {{because algebra}} Do a case on paper. A job takes ten minutes, of which one is serial.
+# left.** Do a case on paper. A job takes ten minutes, of which one is serial.
 #
 # - On three processors the other nine minutes become three. The job takes four: it is
-#   {{amdahl_speedup(3, serial=0.1):.1f}} times as fast. {{holds abs(amdahl_speedup(3, serial=0.1) -
-#   10 / 4) < 1e-9}}
+#   {{amdahl_speedup(3, serial=0.1):.1f}} times as fast.
 # - On nine processors they become one. The job takes two: {{amdahl_speedup(9, serial=0.1):.0f}}
-#   times as fast, on nine machines that you pay for. {{holds abs(amdahl_speedup(9, serial=0.1) - 10
-#   / 2) < 1e-9}}
-# - On any number it takes more than one minute, so it is never ten times as fast. {{holds
-#   amdahl_speedup(1e12, serial=0.1) < 10}}
+#   times as fast, on nine machines that you pay for.
+# - On any number it takes more than one minute, so it is never ten times as fast.
 #
 # In general, call the serial share $s$, and the rest $p = 1 - s$. On $n$ processors the job takes
 #
@@ -86,7 +87,12 @@ figure(
 # S(n) = \frac{1}{s + \frac{p}{n} } \longrightarrow \frac{1}{s}$$
 #
 # This is Amdahl's law. $S$ is the *speedup*. Because the job stays the same on a larger machine,
-# this scaling is called *strong*. {{because definition}}
+# this scaling is called *strong*.
+
+# %% tags=["holds"]
+assert abs(amdahl_speedup(3, serial=0.1) - 10 / 4) < 1e-9, "The job takes four"
+assert abs(amdahl_speedup(9, serial=0.1) - 10 / 2) < 1e-9, "machines that you pay"
+assert amdahl_speedup(1e12, serial=0.1) < 10, "ten times as fast"
 
 # %%
 few, most = amdahl_speedup(n_few, serial=serial), amdahl_speedup(math.inf, serial=serial)
@@ -97,24 +103,33 @@ few, most, price
 reveal("scaling.offer")
 
 # %% [markdown]
-# With {{serial:.0%}} serial, {{n_few}} times the GPUs give {{few:.2f}} times the speed.
-# {{holds abs(few * (serial + (1 - serial) / n_few) - 1) < 1e-9}} The week
+# With {{serial:.0%}} serial, {{n_few}} times the GPUs give {{few:.2f}} times the speed. The week
 # becomes {{human_time(week / few)}}, not one day. You pay for {{n_few}} machines over that time,
-# {{price:.2f}} times what the job cost before. {{holds n_few == 8 and week / few > 86400}} And no
-# number of GPUs gives more than {{most:.0f}}. {{holds amdahl_speedup(1e12, serial=serial) < most}}
+# {{price:.2f}} times what the job cost before. And no number of GPUs gives more than {{most:.0f}}.
 # Here are other shares; the last row is the limit.
+
+# %% tags=["holds"]
+assert abs(few * (serial + (1 - serial) / n_few) - 1) < 1e-9, "times the GPUs give"
+assert n_few == 8 and week / few > 86400, "what the job cost"
+assert amdahl_speedup(1e12, serial=serial) < most, "no number of GPUs"
 
 # %%
 shares, sizes = [0.5, 0.75, 0.9, 0.95, 0.99], [2, 8, 32, 128, 512, math.inf]
 sweep(amdahl_speedup, n=sizes, parallel=shares)
 
 # %% [markdown]
-# Read down a column to {{sizes[-2]}}: each step takes four times the processors, and multiplies
-# the speedup by less than the step before. {{holds all(sizes[i + 1] == 4 * sizes[i] for i in
-# range(4)) and all(amdahl_speedup(16 * n, parallel=p) * amdahl_speedup(n, parallel=p) <
-# amdahl_speedup(4 * n, parallel=p) ** 2 for p in shares for n in range(1, 500))}}
+# Read down a column to {{sizes[-2]}}: each step takes four times the processors, and multiplies the
+# speedup by less than the step before.
 #
 # For other numbers of processors, a slider of ipywidgets:
+
+# %% tags=["holds"]
+assert all(sizes[i + 1] == 4 * sizes[i] for i in range(4)) and all(
+    amdahl_speedup(16 * n, parallel=p) * amdahl_speedup(n, parallel=p)
+    < amdahl_speedup(4 * n, parallel=p) ** 2
+    for p in shares
+    for n in range(1, 500)
+), "less than the step"
 
 # %%
 from IPython.display import display
@@ -137,20 +152,25 @@ display(slider, reading)
 # ## ◆ When is half of the money gone?
 #
 # You pay for each processor until the job is done. Take the ten-minute job again, with its serial
-# minute. On nine processors it takes two minutes, so you pay for eighteen. {{holds abs(9 * 10 /
-# amdahl_speedup(9, serial=0.1) - 18) < 1e-9}} How many processors double the bill?
+# minute. On nine processors it takes two minutes, so you pay for eighteen. How many processors
+# double the bill?
 #
 # On eleven, the other nine minutes take nine elevenths of one. Add the serial minute: twenty
-# elevenths, and eleven processors to pay for make twenty minutes. {{holds abs(11 * 10 /
-# amdahl_speedup(11, serial=0.1) - 20) < 1e-9}} **In the serial minute you pay for all of them, and
-# use one.** {{because algebra}}
+# elevenths, and eleven processors to pay for make twenty minutes. **In the serial minute you pay
+# for all of them, and use one.**
 #
-# *Efficiency* is speedup over processors: what you get for what you pay. {{because definition}}
-# From Amdahl's law it is $1 / (1 + s (n - 1))$, and the price of the job is one over that. It
-# reaches one half at $n = 1 + 1/s$: one more than the limit of the speedup. {{holds
-# all(abs(processors_at_efficiency(0.5, parallel=p) - 1 - 1 / (1 - p)) < 1e-6 for p in shares)}} At
-# that point the job costs twice as much, and if $s$ is small, you have about half of the largest
-# possible speedup. {{holds abs(amdahl_speedup(101, serial=0.01) / 100 - 0.5) < 0.01}}
+# *Efficiency* is speedup over processors: what you get for what you pay. From Amdahl's law it is
+# $1 / (1 + s (n - 1))$, and the price of the job is one over that. It reaches one half at
+# $n = 1 + 1/s$: one more than the limit of the speedup. At that point the job costs twice as much,
+# and if $s$ is small, you have about half of the largest possible speedup.
+
+# %% tags=["holds"]
+assert abs(9 * 10 / amdahl_speedup(9, serial=0.1) - 18) < 1e-9, "you pay for eighteen"
+assert abs(11 * 10 / amdahl_speedup(11, serial=0.1) - 20) < 1e-9, "pay for make twenty"
+assert all(
+    abs(processors_at_efficiency(0.5, parallel=p) - 1 - 1 / (1 - p)) < 1e-6 for p in shares
+), "more than the limit"
+assert abs(amdahl_speedup(101, serial=0.01) / 100 - 0.5) < 0.01, "half of the largest"
 
 # %%
 half = [processors_at_efficiency(0.5, parallel=p) for p in shares]
@@ -176,16 +196,22 @@ predict("scaling.affordable_share", ..., seed="guess")
 reveal("scaling.affordable_share", seed="guess")
 
 # %% [markdown]
-# At an efficiency of four fifths the job costs a quarter more, so $s (n - 1)$ may be a quarter.
-# {{holds all(abs(efficiency(amdahl_speedup(n, serial=1 / 4 / (n - 1)), n) - 4 / 5) < 1e-9 for n in
-# (2, 8, 1000))}} On a thousand processors, even a serial share of one in a
-# thousand costs half of the machine. {{holds abs(efficiency(amdahl_speedup(1000, serial=0.001),
-# 1000) - 0.5) < 0.001}}
+# At an efficiency of four fifths the job costs a quarter more, so $s (n - 1)$ may be a quarter. On
+# a thousand processors, even a serial share of one in a thousand costs half of the machine.
 #
 # ## ◆ From a profile to p
 #
 # The law is useless until you know $p$, and you have to measure $p$. Start with a guess all the
 # same.
+
+# %% tags=["holds"]
+assert all(
+    abs(efficiency(amdahl_speedup(n, serial=1 / 4 / (n - 1)), n) - 4 / 5) < 1e-9
+    for n in (2, 8, 1000)
+), "four fifths the job"
+assert abs(efficiency(amdahl_speedup(1000, serial=0.001), 1000) - 0.5) < 0.001, (
+    "half of the machine"
+)
 
 # %%
 predict("scaling.profile", ..., seed="open")
@@ -210,10 +236,13 @@ si(p, "%"), whole
 # The compute part takes {{si(breakdown["compute"], "s")}} of {{si(sum(breakdown.values()), "s")}}:
 # {{p:.1%}}, because setup *and* finish are serial. If {{cores}} cores divide it, the whole is
 # {{whole:.2f}} times faster, and {{profile_speedup(breakdown, {"compute": math.inf}):.1f}} times at
-# most. {{holds whole < profile_speedup(breakdown, {"compute": math.inf})}}
+# most.
 #
 # The same sum answers the question to ask before you change anything: what is the most that this
 # can give? Suppose that a part took no time:
+
+# %% tags=["holds"]
+assert whole < profile_speedup(breakdown, {"compute": math.inf}), "times at most"
 
 # %%
 step = {"data loading": 0.110, "forward": 0.260, "backward": 0.520}
@@ -234,14 +263,17 @@ table(
 # Logging that takes no time makes the step {{profile_speedup(step, {"logging": math.inf}) - 1:.0%}}
 # faster; a backward pass at twice the speed makes it
 # {{profile_speedup(step, {"backward": 2}) - 1:.0%}} faster.
-# {{holds profile_speedup(step, {"logging": math.inf}) < profile_speedup(step, {"backward": 2})}}
 #
 # ### A profile of this machine
 #
 # `cProfile` writes a file. `read_profile` adds up the functions that you name, each with the
 # functions that it calls, and calls the rest "everything else". Name functions that do not call
 # each other; otherwise their time would count twice, and `read_profile` refuses.
-# {{because design: tests/laws/test_profiles.py}}
+
+# %% tags=["holds"]
+assert profile_speedup(step, {"logging": math.inf}) < profile_speedup(step, {"backward": 2}), (
+    "twice the speed makes"
+)
 
 # %%
 import cProfile
@@ -274,8 +306,12 @@ table(
 # ### One fast processor, or many?
 #
 # A faster processor shortens the serial part, too. Many slower ones never give more than $1 / s$,
-# so one that is faster than that beats any number of them. {{holds all(amdahl_speedup(10.0**k,
-# parallel=p) < 1 / (1 - p) for p in shares for k in range(9))}}
+# so one that is faster than that beats any number of them.
+
+# %% tags=["holds"]
+assert all(amdahl_speedup(10.0**k, parallel=p) < 1 / (1 - p) for p in shares for k in range(9)), (
+    "faster than that beats"
+)
 
 # %%
 ask("scaling.fast_or_many", seed="chapter")
@@ -290,8 +326,10 @@ ask("scaling.fast_or_many", seed="chapter")
 #
 # The serial minute stays a minute. The other nine minutes were done by nine processors at once, so
 # one alone needs eighty-one. Together that is {{10 * gustafson_speedup(9, serial=0.1):.0f}}
-# minutes: the nine are {{gustafson_speedup(9, serial=0.1):.1f}} times as fast as the one. {{holds
-# abs(gustafson_speedup(9, serial=0.1) - 82 / 10) < 1e-9}}
+# minutes: the nine are {{gustafson_speedup(9, serial=0.1):.1f}} times as fast as the one.
+
+# %% tags=["holds"]
+assert abs(gustafson_speedup(9, serial=0.1) - 82 / 10) < 1e-9, "times as fast as"
 
 # %% tags=["figure"]
 sizes = {"fixed job, on one": 9, "fixed job, on nine": 1}
@@ -312,24 +350,29 @@ figure(
         ],
         height=210,
     ),
-    # holds "On nine processors": abs(serial_on_n(9, serial_on_one=0.1) - 1 / 2) < 1e-9
-    #   and abs(serial_on_one(9, serial_on_n=0.1) - 1 / 82) < 1e-9
     caption="On nine processors the serial minute is half of the fixed job, and a tenth of the "
     "grown one.",
     alt="Four bars with a grey start of one minute each. The blue rest takes nine minutes and one "
     "for the fixed job, eighty-one and nine for the grown one.",
 )
 
+# %% tags=["holds"]
+assert (
+    abs(serial_on_n(9, serial_on_one=0.1) - 1 / 2) < 1e-9
+    and abs(serial_on_one(9, serial_on_n=0.1) - 1 / 82) < 1e-9
+), "On nine processors"
+
 # %% [markdown]
 # **If the job grows with the machine, the serial part stays small beside it.** In general, a share
 # $s$ of the time *on $n$ processors* is serial, and the rest would take $n$ times as long on one:
-# {{because algebra}}
 #
 # $$S(n) = s + n (1 - s) = n - s (n - 1)$$
 #
-# This is Gustafson's law. If $s$ is less than one, it has no limit.
-# {{holds gustafson_speedup(1e9, serial=0.99) > 1e6}} A job that is made larger along with the
-# machine scales *weakly*. {{because definition}}
+# This is Gustafson's law. If $s$ is less than one, it has no limit. A job that is made larger along
+# with the machine scales *weakly*.
+
+# %% tags=["holds"]
+assert gustafson_speedup(1e9, serial=0.99) > 1e6, "it has no limit"
 
 # %%
 n_many = 1000
@@ -340,8 +383,12 @@ grown
 # With a share of {{serial:.0%}} again: {{grown[0]:.2f}} on {{n_few}} processors and
 # {{grown[1]:.2f}} on {{n_many:,}}, where Amdahl's law gives {{few:.2f}} and
 # {{amdahl_speedup(n_many, serial=serial):.1f}}. By Gustafson's law efficiency never falls below
-# {{1 - serial:.0%}}. {{holds all(efficiency(gustafson_speedup(10.0**k, serial=serial), 10.0**k) >
-# 1 - serial for k in range(9))}}
+# {{1 - serial:.0%}}.
+
+# %% tags=["holds"]
+assert all(
+    efficiency(gustafson_speedup(10.0**k, serial=serial), 10.0**k) > 1 - serial for k in range(9)
+), "efficiency never falls below"
 
 # %%
 ask("scaling.grown_job", seed="chapter")
@@ -351,16 +398,22 @@ ask("scaling.grown_job", seed="chapter")
 #
 # How can two laws give different speedups for one job? They do not. The ten-minute job is serial
 # for one minute of ten on one processor, and for one minute of two on nine: a tenth, and a half.
-# {{holds abs(serial_on_n(9, serial_on_one=0.1) - 0.5) < 1e-9}} Gustafson's law with a half gives
-# {{gustafson_speedup(9, serial=0.5):.0f}} on nine, as Amdahl's law does with a tenth. {{holds
-# abs(gustafson_speedup(9, serial=0.5) - amdahl_speedup(9, serial=0.1)) < 1e-9}} **Amdahl's share is
-# a share of the time on *one* processor, and Gustafson's of the time on *n*.** {{because
-# definition}} In general
+# Gustafson's law with a half gives {{gustafson_speedup(9, serial=0.5):.0f}} on nine, as Amdahl's
+# law does with a tenth. **Amdahl's share is a share of the time on *one* processor, and Gustafson's
+# of the time on *n*.** In general
 #
 # $$s_n = \frac{s_1}{s_1 + \frac{1 - s_1}{n} } \qquad\qquad s_1 = \frac{s_n}{s_n + (1 - s_n)\, n}$$
 #
-# Here is a job with {{serial:.0%}}, and what both laws say of it on {{n_many:,}}. {{holds
-# abs(gustafson_speedup(n_few, serial=serial_on_n(n_few, serial_on_one=serial)) - few) < 1e-9}}
+# Here is a job with {{serial:.0%}}, and what both laws say of it on {{n_many:,}}.
+
+# %% tags=["holds"]
+assert abs(serial_on_n(9, serial_on_one=0.1) - 0.5) < 1e-9, "ten on one processor"
+assert abs(gustafson_speedup(9, serial=0.5) - amdahl_speedup(9, serial=0.1)) < 1e-9, (
+    "does with a tenth"
+)
+assert (
+    abs(gustafson_speedup(n_few, serial=serial_on_n(n_few, serial_on_one=serial)) - few) < 1e-9
+), "what both laws say"
 
 # %%
 sweep(serial_on_n, n=[1, 8, 64, 1000], serial_on_one=serial)
@@ -373,9 +426,16 @@ amdahl_speedup(n_many, serial=serial), gustafson_speedup(n_many, serial=on_thous
 # So if somebody says "our serial share is {{serial:.0%}}", ask on how many processors it was
 # measured. If it is {{serial:.0%}} of a run on {{n_many:,}} processors, it is
 # {{serial_on_one(n_many, serial_on_n=serial):.3%}} of the same run on one. That is why growing the
-# job works: it makes the serial share small *in Amdahl's sense*. {{holds
-# abs(efficiency(amdahl_speedup(n_many, serial=serial_on_one(n_many, serial_on_n=serial)), n_many) -
-# 0.95) < 0.001}}
+# job works: it makes the serial share small *in Amdahl's sense*.
+
+# %% tags=["holds"]
+assert (
+    abs(
+        efficiency(amdahl_speedup(n_many, serial=serial_on_one(n_many, serial_on_n=serial)), n_many)
+        - 0.95
+    )
+    < 0.001
+), "makes the serial share"
 
 # %% [markdown]
 # ## ◆ From measured speedups back to a share
@@ -385,15 +445,18 @@ amdahl_speedup(n_many, serial=serial), gustafson_speedup(n_many, serial=on_thous
 #
 # $$e(n) = \frac{ \frac{1}{S} - \frac{1}{n} }{1 - \frac{1}{n} }$$
 #
-# This is the metric of Karp and Flatt. {{because definition}} The ten-minute job has a speedup of
-# {{amdahl_speedup(3, serial=0.1):.1f}} on three processors, and of {{amdahl_speedup(9,
-# serial=0.1):.0f}} on nine. Both give {{karp_flatt(2.5, 3):.0%}}. {{holds abs(karp_flatt(2.5, 3) -
-# karp_flatt(5, 9)) < 1e-9}} **If the share is constant in $n$, the loss behaves like serial work;
-# if it grows, some cost grows with $n$.** {{because algebra}}
+# This is the metric of Karp and Flatt. The ten-minute job has a speedup of
+# {{amdahl_speedup(3, serial=0.1):.1f}} on three processors, and of
+# {{amdahl_speedup(9, serial=0.1):.0f}} on nine. Both give {{karp_flatt(2.5, 3):.0%}}. **If the
+# share is constant in $n$, the loss behaves like serial work; if it grows, some cost grows with
+# $n$.**
 #
 # Here are two models, each trained to a fixed quality on three sizes of a cluster. In each, the
-# smallest run is the unit, since nobody has published a run on one GPU. {{because history}} The
-# share is then one of *its* time: what more GPUs do not shorten. {{because definition}}
+# smallest run is the unit, since nobody has published a run on one GPU. The share is then one of
+# *its* time: what more GPUs do not shorten.
+
+# %% tags=["holds"]
+assert abs(karp_flatt(2.5, 3) - karp_flatt(5, 9)) < 1e-9, "Both give"
 
 # %%
 runs = scaling_runs()
@@ -420,14 +483,20 @@ table(
 )
 
 # %% [markdown]
-# In the first the share hardly moves, so a small serial part explains what is lost.
-# {{holds abs(trends[0][1] - trends[0][0]) < 0.005}} The second was reported as near-linear. With
-# {{factor:.0f}} times the GPUs it is {{gain:.2f}} times as fast, which is {{gain / factor:.0%}}
-# efficient, {{holds factor == 4 and gain < 3}} and its share grows from row to row.
-# {{holds trends[1][1] > 1.2 * trends[1][0]}} A serial part would keep it constant, so by these
-# times some cost grows with $n$. But they come without an interval: were the middle one
-# {{(1 + trend[1]) / 2 * speedup[1] - 1:.1%}} longer, the two shares would agree. {{holds size[1] ==
-# 2 and abs(karp_flatt(2 / (1 + trend[1]), 2) - trend[1]) < 1e-9}}
+# In the first the share hardly moves, so a small serial part explains what is lost. The second was
+# reported as near-linear. With {{factor:.0f}} times the GPUs it is {{gain:.2f}} times as fast,
+# which is {{gain / factor:.0%}} efficient, and its share grows from row to row. A serial part would
+# keep it constant, so by these times some cost grows with $n$. But they come without an interval:
+# were the middle one {{(1 + trend[1]) / 2 * speedup[1] - 1:.1%}} longer, the two shares would
+# agree.
+
+# %% tags=["holds"]
+assert abs(trends[0][1] - trends[0][0]) < 0.005, "explains what is lost"
+assert factor == 4 and gain < 3, "share grows from row"
+assert trends[1][1] > 1.2 * trends[1][0], "from row to row"
+assert size[1] == 2 and abs(karp_flatt(2 / (1 + trend[1]), 2) - trend[1]) < 1e-9, (
+    "two shares would agree"
+)
 
 # %%
 ask("scaling.karp_flatt", seed="chapter")
@@ -438,42 +507,67 @@ ask("scaling.diagnose", seed="chapter")
 # %% [markdown]
 # ## ◆ The third term
 #
-# You double the GPUs, and the job takes *longer*. {{because design: a story}} By either law this
-# cannot happen. {{holds all(law(2 * n, serial=0.05) > law(n, serial=0.05) for law in
-# (amdahl_speedup, gustafson_speedup) for n in (1, 8, 64, 512))}} What is missing?
+# You double the GPUs, and the job takes *longer*. By either law this cannot happen. What is
+# missing?
 #
 # A serial part takes the same time on any number of processors. Communication takes longer on more
 # of them. Do a case on paper: a job without any serial part, and each processor beyond the first
 # has to send a message that takes one per cent of the time on one.
 #
-# - On ten processors the work takes a tenth, and nine messages take nine per cent. Together {{1 /
-#   usl_speedup(10, serial=0, kappa=0.01):.0%}}: {{usl_speedup(10, serial=0, kappa=0.01):.1f}} times
-#   as fast. {{holds abs(usl_speedup(10, serial=0, kappa=0.01) - 1 / (1 / 10 + 0.09)) < 1e-9}}
-# - On twenty, {{1 / usl_speedup(20, serial=0, kappa=0.01):.0%}}: {{usl_speedup(20, serial=0,
-#   kappa=0.01):.1f}} times as fast, on twice the machine. {{holds abs(usl_speedup(20, serial=0,
-#   kappa=0.01) - 1 / (1 / 20 + 0.19)) < 1e-9}} Karp and Flatt's share has doubled. {{holds
-#   abs(karp_flatt(usl_speedup(20, serial=0, kappa=0.01), 20) - 2 * karp_flatt(usl_speedup(10,
-#   serial=0, kappa=0.01), 10)) < 1e-9}}
+# - On ten processors the work takes a tenth, and nine messages take nine per cent. Together
+#   {{1 / usl_speedup(10, serial=0, kappa=0.01):.0%}}: {{usl_speedup(10, serial=0, kappa=0.01):.1f}}
+#   times as fast.
+# - On twenty, {{1 / usl_speedup(20, serial=0, kappa=0.01):.0%}}:
+#   {{usl_speedup(20, serial=0, kappa=0.01):.1f}} times as fast, on twice the machine. Karp and
+#   Flatt's share has doubled.
 #
-# **The divided part shrinks with $n$, and a cost $c(n)$ grows with it.** {{because definition}} At
-# first one more processor saves more than it costs; {{because algebra}} past some $n$, here ten, it
-# costs more than it saves, and the job becomes slower. {{holds [usl_speedup(n + 1, serial=0,
-# kappa=0.01) > usl_speedup(n, serial=0, kappa=0.01) for n in range(1, 99)] == [n < 10 for n in
-# range(1, 99)]}}
+# **The divided part shrinks with $n$, and a cost $c(n)$ grows with it.** At first one more
+# processor saves more than it costs; past some $n$, here ten, it costs more than it saves, and the
+# job becomes slower.
 #
 # $$\frac{T(n)}{T(1)} = s + \frac{p}{n} + c(n)$$
 #
-# The simplest cost is this one: the same amount, $κ$, for each processor beyond the first, so $c(n)
-# = κ\,(n - 1)$. {{because definition}} Put that in, take one over the time, and multiply numerator
-# and denominator by $n$. This is the *Universal Scalability Law*. {{because definition}} The job is
-# fastest at $n^*$, where one more processor shortens the second term by as much as it lengthens the
-# third: {{because algebra}}
+# The simplest cost is this one: the same amount, $κ$, for each processor beyond the first, so
+# $c(n) = κ\,(n - 1)$. Put that in, take one over the time, and multiply numerator and denominator
+# by $n$. This is the *Universal Scalability Law*. The job is fastest at $n^*$, where one more
+# processor shortens the second term by as much as it lengthens the third:
 #
 # $$S(n) = \frac{n}{1 + s\,(n - 1) + κ\,n\,(n - 1)} \qquad n^* = \sqrt{\frac{1 - s}{κ} }$$
 #
 # Gunther, who found it, calls $s$ contention and $κ$ coherence. For a peak on a hundred times as
-# many processors $κ$ must be ten thousand times as small. {{holds abs(usl_peak(serial=0.1,
-# kappa=1e-8) / usl_peak(serial=0.1, kappa=1e-4) - 100) < 1e-6}}
+# many processors $κ$ must be ten thousand times as small.
+
+# %% tags=["holds"]
+assert all(
+    law(2 * n, serial=0.05) > law(n, serial=0.05)
+    for law in (amdahl_speedup, gustafson_speedup)
+    for n in (1, 8, 64, 512)
+), "law this cannot happen"
+assert abs(usl_speedup(10, serial=0, kappa=0.01) - 1 / (1 / 10 + 0.09)) < 1e-9, (
+    "Together {{1 / usl_speedup(10, serial=0, kappa=0.01):.0%}}: {{usl_speedup(10, serial=0, kappa=0.01):.1f}} times as fast"
+)
+assert abs(usl_speedup(20, serial=0, kappa=0.01) - 1 / (1 / 20 + 0.19)) < 1e-9, (
+    "on twice the machine"
+)
+assert (
+    abs(
+        karp_flatt(usl_speedup(20, serial=0, kappa=0.01), 20)
+        - 2 * karp_flatt(usl_speedup(10, serial=0, kappa=0.01), 10)
+    )
+    < 1e-9
+), "Flatt's share has doubled"
+assert [
+    usl_speedup(n + 1, serial=0, kappa=0.01) > usl_speedup(n, serial=0, kappa=0.01)
+    for n in range(1, 99)
+] == [n < 10 for n in range(1, 99)], "more than it saves"
+assert abs(usl_peak(serial=0.1, kappa=1e-8) / usl_peak(serial=0.1, kappa=1e-4) - 100) < 1e-6, (
+    "a hundred times as many"
+)
+assert all(
+    usl_speedup(usl_peak(serial=0, kappa=0.01), serial=0, kappa=0.01)
+    >= usl_speedup(n, serial=0, kappa=0.01)
+    for n in range(1, 100)
+), "The job is fastest at"
 
 # %%
 ask("scaling.peak", seed="read")
@@ -482,14 +576,24 @@ ask("scaling.peak", seed="read")
 # ## ◆ Try it
 #
 # The slider sets $s$ as Amdahl's share, of the time on one processor. Gustafson's line is for a job
-# that grows from the run at your $n$, so the two laws meet there. {{holds
-# abs(gustafson_speedup(32, serial=serial_on_n(32, serial_on_one=0.05)) - amdahl_speedup(32,
-# serial=0.05)) < 1e-9}}
+# that grows from the run at your $n$, so the two laws meet there.
 #
-# Move $n$ to the right until half of the money is wasted; then on, until the job gets slower.
-# {{holds efficiency(usl_speedup(8, serial=0.05, kappa=2e-4), 8) > 0.5 and 8 <
-# usl_peak(serial=0.05, kappa=2e-4) < 10_000}} Go back to where half is wasted. Divide $s$ by ten;
-# then restore it and divide $κ$ by ten. Before each change, say which will help more there.
+# Move $n$ to the right until half of the money is wasted; then on, until the job gets slower. Go
+# back to where half is wasted. Divide $s$ by ten; then restore it and divide $κ$ by ten. Before
+# each change, say which will help more there.
+
+# %% tags=["holds"]
+assert (
+    abs(
+        gustafson_speedup(32, serial=serial_on_n(32, serial_on_one=0.05))
+        - amdahl_speedup(32, serial=0.05)
+    )
+    < 1e-9
+), "two laws meet there"
+assert (
+    efficiency(usl_speedup(8, serial=0.05, kappa=2e-4), 8) > 0.5
+    and 8 < usl_peak(serial=0.05, kappa=2e-4) < 10_000
+), "half of the money"
 
 # %%
 from lightspeed_course.explorers.scaling import explore
@@ -499,8 +603,8 @@ explore()
 # %% [markdown]
 # ## A cost that grows, and how fast depends on the message
 #
-# An *all-reduce* adds up an array over all GPUs, and gives each of them the sum. {{because
-# definition}} Training uses it for gradients. Here it is measured, between hosts of eight H100.
+# An *all-reduce* adds up an array over all GPUs, and gives each of them the sum. Training uses it
+# for gradients. Here it is measured, between hosts of eight H100.
 
 # %%
 p5 = runs["p5_allreduce"]
@@ -523,12 +627,9 @@ table(
 
 # %% [markdown]
 # On the larger machine the large message takes a little longer, and the small one takes twice as
-# long. {{holds seconds["large"][-1] / seconds["large"][0] < 1.2 and 2 < seconds["small"][-1] /
-# seconds["small"][0] < 2.1}} The usual model says why. In a *ring* each GPU passes pieces of the
-# array on to the next one, until the sums have come round. {{because definition}} Each sends fewer
-# than two copies of the array, however many GPUs there are. {{holds all(1 <= bandwidth_bound(
-# "all_reduce", 1, k, 1) < 2 for k in range(2, 10_000))}} It does so in $2 (n - 1)$ steps, and each of them has a latency:
-# {{because algebra}}
+# long. The usual model says why. In a *ring* each GPU passes pieces of the array on to the next
+# one, until the sums have come round. Each sends fewer than two copies of the array, however many
+# GPUs there are. It does so in $2 (n - 1)$ steps, and each of them has a latency:
 #
 # $$t(n) = \underbrace{2\,\frac{n - 1}{n}\,\frac{\text{bytes} }{\text{bandwidth} } }
 # _\text{nearly constant, like serial work}
@@ -537,8 +638,16 @@ table(
 # ### Small batch, many GPUs
 #
 # Train a model with data parallelism on one fixed batch. Each GPU computes gradients for its part
-# of the batch; then an all-reduce adds them up. {{because
-# definition}}
+# of the batch; then an all-reduce adds them up.
+
+# %% tags=["holds"]
+assert (
+    seconds["large"][-1] / seconds["large"][0] < 1.2
+    and 2 < seconds["small"][-1] / seconds["small"][0] < 2.1
+), "takes twice as long"
+assert all(1 <= bandwidth_bound("all_reduce", 1, k, 1) < 2 for k in range(2, 10_000)), (
+    "fewer than two copies"
+)
 
 # %%
 llama, h100, ndr = find("llama2_7b"), accelerator("h100_sxm"), link("infiniband_ndr")
@@ -578,8 +687,6 @@ figure(
             *[Points([x], [y], color=colors[name], drop=True) for name, (x, y) in top.items()],
         ],
     ),
-    # holds "There is no serial work": abs(communication_speedup(1e9, serial=0.0, overhead=0.0) -
-    #   1e9) < 1
     caption=f"Strong scaling of {llama.name} at {reached:.0%} of peak, with gradients in bf16 over "
     f"a port of {si(ndr.bandwidth, 'byte/s')} for each GPU, {si(ndr.nccl_step_simple, 's')} for "
     "each step of the ring, no overlap: "
@@ -589,15 +696,24 @@ figure(
     f"speedup of {top['small batch'][1]:.0f}, the large one at {top['large batch'][1]:.0f}.",
 )
 
+# %% tags=["holds"]
+assert abs(communication_speedup(1e9, serial=0.0, overhead=0.0) - 1e9) < 1, (
+    "There is no serial work"
+)
+
 # %% [markdown]
 # The small batch never gets beyond {{top["small batch"][1]:.0f}} times the speed of one GPU, and is
-# fastest on about {{si(top["small batch"][0], "", 2)}} GPUs. {{holds peaks["small batch"].max() ==
-# top["small batch"][1] < top["large batch"][1]}} The large one reaches
-# {{top["large batch"][1]:.0f}}, on about {{si(top["large batch"][0], "", 2)}}. Past it each
-# gets slower. {{holds all((np.diff(c[c.argmax() :]) < 0).all() for c in peaks.values())}} What
-# looks like a serial share is the first term of the ring; what turns the curve down is latency. In
-# practice the reduction overlaps with the backward pass (below), and for small messages NCCL has
-# trees (chapter 7), with which latency grows more slowly.
+# fastest on about {{si(top["small batch"][0], "", 2)}} GPUs. The large one reaches
+# {{top["large batch"][1]:.0f}}, on about {{si(top["large batch"][0], "", 2)}}. Past it each gets
+# slower. What looks like a serial share is the first term of the ring; what turns the curve down is
+# latency. In practice the reduction overlaps with the backward pass (below), and for small messages
+# NCCL has trees (chapter 7), with which latency grows more slowly.
+
+# %% tags=["holds"]
+assert peaks["small batch"].max() == top["small batch"][1] < top["large batch"][1], (
+    "batch never gets beyond"
+)
+assert all((np.diff(c[c.argmax() :]) < 0).all() for c in peaks.values()), "it each gets slower"
 
 # %% [markdown]
 # ## Fit the law to what was measured
@@ -605,7 +721,7 @@ figure(
 # This course ran a small experiment of its own. One process does some serial work, then starts $n$
 # workers. Each of them waits for its part of a fixed time, as a host waits for a device, and then
 # sends an array, which the first process receives and adds. With more workers the waits are
-# shorter, but there are more messages. {{because definition}} The machine was shared.
+# shorter, but there are more messages. The machine was shared.
 
 # %%
 own = runs["own_server_run"]
@@ -649,28 +765,35 @@ figure(
             Rule(x=fit.peak, label=f"n* {fit.peak:.0f}"),
         ],
     ),
-    # because "All samples that were taken": design
-    # holds "by Amdahl's law it would never fall": (np.diff(amdahl) > 0).all() and
-    #   middle.argmax() not in (0, 9)
     caption="All samples that were taken. The speedup rises, stops and falls; by Amdahl's law it "
     "would never fall.",
-    # holds "Measured speedups that rise": (np.diff(middle)[: middle.argmax()] > 0).all()
-    #   and middle[-1] < middle.max() < amdahl[-1]
     alt=f"Measured speedups that rise to about {middle.max():.0f} near "
     f"{n_own[middle.argmax()]:.0f} workers and fall after; a fitted curve follows them, Amdahl's "
     "curve leaves upwards.",
 )
 
+# %% tags=["holds"]
+assert (np.diff(amdahl) > 0).all() and middle.argmax() not in (0, 9), (
+    "by Amdahl's law it would never fall"
+)
+assert (np.diff(middle)[: middle.argmax()] > 0).all() and middle[-1] < middle.max() < amdahl[-1], (
+    "Measured speedups that rise"
+)
+
 # %% [markdown]
 # The interval of $κ$ lies well above zero, so the peak is real: more than about {{fit.peak:.0f}}
-# workers make this job slower. {{holds low > 5 * fit.kappa_error}} The serial loop alone is
+# workers make this job slower. The serial loop alone is
 # {{np.median(own["serial_samples"]) / np.median(samples[0]):.1%}} of the time on one worker. The
 # fit finds more than that, since even one worker sends a message that has to be received.
-# {{holds np.median(own["serial_samples"]) / np.median(samples[0]) < fit.serial}}
 #
 # The fit has three unknowns: $s$, $κ$, and the time on one worker, which scatters like the others.
-# {{because design}} With four points almost any such fit looks good, so look at the interval.
-# {{because advice}} `fit_usl` refuses fewer. {{because design}}
+# With four points almost any such fit looks good, so look at the interval. `fit_usl` refuses fewer.
+
+# %% tags=["holds"]
+assert low > 5 * fit.kappa_error, "lies well above zero"
+assert np.median(own["serial_samples"]) / np.median(samples[0]) < fit.serial, (
+    "more than that, since"
+)
 
 # %% [markdown]
 # ## What is serial in training
@@ -679,7 +802,7 @@ figure(
 
 # %%
 load, compute, sync, k = 0.05, 0.45, 0.06, 8
-kernel, launch = 2e-6, 5e-6
+kernel, launch = 2e-6, 5e-6  # assumed
 lost = [load / (load + compute), sync / (sync + compute), sync / (sync + k * compute)]
 lost += [1 - kernel / launch]
 [si(share, "%") for share in lost]
@@ -706,7 +829,9 @@ table(
 # %% [markdown]
 # Gradient accumulation does not make synchronisation cheaper. It makes each step larger, so that
 # the share falls from {{lost[1]:.0%}} to {{lost[2]:.1%}}: for the step this is weak scaling.
-# {{holds lost[2] < lost[1]}}
+
+# %% tags=["holds"]
+assert lost[2] < lost[1], "this is weak scaling"
 
 # %%
 ask("scaling.accumulation", seed="chapter")
@@ -716,10 +841,14 @@ ask("scaling.accumulation", seed="chapter")
 #
 # Adding up $n$ partial results one after the other takes $n - 1$ steps on one processor. In a tree
 # the same additions take $\lceil \log_2 n \rceil$ levels. The time of all steps together is called
-# the *work*. {{because definition}} The longest chain of steps that must wait for one another is
-# the *span*, or critical path. {{because definition}} No number of processors finishes sooner than
-# the span. {{because algebra}}
+# the *work*. The longest chain of steps that must wait for one another is the *span*, or critical
+# path. No number of processors finishes sooner than the span.
 
+
+# %% tags=["holds"]
+from lightspeed.scaling import greedy_bounds
+
+assert min(vars(greedy_bounds(100, 10, 1e6)).values()) == 10, "finishes sooner than the span"
 
 # %%
 def tree(n):
@@ -738,7 +867,6 @@ trees = {n: work_span(tree(n)) for n in (8, 64, 512)}
 table(
     [[n, si(t.work, "s", 4), si(t.span, "s", 4), t.parallelism] for n, t in trees.items()],
     ["tasks", "work", "span", "work over span"],
-    # because "Work over span is the largest": algebra
     caption="Map and tree reduction. Work over span is the largest speedup that the shape of the "
     "job allows.",
 )
@@ -795,34 +923,42 @@ def gantt(graph, title):
 
 figure(
     [gantt(fast, "fast network"), gantt(slow, "slow network")],
-    # holds "all reductions but the last": (e := ends(fast))["R2"] < e["B1"] < e["R1"]
-    # holds "most of the critical path": sum(30e-3 for v in shape["slow network"].path if v[0] ==
-    #   "R") > 0.5 * shape["slow network"].span
     caption="Forward, backward, reductions, and the optimizer in grey. Above, all reductions but "
     "the last hide behind the backward pass. Below, the network is most of the critical path.",
-    # holds "they form an unbroken chain": ends(slow)["R1"] > 1.3 * ends(slow)["B1"] and
-    #   ends(fast)["R1"] < 1.2 * ends(fast)["B1"]
     alt="Two Gantt charts. With the fast network the reductions run under the backward pass and "
     "end shortly after it; with the slow one they form an unbroken chain that ends much later.",
 )
 
+# %% tags=["holds"]
+assert (e := ends(fast))["R2"] < e["B1"] < e["R1"], "all reductions but the last"
+assert (
+    sum(30e-3 for v in shape["slow network"].path if v[0] == "R") > 0.5 * shape["slow network"].span
+), "most of the critical path"
+assert ends(slow)["R1"] > 1.3 * ends(slow)["B1"] and ends(fast)["R1"] < 1.2 * ends(fast)["B1"], (
+    "they form an unbroken chain"
+)
+
 # %% [markdown]
 # Without overlap the two steps would take as long as all of their work,
-# {{si(shape["fast network"].work, "s")}} and {{si(shape["slow network"].work, "s")}}.
-# {{because definition}} With overlap they take {{si(shape["fast network"].span, "s")}} and
-# {{si(shape["slow network"].span, "s")}}. On the slow network the backward pass is over after
-# {{si(done["B1"], "s")}}, the last reduction after {{si(done["R1"], "s")}}: {{holds done["B1"] <
-# done["R1"]}} the path leaves the backward pass after one layer:
+# {{si(shape["fast network"].work, "s")}} and {{si(shape["slow network"].work, "s")}}. With overlap
+# they take {{si(shape["fast network"].span, "s")}} and {{si(shape["slow network"].span, "s")}}. On
+# the slow network the backward pass is over after {{si(done["B1"], "s")}}, the last reduction after
+# {{si(done["R1"], "s")}}: the path leaves the backward pass after one layer:
 # {{" → ".join(shape["slow network"].path[4:])}}.
-# {{holds sum(v[0] == "B" for v in shape["slow network"].path) == 1}}
 #
 # What should you make faster there? A profile adds up all parts: it shows more time on the GPU than
-# on the network. {{holds sum(t for v, t in slow.nodes(data="time") if v[0] != "R") > sum(t for v, t
-# in slow.nodes(data="time") if v[0] == "R")}} But a GPU of twice the speed would shorten the step
-# by {{1 - faster_gpu / shape["slow network"].span:.0%}}, and a network of twice the speed by
-# {{1 - shape["fast network"].span / shape["slow network"].span:.0%}}.
-# {{holds shape["fast network"].span < faster_gpu}} The critical path shows that; the profile
-# cannot, because it does not know what waits for what.
+# on the network. But a GPU of twice the speed would shorten the step by
+# {{1 - faster_gpu / shape["slow network"].span:.0%}}, and a network of twice the speed by
+# {{1 - shape["fast network"].span / shape["slow network"].span:.0%}}. The critical path shows that;
+# the profile cannot, because it does not know what waits for what.
+
+# %% tags=["holds"]
+assert done["B1"] < done["R1"], "pass after one layer"
+assert sum(v[0] == "B" for v in shape["slow network"].path) == 1, "leaves the backward pass"
+assert sum(t for v, t in slow.nodes(data="time") if v[0] != "R") > sum(
+    t for v, t in slow.nodes(data="time") if v[0] == "R"
+), "adds up all parts"
+assert shape["fast network"].span < faster_gpu, "of twice the speed"
 
 # %%
 ask("scaling.critical_path", seed="chapter")
@@ -835,7 +971,7 @@ ask("scaling.critical_path", seed="chapter")
 # attention scores are not counted.
 
 # %%
-params, corpus, cluster, reached_there = 405e9, 15e12, 16384, 0.4
+params, corpus, cluster, reached_there = 405e9, 15e12, 16384, 0.4  # assumed
 a_token = training_flops(params, 1)
 a_second = h100.bf16 * reached_there / a_token
 alone, together = (
@@ -847,16 +983,21 @@ a_token, round(a_second), human_time(alone), human_time(together)
 # With {{si(params, "parameter")}}, a token takes {{si(a_token, "FLOP")}}. An H100 that reaches
 # {{reached_there:.0%}} of its peak gets through {{a_second:.0f}} tokens a second. It would be busy
 # with {{si(corpus, "token")}} for {{human_time(alone)}}, and {{cluster:,}} of them for
-# {{human_time(together)}}. {{holds abs(alone - corpus / a_second) < 1e-6 * alone}} In general, with
-# $P$ parameters and $D$ tokens, on $N$ chips with a peak of $X$ FLOP/s of which the run reaches a
-# share $U$, training lasts
+# {{human_time(together)}}. In general, with $P$ parameters and $D$ tokens, on $N$ chips with a peak
+# of $X$ FLOP/s of which the run reaches a share $U$, training lasts
 #
 # $$T = \frac{6\,P\,D}{N\,X\,U}$$
 #
 # The equation divides by $N$ as if the work split perfectly. Everything that this chapter is about
-# is hidden in $U$, which falls as more chips work on the same job. {{holds
-# all(efficiency(amdahl_speedup(2 * n, serial=1e-6), 2 * n) < efficiency(amdahl_speedup(n,
-# serial=1e-6), n) for n in (8, cluster))}}
+# is hidden in $U$, which falls as more chips work on the same job.
+
+# %% tags=["holds"]
+assert abs(alone - corpus / a_second) < 1e-6 * alone, "It would be busy"
+assert all(
+    efficiency(amdahl_speedup(2 * n, serial=1e-6), 2 * n)
+    < efficiency(amdahl_speedup(n, serial=1e-6), n)
+    for n in (8, cluster)
+), "Everything that this chapter"
 
 # %%
 ask("training.days", seed="chapter")
@@ -867,9 +1008,13 @@ ask("training.days", seed="chapter")
 # $U$ comes in two kinds. **Model FLOPs utilization** (MFU) counts the work that the model needs,
 # $6PD$. **Hardware FLOPs utilization** (HFU) also counts work that is done twice: to save memory,
 # training often throws activations away and runs the forward pass again, which makes $8PD$ if all
-# of it is repeated. {{because definition}} HFU is never below MFU. {{holds all(hfu(params,
-# corpus, 1e6, 1, h100.bf16, share) >= mfu(params, corpus, 1e6, 1, h100.bf16) for share in
-# (0.0, 0.5, 1.0))}} Only MFU belongs in the equation above. {{because definition}}
+# of it is repeated. HFU is never below MFU. Only MFU belongs in the equation above.
+
+# %% tags=["holds"]
+assert all(
+    hfu(params, corpus, 1e6, 1, h100.bf16, share) >= mfu(params, corpus, 1e6, 1, h100.bf16)
+    for share in (0.0, 0.5, 1.0)
+), "HFU is never below"
 
 # %%
 used_runs, a100 = runs["utilization"], accelerator("a100_80gb")
@@ -881,13 +1026,14 @@ pairs = list(zip(used_runs["models"], used_runs["mfu"], used_runs["hfu"]))
 table(
     [[m, si(a, "%"), si(b, "%"), f"{b / a:.3f}"] for m, a, b in pairs],
     ["run", "MFU", "HFU", "HFU over MFU"],
-    # holds "these repeat less": all(b / a < full for a, b in zip(used_runs["mfu"],
-    #   used_runs["hfu"]))
     caption=(
         f"The same runs, counted both ways. A full repetition would give {full:.3f}; these repeat"
         " less."
     ),
 )
+
+# %% tags=["holds"]
+assert all(b / a < full for a, b in zip(used_runs["mfu"], used_runs["hfu"])), "these repeat less"
 
 # %%
 weak = runs["megatron_weak"]
@@ -928,13 +1074,17 @@ table(
 )
 
 # %% [markdown]
-# For the largest model, whose hours were not used, the prediction is off by {{abs(predicted[-1] /
-# hours[-1] - 1):.0%}}; in the worst row it is off by {{max(abs(predicted / hours - 1)):.0%}}.
-# {{holds P.argmax() == 3}} An estimate within ten per cent is worth having for a single division.
-# {{holds 0.08 < max(abs(predicted / hours - 1)) < 0.1}}
+# For the largest model, whose hours were not used, the prediction is off by
+# {{abs(predicted[-1] / hours[-1] - 1):.0%}}; in the worst row it is off by
+# {{max(abs(predicted / hours - 1)):.0%}}. An estimate within ten per cent is worth having for a
+# single division.
 #
 # **Strong scaling.** Take the share from the first step of each table, and let Amdahl's law predict
 # the last.
+
+# %% tags=["holds"]
+assert P.argmax() == 3, "in the worst row"
+assert 0.08 < max(abs(predicted / hours - 1)) < 0.1, "within ten per cent"
 
 # %%
 strong = []
@@ -955,18 +1105,23 @@ for run, share, _, said, got in strong:
 table(
     rows,
     ["run", "GPUs", "share, first step", "speedup predicted", "measured", "error"],
-    # holds "Two of the three": [abs(predicted / got - 1) < 0.02 for *_, predicted, got in strong]
-    #   == [True, True, False]
     caption="Two of the three lose as Amdahl's law says. In the third the share grows.",
+)
+
+# %% tags=["holds"]
+assert [abs(predicted / got - 1) < 0.02 for *_, predicted, got in strong] == [True, True, False], (
+    "Two of the three"
 )
 
 # %% [markdown]
 # The error shows the trend of the share: one per cent or less where it is constant, and
-# {{strong[-1][3] / strong[-1][4] - 1:.0%}} where it grows.
-# {{holds all(abs(x / y - 1) < 0.01 for *_, x, y in strong[:2])}} Extrapolate Amdahl's law only
-# after you have seen two shares agree. {{because advice}}
+# {{strong[-1][3] / strong[-1][4] - 1:.0%}} where it grows. Extrapolate Amdahl's law only after you
+# have seen two shares agree.
 #
 # **Weak scaling.** The same table that gave {{hardware:.0%}} has models that grow with the machine.
+
+# %% tags=["holds"]
+assert all(abs(x / y - 1) < 0.01 for *_, x, y in strong[:2]), "where it is constant"
 
 # %% tags=["figure"]
 n_weak, per_gpu = np.array(weak["n"], float), np.array(weak["values"], float) * 1e12
@@ -981,25 +1136,22 @@ figure(
         ],
         height=320,
     ),
-    # holds "does better than perfect": per_gpu[-1] > per_gpu[0]
     caption="Weak scaling of GPT models on A100, recomputation included: the last point does "
     "better than perfect.",
-    # holds "end slightly above it": 1 < per_gpu[-1] / per_gpu[0] < 1.25
     alt="Points that follow a diagonal and end slightly above it: from "
     f"{si(total[0], 'FLOP/s')} on {n_weak[0]:.0f} GPUs to {si(total[-1], 'FLOP/s')} on "
     f"{n_weak[-1]:,.0f}.",
 )
 
+# %% tags=["holds"]
+assert per_gpu[-1] > per_gpu[0], "does better than perfect"
+assert 1 < per_gpu[-1] / per_gpu[0] < 1.25, "end slightly above it"
+
 # %% [markdown]
 # With {{n_weak[-1] / n_weak[0]:.0f}} times the GPUs the machine does {{total[-1] / total[0]:.0f}}
-# times the FLOP/s. {{holds total[-1] / total[0] > n_weak[-1] / n_weak[0]}} Gustafson's law cannot
-# give more than $n$.
-# {{holds all(gustafson_speedup(n, serial=x) <= n for n in n_weak for x in (0.0, 0.1, 1.0))}} The
-# law is not broken: the last model is {{weak["params"][-1] / weak["params"][0]:.0f}} times as large
-# as the first.
-# {{holds weak["params"][-1] == max(weak["params"]) and len(weak["params"]) == len(n_weak)}} Its
-# matrix products are larger, and larger products run closer to the peak (chapter 2), so each GPU
-# became faster. {{holds weak["hidden"][-1] > weak["hidden"][0] and per_gpu[-1] > per_gpu[0]}}
+# times the FLOP/s. Gustafson's law cannot give more than $n$. The law is not broken: the last model
+# is {{weak["params"][-1] / weak["params"][0]:.0f}} times as large as the first. Its matrix products
+# are larger, and larger products run closer to the peak (chapter 2), so each GPU became faster.
 #
 # ### Where it breaks
 #
@@ -1010,13 +1162,25 @@ figure(
 # - **$κ$ is a straight line.** The cost of a ring has a plateau and a slope, and that of a tree a
 #   logarithm. The law with one $κ$ fits well near the points and predicts little beyond them.
 
+# %% tags=["holds"]
+assert total[-1] / total[0] > n_weak[-1] / n_weak[0], "GPUs the machine does"
+assert all(gustafson_speedup(n, serial=x) <= n for n in n_weak for x in (0.0, 0.1, 1.0)), (
+    "cannot give more than"
+)
+assert weak["params"][-1] == max(weak["params"]) and len(weak["params"]) == len(n_weak), (
+    "as large as the first"
+)
+assert weak["hidden"][-1] > weak["hidden"][0] and per_gpu[-1] > per_gpu[0], (
+    "matrix products are larger"
+)
+
 # %% [markdown]
 # ### Predict the largest system of a series
 #
 # Submitters to MLPerf time one benchmark on systems of several sizes. Take each such series, fit a
 # law to its smaller systems, and predict the largest, which the fit has not seen. The medians and
-# speedups are ours: MLCommons has not verified them. {{because definition}} Each forecast comes
-# with an interval, taken from the series of *other* benchmarks. {{because definition}}
+# speedups are ours: MLCommons has not verified them. Each forecast comes with an interval, taken
+# from the series of *other* benchmarks.
 
 # %%
 series = {n: weigh(f"{n}-mlperf") for n in ("amdahl", "usl", "linear")}
@@ -1040,33 +1204,38 @@ si(spread, "%"), late
 # %% tags=["figure"]
 figure(
     residual_chart(amdahl, dots=90, height=300),
-    # holds "The further the reach": [e.median for e in reach] == sorted(e.median for e in reach)
     caption="The further the reach, the wider the error of Amdahl's law (unverified results).",
     alt="Predicted over measured time, around one; median errors by how far the forecast reaches: "
     + ", ".join(f"{e.median:.0%} ({e.regime})" for e in reach),
 )
 
+# %% tags=["holds"]
+assert [e.median for e in reach] == sorted(e.median for e in reach), "The further the reach"
+
 # %% [markdown]
 # - **A law helps.** Amdahl's median error is {{amdahl.all.median:.0%}}, that of "half the time on
-#   twice the GPUs" {{series["linear"].all.median:.0%}}. {{holds amdahl.all.median <
-#   series["linear"].all.median / 2}} The third term does not help here: {{holds
-#   series["usl"].all.median > amdahl.all.median}} a few sizes cannot tell $κ$ from the serial
-#   share. {{because algebra: two times cannot fix three unknowns}}
+#   twice the GPUs" {{series["linear"].all.median:.0%}}. The third term does not help here: a few
+#   sizes cannot tell $κ$ from the serial share.
 # - **A series is not one job.** In {{late}} of {{amdahl.all.rows}} series the forecast is too long,
 #   which no growing cost explains: a larger system may also change its batch, layout or software.
-#   {{holds late > amdahl.all.rows / 2}}
-# - **A speedup needs an interval.** {{because advice}} The runs of one system differ among
-#   themselves: the standard deviation of their times is {{spread:.1%}} of the mean, in the median.
-#   For the DeepSeek runs above, less would make the two shares agree. {{holds spread > (1 +
-#   trends[1][1]) / (1 + trends[1][0]) - 1 > 0}}
+# - **A speedup needs an interval.** The runs of one system differ among themselves: the standard
+#   deviation of their times is {{spread:.1%}} of the mean, in the median. For the DeepSeek runs
+#   above, less would make the two shares agree.
 # - **More GPUs, more work.** A larger system is kept busy by a larger batch $B$, and that may need
 #   more samples: $D_0 (1 + B / B_c)$. Tiny batches need $D_0$, and the *critical batch* $B_c$ needs
-#   twice as many. {{because definition}} Fit this formula to all batch sizes of a benchmark but
-#   one, and ask for that one: in {{batches.all.rows}} cases it is {{batches.all.median:.0%}} off in
-#   the median. {{because design: how the fit is made; tests/evidence/test_laws.py holds its error}}
-#   Where the one is the smallest or the largest, a tenth of the errors exceed
-#   {{batches.by_regime[1].p90:.0%}}. {{holds batches.by_regime[1].regime ==
-#   "smallest or largest batch"}}
+#   twice as many. Fit this formula to all batch sizes of a benchmark but one, and ask for that one:
+#   in {{batches.all.rows}} cases it is {{batches.all.median:.0%}} off in the median. Where the one
+#   is the smallest or the largest, a tenth of the errors exceed {{batches.by_regime[1].p90:.0%}}.
+
+# %% tags=["holds"]
+assert amdahl.all.median < series["linear"].all.median / 2, "the time on twice"
+assert series["usl"].all.median > amdahl.all.median, "few sizes cannot tell"
+assert late > amdahl.all.rows / 2, "no growing cost explains"
+assert spread > (1 + trends[1][1]) / (1 + trends[1][0]) - 1 > 0, "make the two shares"
+assert batches.by_regime[1].regime == "smallest or largest batch", "smallest or the largest"
+from lightspeed.training import samples_to_target
+
+assert samples_to_target(500, 1e6, 500) == 2e6, "needs twice as many"
 
 # %%
 ask("training.large_batch")
@@ -1078,7 +1247,6 @@ ask("training.large_batch")
 # number of pieces of one size, and one process must do the first of them before the rest is split.
 #
 # - **Counting loops** keeps a core busy. Processes beyond your cores have to share them.
-#   {{because definition}}
 # - **Waiting** stands for a host whose devices do the work. Any machine can wait with many
 #   processes.
 # - **Waiting, then a message** is like the second job, but each process then sends an array, and
@@ -1126,18 +1294,18 @@ scaling_findings(mine)
 # - **Waiting** follows Amdahl's law closely, because a process that waits leaves the processor to
 #   others. What is missing is the time in which a process is told to start, wakes up and answers.
 #   That time does not shrink with $n$, so it counts as serial, and it is spent more often with more
-#   processes. {{because measured elsewhere: tests/measure/test_measured_scaling.py}}
+#   processes.
 # - **The message** is the third term. Each process adds about the same time to the queue in front
 #   of the one that receives. So the share grows from row to row of the table below, $κ$ is above
-#   zero, and past some $n$ the job becomes slower. {{because algebra}}
+#   zero, and past some $n$ the job becomes slower.
 # - **Counting loops** stops at your cores. If it falls short before that, you do not have the cores
 #   to yourself, or they are not alike: other programs use them, two of them share one core's units
 #   (SMT), a virtual machine has fewer than it reports, or the clock rate drops when all are busy.
-#   {{because definition}} And three pieces on two cores leave two of them to one core, so a third
-#   process can make the job slower. {{because algebra}}
+#   And three pieces on two cores leave two of them to one core, so a third process can make the job
+#   slower.
 #
 # If the cell said that the times scatter too much, the machine was busy with something else. Close
-# what you can and run the cells again. {{because advice}}
+# what you can and run the cells again.
 
 # %% tags=["measured"]
 scaling_table(mine)
@@ -1155,9 +1323,9 @@ print(stolen["words"])
 scaling_findings(other)
 
 # %% [markdown]
-# A fit through its points would have printed as many digits as the one above. {{because
-# definition}} But a speedup is a ratio of two times. If either scatters by more than the effect
-# that you look for, the answer is that you do not know. {{because advice}}
+# A fit through its points would have printed as many digits as the one above. But a speedup is a
+# ratio of two times. If either scatters by more than the effect that you look for, the answer is
+# that you do not know.
 #
 # ## Worked problems
 #
@@ -1186,9 +1354,9 @@ gallery("03")
 # %% [markdown]
 # ## ◆ Back to the offer
 #
-# Eight times as many GPUs for a job that takes a week. {{because design: a story}} The machine you
-# have is the unit, so what counts is the share of *its* time that the new GPUs do not shorten. Here
-# are a few, two of them from the runs above.
+# Eight times as many GPUs for a job that takes a week. The machine you have is the unit, so what
+# counts is the share of *its* time that the new GPUs do not shorten. Here are a few, two of them
+# from the runs above.
 
 # %%
 offered = 8
@@ -1207,36 +1375,41 @@ gpt3, deepseek, twentieth
 table(
     [[w, si(stay[w], "%"), human_time(week / g), offered / g] for w, g in gained.items()],
     ["what does not get shorter", "share", "a week becomes", "times the price"],
-    # holds "on {offered} times the machine": perfect == offered == 8
     caption=f"By Amdahl's law, on {offered} times the machine.",
 )
 
+# %% tags=["holds"]
+assert perfect == offered == 8, "on {offered} times the machine"
+
 # %% [markdown]
-# **Will it be done tomorrow?** For a week to become a day the job has to be seven times as fast.
-# {{holds week == 7 * 86400}} On eight times the machine that needs a share below {{karp_flatt(7,
-# offered):.1%}}. {{holds abs(amdahl_speedup(offered, serial=karp_flatt(7, offered)) - 7) < 1e-9}}
-# Neither of the two published runs is there: the better one would make it
-# {{week / gpt3 / 3600:.0f}} hours. {{holds deepseek < gpt3 < 7}}
+# **Will it be done tomorrow?** For a week to become a day the job has to be seven times as fast. On
+# eight times the machine that needs a share below {{karp_flatt(7, offered):.1%}}. Neither of the
+# two published runs is there: the better one would make it {{week / gpt3 / 3600:.0f}} hours.
 #
 # **What will it cost?** Eight over the speedup: with a twentieth that stays, {{price:.2f}} times
-# what it costs now. {{holds abs(price - offered / twentieth) < 1e-9}} The rest of the bill is the
-# price of waiting less.
+# what it costs now. The rest of the bill is the price of waiting less.
 #
 # **What to measure first.** Run the job for an hour on the machine you have, on twice, and on four
 # times as much, with the same batch in all: one that grows with the machine is weak scaling. The
 # speedup is the ratio of the steps done. Work out the share of Karp and Flatt from each. If it
 # stays, Amdahl's law gives the time on the large one. If it grows, the offer is worse: ask how the
-# batch can grow, or how the communication can hide, before you ask for GPUs. {{because advice}}
+# batch can grow, or how the communication can hide, before you ask for GPUs.
 #
 # **Or use the offer otherwise.** Train a model that is more work, in the same week. Then the law is
-# Gustafson's, and with a twentieth of that week serial you get {{gustafson_speedup(offered,
-# serial=serial):.2f}} times the work for eight times the price. {{holds gustafson_speedup(offered,
-# serial=serial) > twentieth}}
+# Gustafson's, and with a twentieth of that week serial you get
+# {{gustafson_speedup(offered, serial=serial):.2f}} times the work for eight times the price.
 #
 # ## Exercises
 #
 # `exercises/03_amdahl_gustafson.ipynb` has these problems with other numbers, and more: three laws
 # to write as functions, and a profile to act on. The numbers worth remembering come back as cards.
+
+# %% tags=["holds"]
+assert week == 7 * 86400, "seven times as fast"
+assert abs(amdahl_speedup(offered, serial=karp_flatt(7, offered)) - 7) < 1e-9, "needs a share below"
+assert deepseek < gpt3 < 7, "Neither of the two"
+assert abs(price - offered / twentieth) < 1e-9, "what it costs now"
+assert gustafson_speedup(offered, serial=serial) > twentieth, "eight times the price"
 
 # %%
 cards("scaling")
@@ -1266,36 +1439,35 @@ figure(
         ],
         height=240,
     ),
-    # holds "they wander": (np.diff(np.sign(rate / expected - 1)) != 0).sum() < len(n_sql) / 4
     caption=(
         "Residuals of the database. They are small, but they are not noise, because they wander."
     ),
-    # holds "Residuals within": (np.diff(np.sign(rate / expected - 1)) != 0).sum() < len(n_sql) / 4
     alt=(
         f"Residuals within {np.abs(rate / expected - 1).max():.0%} of the fit that run in long"
         " waves above and below it."
     ),
 )
 
+# %% tags=["holds"]
+assert (np.diff(np.sign(rate / expected - 1)) != 0).sum() < len(n_sql) / 4, "they wander"
+assert (np.diff(np.sign(rate / expected - 1)) != 0).sum() < len(n_sql) / 4, "Residuals within"
+
 # %% [markdown]
 # The published fit has a share of {{mysql["published_serial"]:.2%}} and a $κ$ of
 # {{mysql["published_kappa"]:.3%}}. It takes the errors at all points to be of one size; ours takes
-# them in proportion to the speedup, and finds {{sql.serial:.2%}} and {{sql.kappa:.3%}}. {{because
-# measured elsewhere: tests/laws/test_scaling.py shows that the weights make the difference}} The
+# them in proportion to the speedup, and finds {{sql.serial:.2%}} and {{sql.kappa:.3%}}. The
 # published share lies outside our interval, from {{sql.serial_interval[0]:.2%}} to
-# {{sql.serial_interval[1]:.2%}}. {{holds mysql["published_serial"] > sql.serial_interval[1]}} But
-# the interval describes scatter around the law, and where residuals wander, the law itself holds
-# only approximately. {{because definition}} So trust the peak near {{sql.peak:.0f}} threads more
-# than the second digit of $s$. {{holds np.ptp(sql.peak_interval) / sql.peak <
-# np.ptp(sql.serial_interval) / sql.serial}}
+# {{sql.serial_interval[1]:.2%}}. But the interval describes scatter around the law, and where
+# residuals wander, the law itself holds only approximately. So trust the peak near {{sql.peak:.0f}}
+# threads more than the second digit of $s$.
 #
 # ## What the model leaves out
 #
 # The model leaves out queues: a shared resource slows down long before it is full, and chapter 4
 # shows by how much. It leaves out failures: a machine of a thousand parts fails more often than one
-# part (chapter 6). {{because definition}} It leaves out variation: all processors wait for the
-# slowest, and among more of them the slowest is slower. {{because algebra}} And it leaves out
-# algorithms: a method that runs well in parallel may need more steps. {{because definition}}
+# part (chapter 6). It leaves out variation: all processors wait for the slowest, and among more of
+# them the slowest is slower. And it leaves out algorithms: a method that runs well in parallel may
+# need more steps.
 #
 # ## Further reading
 #
@@ -1306,3 +1478,9 @@ figure(
 #   is worth looking at.
 # - Gunther, *Guerrilla Capacity Planning* (2007): the Universal Scalability Law, by its author.
 # - Chowdhery et al., *PaLM* (2022), appendix B: MFU, defined by those who named it.
+
+# %% tags=["holds"]
+assert mysql["published_serial"] > sql.serial_interval[1], "lies outside our interval"
+assert np.ptp(sql.peak_interval) / sql.peak < np.ptp(sql.serial_interval) / sql.serial, (
+    "more than the second"
+)

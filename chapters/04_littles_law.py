@@ -2,13 +2,11 @@
 # # 4. Little's law
 #
 # Traffic went up by a fifth overnight. Nothing was deployed, nothing broke, and the GPUs are not
-# even full. {{because design: a story}} Yet answers take far longer, and the slowest ones time out.
-# {{because design: the story of the first prediction; a gate holds it where the answer is
-# revealed}} How can so little extra load do that, and how much hardware would undo it?
+# even full. Yet answers take far longer, and the slowest ones time out. How can so little extra
+# load do that, and how much hardware would undo it?
 #
 # One law that assumes nothing about the traffic and one formula that assumes a little answer both.
-# {{because definition: the assumptions of each law are listed where it is derived}} Together with
-# the roofline, they say what one replica of a language model can promise.
+# Together with the roofline, they say what one replica of a language model can promise.
 #
 # **You will be able to** turn requests per second and latency into memory, and memory into a
 # ceiling on requests per second; say how latency grows with load, at the mean and in the tail; tell
@@ -60,13 +58,20 @@ predict("queueing.a_little_more_traffic", ..., seed="dusk")
 # ```
 #
 # Count the squares twice. By rows, the requests stay for three, three and two seconds: eight. By
-# columns, the numbers inside add up to eight as well, {{holds (lambda seen: seen.sojourn.sum() == 8
-# and [((seen.arrival <= t) & (t < seen.departure)).sum() for t in range(6)] == [1, 2, 2, 1, 1,
-# 1])(simulate(np.array([0.0, 1, 4]), np.array([3.0, 3, 2]), 3))}} because they are the same squares. **Request by request or moment by moment, the time
-# spent inside adds up to the same area.** {{because algebra}}
+# columns, the numbers inside add up to eight as well, because they are the same squares. **Request
+# by request or moment by moment, the time spent inside adds up to the same area.**
 #
 # Real requests do not keep to whole seconds. Draw two staircases instead: one counts those who have
 # arrived, the other those who have left.
+
+# %% tags=["holds"]
+assert (
+    lambda seen: (
+        seen.sojourn.sum() == 8
+        and [((seen.arrival <= t) & (t < seen.departure)).sum() for t in range(6)]
+        == [1, 2, 2, 1, 1, 1]
+    )
+)(simulate(np.array([0.0, 1, 4]), np.array([3.0, 3, 2]), 3)), "are the same squares"
 
 # %%
 arrivals = np.array([1, 2, 2.5, 5, 9, 10, 10.5])
@@ -88,27 +93,29 @@ figure(
         "The gap between the staircases, measured upwards, is how many are inside. Measured"
         " sideways, it is how long a request stays: these leave in the order in which they came."
     ),
-    # holds "arrivals above departures": bool((arrived >= left).all())
     alt=(
         "Two rising staircases, arrivals above departures. The band between them is shaded; it"
         " closes where the server has nothing to do, and at the end."
     ),
-    # holds "it closes where the server has nothing to do": bool(((arrived == left) & (events > 5) &
-    #   (events < 9)).any())
-    #  and arrived[-1] == left[-1]
+)
+
+# %% tags=["holds"]
+assert bool((arrived >= left).all()), "arrivals above departures"
+assert bool(((arrived == left) & (events > 5) & (events < 9)).any()) and arrived[-1] == left[-1], (
+    "it closes where the server has nothing to do"
 )
 
 # %% [markdown]
 # The shaded band is that area. Cut upwards, it is the mean number inside, $L$, times the time that
 # you watch, $T$. Cut sideways, it is the number of requests, $n$, times their mean stay, $W$. In
-# another order of service the cuts change, but not the area: count squares. {{because algebra}}
+# another order of service the cuts change, but not the area: count squares.
 #
 # $$L\,T = n\,W \qquad\Longrightarrow\qquad L = \lambda\,W \quad\text{with}\quad \lambda = n / T$$
 #
-# This is **Little's law**; $\lambda$ is the rate of arrivals. {{because definition}} Nothing was
-# assumed about who comes when, how long service takes, how many servers there are, or in what order
-# they work. {{because algebra}} In the table, $L$, $\lambda$ and $W$ are measured separately: with
-# a count of those inside, a counter of arrivals, and a stopwatch for each stay.
+# This is **Little's law**; $\lambda$ is the rate of arrivals. Nothing was assumed about who comes
+# when, how long service takes, how many servers there are, or in what order they work. In the
+# table, $L$, $\lambda$ and $W$ are measured separately: with a count of those inside, a counter of
+# arrivals, and a stopwatch for each stay.
 
 # %% tags=["figure"]
 table(
@@ -125,9 +132,13 @@ table(
 
 # %% [markdown]
 # The two sides agree to the last digit because the server is empty when you begin and when you
-# stop. {{holds abs(seen.L - seen.arrival_rate * seen.W) < 1e-12 and path.departure.max() ==
-# events[-1]}} If you stop watching in the middle, you do not yet know how long the requests inside
-# will stay. The longer you watch, the less they matter.
+# stop. If you stop watching in the middle, you do not yet know how long the requests inside will
+# stay. The longer you watch, the less they matter.
+
+# %% tags=["holds"]
+assert abs(seen.L - seen.arrival_rate * seen.W) < 1e-12 and path.departure.max() == events[-1], (
+    "begin and when you"
+)
 
 # %%
 rng = np.random.default_rng(4)
@@ -147,14 +158,17 @@ table(
 
 # %% [markdown]
 # In the first row the two sides differ by {{gaps[0]:.0%}}, in the last by less than one part in ten
-# thousand. {{holds gaps[0] == max(gaps) and gaps[-1] < 1e-4}}
+# thousand.
 #
 # ### What it sizes
 #
 # A service takes in `qps` requests a second and answers each in `stay`. While a request of a
 # language model is inside, it holds memory: its *KV cache*, the keys and values of the tokens so
-# far. {{because definition}} `concurrency`, `throughput` and `latency` are the law, solved for each
-# of its three quantities. They count requests, tokens or bytes.
+# far. `concurrency`, `throughput` and `latency` are the law, solved for each of its three
+# quantities. They count requests, tokens or bytes.
+
+# %% tags=["holds"]
+assert gaps[0] == max(gaps) and gaps[-1] < 1e-4, "less than one part"
 
 # %%
 qps, stay, per_request, accelerator_memory = 400, Q(150, "ms"), Q(2, "GB/request"), Q(48, "GB")
@@ -170,7 +184,6 @@ print(f"{inside.magnitude:.0f} requests at a time, which hold {cache.to('GB'):.0
 #
 # Now **turn the law round**. Suppose that an accelerator has {{accelerator_memory:~P}} for these
 # requests. It has room for only so many at a time, and each slot is free again after {{stay:~P}}.
-# {{because definition}}
 
 # %%
 fit = accelerator_memory / per_request
@@ -179,13 +192,17 @@ print(f"{fit.magnitude:.0f} at a time, at most {ceiling.magnitude:.0f} requests 
 
 # %% [markdown]
 # At most {{ceiling.to("request/s").magnitude:.0f}} requests a second get through, however many
-# arrive. {{holds abs(concurrency(ceiling, stay) * per_request / accelerator_memory - 1) < 1e-9}}
-# Memory has become a ceiling on throughput. Without more memory there
-# are two ways to raise it: a smaller cache for each request, and a shorter stay. {{holds
-# throughput(accelerator_memory / (per_request / 2), stay) > ceiling and throughput(fit, stay / 2) >
-# ceiling}}
+# arrive. Memory has become a ceiling on throughput. Without more memory there are two ways to raise
+# it: a smaller cache for each request, and a shorter stay.
 #
 # This calculation leaves something out. Find it before the gallery at the end does.
+
+# %% tags=["holds"]
+assert abs(concurrency(ceiling, stay) * per_request / accelerator_memory - 1) < 1e-9, "At most"
+assert (
+    throughput(accelerator_memory / (per_request / 2), stay) > ceiling
+    and throughput(fit, stay / 2) > ceiling
+), "cache for each request"
 
 # %%
 ask("queueing.checkpoint_memory", seed="read")
@@ -193,10 +210,9 @@ ask("queueing.checkpoint_memory", seed="read")
 # %% [markdown]
 # ## ◆ Why latency explodes
 #
-# Little's law links three numbers, but it fixes none of them. {{because algebra}} Before any
-# formula, watch a server. Requests come at random, and the load is nine tenths of what it can
-# serve. {{because design}} Will a request find it idle, or will it wait? Play the run to its end,
-# then play the same requests at half load.
+# Little's law links three numbers, but it fixes none of them. Before any formula, watch a server.
+# Requests come at random, and the load is nine tenths of what it can serve. Will a request find it
+# idle, or will it wait? Play the run to its end, then play the same requests at half load.
 
 # %%
 from lightspeed_course.explorers.requests import explore_queue
@@ -205,39 +221,42 @@ explore_queue()
 
 # %% [markdown]
 # At half load the server has time to catch up after a rush. At nine tenths it has less of it, and
-# one rush runs into the next. {{because measured elsewhere: tests/explorers/test_pictures.py}}
+# one rush runs into the next.
 #
 # How long does a request wait? **For the work that it finds: what is left of the service in
-# progress, and a whole service for each request in the queue.** {{because definition}} Do a case on
-# paper. Each service takes one second, and requests come at random, eight in ten seconds. So the
-# server is busy four fifths of the time. {{holds abs(md1(0.8, 1).L - md1(0.8, 1).Lq - 4 / 5) <
-# 1e-12}} You arrive.
+# progress, and a whole service for each request in the queue.** Do a case on paper. Each service
+# takes one second, and requests come at random, eight in ten seconds. So the server is busy four
+# fifths of the time. You arrive.
 #
 # - Four times in five you find the server busy, and then half a second of that service is left on
-#   average. This part of your wait is two fifths of a second. {{holds abs(md1(0.8, 1).Wq * (1 - 0.8)
-#   - 2 / 5) < 1e-12}}
+#   average. This part of your wait is two fifths of a second.
 # - Then there is the queue. By Little's law it holds as many requests as come during one mean wait.
-#   {{holds abs(md1(0.8, 1).Lq - concurrency(0.8, md1(0.8, 1).Wq)) < 1e-12}} Four fifths of a request come in a second, {{holds abs(concurrency(0.8, 1) -
-#   4 / 5) < 1e-12}} and each takes one second to serve. So this part is four fifths of the mean
-#   wait. {{because algebra}}
-# - The mean wait, then, is two fifths of a second and four fifths of itself. {{because algebra}} So
-#   two fifths of a second are one fifth of it, and the wait is {{md1(0.8, 1).Wq:.0f}} s. {{holds
-#   abs(md1(0.8, 1).Wq - 0.8 * 0.5 / (1 - 0.8)) < 1e-9}}
+#   Four fifths of a request come in a second, and each takes one second to serve. So this part is
+#   four fifths of the mean wait.
+# - The mean wait, then, is two fifths of a second and four fifths of itself. So two fifths of a
+#   second are one fifth of it, and the wait is {{md1(0.8, 1).Wq:.0f}} s.
 #
 # **Your wait contains the waits of those in front of you.** At four fifths of full load that turns
-# less than half a second into two. {{holds 0.8 * 0.5 < 0.5 and abs(md1(0.8, 1).Wq - 2) < 1e-9}} In
-# general, $\lambda$ requests a second come to a server that can do $\mu$ a second; its load is
-# $\rho = \lambda/\mu$. With $R$ for what is left, on average, of the service in progress (nothing,
-# if the server is idle), the wait is {{because definition}}
+# less than half a second into two. In general, $\lambda$ requests a second come to a server that
+# can do $\mu$ a second; its load is $\rho = \lambda/\mu$. With $R$ for what is left, on average, of
+# the service in progress (nothing, if the server is idle), the wait is
 #
 # $$W_q = R + \rho\,W_q \qquad\Longrightarrow\qquad W_q = \frac{R}{1 - \rho}$$
 #
-# Three assumptions went in. Requests are served in the order in which they come. How long a
-# service takes does not depend on how many wait. And you see the server in its average state, which
-# holds if requests come independently of one another (*Poisson* arrivals). {{because definition}}
+# Three assumptions went in. Requests are served in the order in which they come. How long a service
+# takes does not depend on how many wait. And you see the server in its average state, which holds
+# if requests come independently of one another (*Poisson* arrivals).
 #
 # Now for $R$. Take the seven requests from above, and draw what is left of the service in progress
-# over time. Each service is a triangle, as high as it is long. {{because definition}}
+# over time. Each service is a triangle, as high as it is long.
+
+# %% tags=["holds"]
+assert abs(md1(0.8, 1).L - md1(0.8, 1).Lq - 4 / 5) < 1e-12, "four fifths of the time"
+assert abs(md1(0.8, 1).Wq * (1 - 0.8) - 2 / 5) < 1e-12, "wait is two fifths of a second"
+assert abs(md1(0.8, 1).Lq - concurrency(0.8, md1(0.8, 1).Wq)) < 1e-12, "as many requests as come"
+assert abs(concurrency(0.8, 1) - 4 / 5) < 1e-12, "Four fifths of a request"
+assert abs(md1(0.8, 1).Wq - 0.8 * 0.5 / (1 - 0.8)) < 1e-9, "So two fifths of a second"
+assert 0.8 * 0.5 < 0.5 and abs(md1(0.8, 1).Wq - 2) < 1e-9, "turns less than half"
 
 # %% tags=["figure"]
 begin, end = path.start, path.departure
@@ -251,36 +270,53 @@ figure(
         [Area(corners, 0 * corners, left_of, color="blue"), Rule(y=rest, label="mean")],
         height=240,
     ),
-    # holds "Whoever arrives at random": abs(rest - np.mean([(end - t)[(begin <= t) & (t <
-    #   end)].sum() for t in np.linspace(0, end.max(), 5001)])) < 0.01
     caption=f"Whoever arrives at random finds {rest:.2f} s of a service left, on average: the area"
     " of the triangles over the time.",
-    # holds "two of them twice as high": sorted(services)[-2:] == [2, 2] and min(services) == 1
     alt=f"Seven triangles in a row, two of them twice as high as the lowest, and a line at their"
     f" mean height, {rest:.2f} s.",
 )
 
+# %% tags=["holds"]
+assert (
+    abs(
+        rest
+        - np.mean(
+            [(end - t)[(begin <= t) & (t < end)].sum() for t in np.linspace(0, end.max(), 5001)]
+        )
+    )
+    < 0.01
+), "Whoever arrives at random"
+assert sorted(services)[-2:] == [2, 2] and min(services) == 1, "two of them twice as high"
+
 # %% [markdown]
-# A service of $s$ seconds makes a triangle with an area of $s^2/2$. {{holds abs(md1(0.1, 1 / 3).Wq
-# * (1 - 0.3) - 0.1 * 3**2 / 2) < 1e-12}} A service twice as long counts four times: you are twice as
-# likely to meet it, and twice as much of it is left. {{holds abs(md1(0.1, 1 / 2).Wq * (1 - 0.2) - 4
-# * md1(0.1, 1).Wq * (1 - 0.1)) < 1e-12}} With $\lambda$ triangles a second, $R$ is $\lambda/2$ times
-# the mean of $s^2$. {{holds abs(mg1(0.5, 1, 3).Wq * (1 - 0.5) - 0.5 / 2 * (3 + 1**2)) < 1e-12}}
+# A service of $s$ seconds makes a triangle with an area of $s^2/2$. A service twice as long counts
+# four times: you are twice as likely to meet it, and twice as much of it is left. With $\lambda$
+# triangles a second, $R$ is $\lambda/2$ times the mean of $s^2$.
 #
 # In the case on paper each service took a second. But the answers of a language model differ in
 # length, and a common model is the *exponential* distribution: many short ones, a few long ones.
-# {{because definition}} Its mean square is twice that of equal services. {{because algebra}} So
-# twice as much is left, and you wait {{mm1(0.8, 1).Wq:.0f}} s where you waited {{md1(0.8,
-# 1).Wq:.0f}}. {{holds abs(mm1(0.8, 1).Wq - 2 * md1(0.8, 1).Wq) < 1e-9}} In general
-# $R = \lambda/\mu^2 = \rho/\mu$: whoever finds the server busy waits for a whole mean
-# service, however long this one has lasted. {{because algebra}} The distribution has *no memory*.
-# {{because definition}} With Poisson arrivals and one server, the queue is called M/M/1, and each M
-# stands for *memoryless*. {{because definition}} Add a request's own service to its wait:
+# Its mean square is twice that of equal services. So twice as much is left, and you wait
+# {{mm1(0.8, 1).Wq:.0f}} s where you waited {{md1(0.8, 1).Wq:.0f}}. In general
+# $R = \lambda/\mu^2 = \rho/\mu$: whoever finds the server busy waits for a whole mean service,
+# however long this one has lasted. The distribution has *no memory*. With Poisson arrivals and one
+# server, the queue is called M/M/1, and each M stands for *memoryless*. Add a request's own service
+# to its wait:
 #
 # $$W = \frac{\rho/\mu}{1 - \rho} + \frac{1}{\mu} = \frac{1/\mu}{1 - \rho}
 # = \frac{1}{\mu - \lambda}$$
 #
 # For a server that can do ten requests a second:
+
+# %% tags=["holds"]
+assert abs(md1(0.1, 1 / 3).Wq * (1 - 0.3) - 0.1 * 3**2 / 2) < 1e-12, "triangle with an area"
+assert abs(md1(0.1, 1 / 2).Wq * (1 - 0.2) - 4 * md1(0.1, 1).Wq * (1 - 0.1)) < 1e-12, (
+    "twice as long counts"
+)
+assert abs(mg1(0.5, 1, 3).Wq * (1 - 0.5) - 0.5 / 2 * (3 + 1**2)) < 1e-12, "times the mean"
+assert abs(mm1(0.8, 1).Wq - 2 * md1(0.8, 1).Wq) < 1e-9, "So twice as much"
+assert abs(mg1(0.5, 1, 1).Wq / md1(0.5, 1).Wq - 2) < 1e-12, (
+    "mean square is twice that of equal services"
+)
 
 # %%
 sweep(mm1, "W", arrival_rate=[3, 5, 8, 9, 9.5, 9.8], service_rate=10)
@@ -288,7 +324,9 @@ sweep(mm1, "W", arrival_rate=[3, 5, 8, 9, 9.5, 9.8], service_rate=10)
 # %% [markdown]
 # The service time is divided by the capacity that is *left*. Go from four fifths of full load to
 # nine tenths, and what is left halves, so latency doubles.
-# {{holds abs(mm1(0.9, 1).W / mm1(0.8, 1).W - 2) < 1e-12}}
+
+# %% tags=["holds"]
+assert abs(mm1(0.9, 1).W / mm1(0.8, 1).W - 2) < 1e-12, "what is left halves"
 
 # %%
 loads = np.linspace(0.01, 0.985, 60)
@@ -318,21 +356,25 @@ figure(
             Rule(y=1 / server, label="service time"),
         ],
     ),
-    # holds "Each time that the free part": abs(mm1(0.75, 1).W / mm1(0.5, 1).W - 2) < 1e-12
     caption=f"One server that does {server} requests a second. Each time that the free part of its "
     "capacity halves, the time in the system doubles.",
-    # holds "leaves the chart near full load": mm1(0.97 * server, server).W < 4 < mm1(0.98 *
-    #   server, server).W
-    # holds "Simulated points lie on it": all(abs(run.mean * (1 - r) * server - 1) < 0.05 for r,
-    #   run in zip(dots, runs))
     alt="A curve of latency over load that rises slowly at first, then ever more steeply, and "
     "leaves the chart near full load. Simulated points lie on it.",
 )
 
+# %% tags=["holds"]
+assert abs(mm1(0.75, 1).W / mm1(0.5, 1).W - 2) < 1e-12, "Each time that the free part"
+assert mm1(0.97 * server, server).W < 4 < mm1(0.98 * server, server).W, (
+    "leaves the chart near full load"
+)
+assert all(abs(run.mean * (1 - r) * server - 1) < 0.05 for r, run in zip(dots, runs)), (
+    "Simulated points lie on it"
+)
+
 # %% [markdown]
 # The points come from a simulation that does not use the formula: each request starts when it has
-# arrived and the one before it has left. {{because design}} Neighbours in a queue have similar
-# waits, so the confidence interval is taken over the means of long stretches.
+# arrived and the one before it has left. Neighbours in a queue have similar waits, so the
+# confidence interval is taken over the means of long stretches.
 
 # %% tags=["figure"]
 table(
@@ -350,24 +392,36 @@ table(
 )
 
 # %% [markdown]
-# The closer to full load, the wider the interval, because a long queue changes slowly.
-# {{holds all(a.high - a.low < b.high - b.low for a, b in zip(runs, runs[1:]))}} Now back to your
-# guess.
+# The closer to full load, the wider the interval, because a long queue changes slowly. Now back to
+# your guess.
+
+# %% tags=["holds"]
+assert all(a.high - a.low < b.high - b.low for a, b in zip(runs, runs[1:])), (
+    "long queue changes slowly"
+)
 
 # %%
 reveal("queueing.a_little_more_traffic", seed="dusk")
 
 # %% [markdown]
-# A fifth of the capacity was free. {{holds abs(1 - mm1(0.8, 1).rho - 1 / 5) < 1e-12}} The new
-# traffic took four fifths of that, so a fifth of it is left, and latency is one over what is left.
-# {{holds abs(mm1(0.8 * 1.2, 1).rho - mm1(0.8, 1).rho - 4 / 5 * (1 - mm1(0.8, 1).rho)) < 1e-9 and
-# abs(mm1(0.8 * 1.2, 1).W / mm1(0.8, 1).W - 5) < 1e-9}}
+# A fifth of the capacity was free. The new traffic took four fifths of that, so a fifth of it is
+# left, and latency is one over what is left.
 #
 # ### The tail
 #
 # In M/M/1 the time in the system is itself exponential (Kleinrock has the proof), so every
-# percentile is a fixed multiple of the mean. {{holds np.ptp([sojourn_percentile(0.99, r * server,
-# server) / mm1(r * server, server).W for r in dots]) < 1e-9}}
+# percentile is a fixed multiple of the mean.
+
+# %% tags=["holds"]
+assert abs(1 - mm1(0.8, 1).rho - 1 / 5) < 1e-12, "A fifth of the capacity"
+assert (
+    abs(mm1(0.8 * 1.2, 1).rho - mm1(0.8, 1).rho - 4 / 5 * (1 - mm1(0.8, 1).rho)) < 1e-9
+    and abs(mm1(0.8 * 1.2, 1).W / mm1(0.8, 1).W - 5) < 1e-9
+), "a fifth of it is left"
+assert (
+    np.ptp([sojourn_percentile(0.99, r * server, server) / mm1(r * server, server).W for r in dots])
+    < 1e-9
+), "every percentile is a fixed"
 
 # %% tags=["figure"]
 shares = [0.5, 0.95, 0.99]
@@ -381,34 +435,46 @@ figure(
         ],
         height=320,
     ),
-    # because "The median, and the times": definition
-    # holds "The three curves keep": np.ptp(sojourn_percentile(0.99, 9.0 * loads, 9.0) /
-    #   sojourn_percentile(0.5, 9.0 * loads, 9.0)) < 1e-6
     caption=(
         "The median, and the times that one request in twenty and one in a hundred exceed. The"
         " three curves keep their distance."
     ),
-    # holds "Three curves of one shape": all(np.ptp(sojourn_percentile(s, loads * server, server)
-    #   / mm1(loads * server, server).W) < 1e-6 for s in shares) and (np.diff(loads) > 0).all()
     alt="Three curves of one shape on a logarithmic scale, rising together towards full load.",
 )
+
+# %% tags=["holds"]
+assert (
+    np.ptp(sojourn_percentile(0.99, 9.0 * loads, 9.0) / sojourn_percentile(0.5, 9.0 * loads, 9.0))
+    < 1e-6
+), "The three curves keep"
+assert (
+    all(
+        np.ptp(sojourn_percentile(s, loads * server, server) / mm1(loads * server, server).W) < 1e-6
+        for s in shares
+    )
+    and (np.diff(loads) > 0).all()
+), "Three curves of one shape"
 
 # %% [markdown]
 # After $t$ means, the share $e^{-t}$ is still inside. So one request in a hundred takes more than
 # {{sojourn_percentile(0.99, 5, server) / mm1(5, server).W:.1f}} times the mean, the logarithm of a
-# hundred, at *every* load. {{holds abs(sojourn_percentile(0.99, 9, server) / mm1(9, server).W -
-# np.log(100)) < 1e-9}} A tail of that size is normal; a rising mean is the sign of trouble.
+# hundred, at *every* load. A tail of that size is normal; a rising mean is the sign of trouble.
 #
 # ### Answers of different length
 #
 # The triangles work for any service times. If each takes exactly as long, half a service is left,
-# and the wait is half that of M/M/1. {{holds abs(md1(8, server).Wq / mm1(8, server).Wq - 0.5) <
-# 1e-12}} If a few are very long, as some answers of a language model are, the wait is longer.
-# {{holds mg1(8, server, (2 / server) ** 2).Wq > mm1(8, server).Wq}} The mean square is the variance
-# $\sigma^2$ plus the square of the mean, {{because algebra}} which gives the formula of Pollaczek
-# and Khinchine:
+# and the wait is half that of M/M/1. If a few are very long, as some answers of a language model
+# are, the wait is longer. The mean square is the variance $\sigma^2$ plus the square of the mean,
+# which gives the formula of Pollaczek and Khinchine:
 #
 # $$W_q = \frac{R}{1 - \rho} = \frac{\lambda\,(\sigma^2 + 1/\mu^2)}{2\,(1 - \rho)}$$
+
+# %% tags=["holds"]
+assert abs(sojourn_percentile(0.99, 9, server) / mm1(9, server).W - np.log(100)) < 1e-9, (
+    "hundred takes more than"
+)
+assert abs(md1(8, server).Wq / mm1(8, server).Wq - 0.5) < 1e-12, "half that of M/M/1"
+assert mg1(8, server, (2 / server) ** 2).Wq > mm1(8, server).Wq, "the wait is longer"
 
 # %%
 rate, spreads = 8, [0, 0.5, 1, 1.5, 3]
@@ -420,7 +486,6 @@ waits = {cv: mg1(rate, server, (cv / server) ** 2) for cv in spreads}
 table(
     [[cv, q.Wq, q.W, f"{q.Wq / waits[1].Wq:.1f}"] for cv, q in waits.items()],
     ["deviation / mean of the service time", "wait", "time in system", "wait over that of M/M/1"],
-    # because "The mean service time is the same": definition
     caption=(
         f"One server at {rate / server:.0%} of its capacity. The mean service time is the same in"
         " every row."
@@ -429,7 +494,7 @@ table(
 
 # %% [markdown]
 # Here is a mixture, simulated: one answer in {{long_every}} is {{long_factor}} times as long as the
-# others. {{because definition: the next cell draws it so}}
+# others.
 
 # %%
 kinds = rng.random(n) < 1 / long_every
@@ -444,27 +509,41 @@ capped = np.minimum(mixed, mixed.max() / 2)
 shorter = mg1(rate, 1 / capped.mean(), capped.var()).Wq
 
 # %% [markdown]
-# Cap the longest answers at half their length, and the mean wait falls to {{shorter:.2f}} s.
-# {{holds shorter < mg1(rate, server, mixed.var()).Wq}} Both
+# Cap the longest answers at half their length, and the mean wait falls to {{shorter:.2f}} s. Both
 # parts of the formula help: $R$ falls to {{(capped**2).mean() / (mixed**2).mean():.0%}} of what it
 # was, because squares count, and the free share grows from {{1 - rate / server:.0%}} to {{1 - rate
-# * capped.mean():.0%}}, because a third of the work is gone. {{holds 0.3 < 1 - capped.mean() *
-# server < 0.37 and abs(shorter / mg1(rate, server, mixed.var()).Wq / ((capped**2).mean() /
-# (mixed**2).mean() * (1 - rate / server) / (1 - rate * capped.mean())) - 1) < 1e-6}}
+# * capped.mean():.0%}}, because a third of the work is gone.
 #
 # ### More servers, one queue
 #
-# With $c$ servers behind one queue (M/M/c), a request waits only if all of them are busy. {{because
-# definition}} How often are they? Do a case on paper: two servers that each do one request a
-# second, and one request a second that comes. Each server is busy half of the time. {{holds
-# abs(mmc(1, 1, 2).rho - 1 / 2) < 1e-12}} With one server at half load, one request in two would
-# wait. With two?
+# With $c$ servers behind one queue (M/M/c), a request waits only if all of them are busy. How often
+# are they? Do a case on paper: two servers that each do one request a second, and one request a
+# second that comes. Each server is busy half of the time. With one server at half load, one request
+# in two would wait. With two?
 #
-# Over a long time, the number inside goes up from $k - 1$ to $k$ as often as it comes back down.
-# {{because algebra}} It goes up once a second, whatever it is. {{because definition}} It comes down
-# once a second with one request inside, and twice a second with two or more. {{because definition}}
-# So there is one request inside for as much of the time as there is none, two for half as
-# long, three for half of that, and so on. {{because algebra}}
+# Over a long time, the number inside goes up from $k - 1$ to $k$ as often as it comes back down. It
+# goes up once a second, whatever it is. It comes down once a second with one request inside, and
+# twice a second with two or more. So there is one request inside for as much of the time as there
+# is none, two for half as long, three for half of that, and so on.
+
+# %% tags=["holds"]
+assert shorter < mg1(rate, server, mixed.var()).Wq, "answers at half their"
+assert (
+    0.3 < 1 - capped.mean() * server < 0.37
+    and abs(
+        shorter
+        / mg1(rate, server, mixed.var()).Wq
+        / (
+            (capped**2).mean()
+            / (mixed**2).mean()
+            * (1 - rate / server)
+            / (1 - rate * capped.mean())
+        )
+        - 1
+    )
+    < 1e-6
+), "because squares count"
+assert abs(mmc(1, 1, 2).rho - 1 / 2) < 1e-12, "half of the time"
 
 # %%
 parts_of = np.array([1, 1, *(0.5 ** np.arange(1.0, 6.0))], float)
@@ -482,50 +561,65 @@ figure(
         ],
         height=290,
     ),
-    # holds "together they add up to as": abs(erlang_c(1.0, 2) - times_in[0]) < 1e-9
-    #   and abs(sum(0.5**k / 3 for k in range(1, 60)) - 1 / 3) < 1e-9
-    # holds "each half as long": np.allclose(times_in[2:] / times_in[1:-1], 0.5)
     caption="Two servers at half load. The orange bars go on for ever; together they add up to as"
     " much as each of the blue ones.",
     alt="Bars of the share of time with none, one, two and more inside: two blue ones of one third,"
     " then orange ones, each half as long as the one before.",
 )
 
+# %% tags=["holds"]
+assert (
+    abs(erlang_c(1.0, 2) - times_in[0]) < 1e-9
+    and abs(sum(0.5**k / 3 for k in range(1, 60)) - 1 / 3) < 1e-9
+), "together they add up to as"
+assert np.allclose(times_in[2:] / times_in[1:-1], 0.5), "each half as long"
+
 # %% [markdown]
 # A half, a quarter, an eighth and so on make one, so the time falls into three equal parts: none
-# inside, one inside, and both servers busy. {{holds abs(erlang_c(1.0, 2) - 1 / 3) < 1e-12}} One
-# request in three waits. {{holds abs(erlang_c(1.0, 2)
-# - 1 / 3) < 1e-12 and abs(erlang_c(0.5, 1) - 1 / 2) < 1e-12}}
+# inside, one inside, and both servers busy. One request in three waits.
 #
-# **Servers that share a queue help one another: nobody waits while one of them is free.** {{because
-# definition}} In general, the number inside goes up at the rate $\lambda$, and comes down from $k$
-# at the rate $k\mu$ while each has a server of its own. So the share of time with $k$ inside is
-# $a/k$ of that with $k - 1$, where $a = \lambda/\mu$ counts the servers that are busy on average.
-# {{because algebra}} The shares are in proportion to $a^k/k!$, up to $c$ inside. Beyond, each is
-# $\rho = a/c$ of the one before, {{because algebra}} and the bars with all servers busy add up to
-# the first of them over $1 - \rho$: at half load, above, to twice the first. {{holds
-# abs(erlang_c(1.0, 2) - times_in[2] / (1 - 0.5)) < 1e-9}} Their share of all bars is $C$, the share that has
-# to wait (**Erlang C**): {{because definition}}
+# **Servers that share a queue help one another: nobody waits while one of them is free.** In
+# general, the number inside goes up at the rate $\lambda$, and comes down from $k$ at the rate
+# $k\mu$ while each has a server of its own. So the share of time with $k$ inside is $a/k$ of that
+# with $k - 1$, where $a = \lambda/\mu$ counts the servers that are busy on average. The shares are
+# in proportion to $a^k/k!$, up to $c$ inside. Beyond, each is $\rho = a/c$ of the one before, and
+# the bars with all servers busy add up to the first of them over $1 - \rho$: at half load, above,
+# to twice the first. Their share of all bars is $C$, the share that has to wait (**Erlang C**):
 #
 # $$C = \frac{T}{\sum_{k=0}^{c-1} a^k/k! + T} \quad\text{with}\quad
 # T = \frac{a^c/c!}{1 - \rho}$$
 #
-# If requests that find all servers busy go away instead, only the first of those bars is left.
-# {{holds abs(erlang_b(1.0, 2) - times_in[2] / times_in[:3].sum()) < 1e-9}} Its share is $B$, **Erlang's loss formula** (Erlang B). {{because definition}}
-# To get $C$, make that bar $1/(1 - \rho)$ times as long, and leave the others, $1 - B$, as they
-# are: $C = B / (B + (1 - \rho)(1 - B))$. {{because algebra}} For many servers the factorials
-# overflow, and so do bars measured in the first. Measure them in the bar of $c$ instead, and go
-# down: the bar of $k - 1$ is $k/a$ of that of $k$. {{because algebra}}
+# If requests that find all servers busy go away instead, only the first of those bars is left. Its
+# share is $B$, **Erlang's loss formula** (Erlang B). To get $C$, make that bar $1/(1 - \rho)$ times
+# as long, and leave the others, $1 - B$, as they are: $C = B / (B + (1 - \rho)(1 - B))$. For many
+# servers the factorials overflow, and so do bars measured in the first. Measure them in the bar of
+# $c$ instead, and go down: the bar of $k - 1$ is $k/a$ of that of $k$.
 #
-# For those who wait, the pool is one server that is $c$ times as fast. {{because algebra}} As in
-# M/M/1, they wait for one over the capacity that is left, on average: {{because algebra}}
+# For those who wait, the pool is one server that is $c$ times as fast. As in M/M/1, they wait for
+# one over the capacity that is left, on average:
 #
 # $$W_q = \frac{C}{c\mu - \lambda}$$
 #
-# {{holds abs(erlang_b(3.0, 4) - (3**4 / 24) / sum(3**k / f for k, f in enumerate((1, 1, 2, 6,
-# 24)))) < 1e-12}} {{holds abs(erlang_c(3.0, 4) - erlang_b(3.0, 4) / (1 - 0.75 * (1 - erlang_b(3.0,
-# 4)))) < 1e-12}} {{holds abs(mmc(30.0, 10.0, 4).Wq - erlang_c(3.0, 4) / (4 * 10 - 30)) < 1e-12}}
-# With one server $C$ is the load itself. {{holds abs(erlang_c(0.7, 1) - 0.7) < 1e-12}}
+# With one server $C$ is the load itself.
+
+# %% tags=["holds"]
+assert abs(erlang_c(1.0, 2) - 1 / 3) < 1e-12, "into three equal parts"
+assert abs(erlang_c(1.0, 2) - 1 / 3) < 1e-12 and abs(erlang_c(0.5, 1) - 1 / 2) < 1e-12, (
+    "request in three waits"
+)
+assert abs(erlang_c(1.0, 2) - times_in[2] / (1 - 0.5)) < 1e-9, "all servers busy add"
+assert abs(erlang_b(1.0, 2) - times_in[2] / times_in[:3].sum()) < 1e-9, "all servers busy go"
+assert (
+    abs(erlang_b(3.0, 4) - (3**4 / 24) / sum(3**k / f for k, f in enumerate((1, 1, 2, 6, 24))))
+    < 1e-12
+), "capacity that is left"
+assert abs(erlang_c(3.0, 4) - erlang_b(3.0, 4) / (1 - 0.75 * (1 - erlang_b(3.0, 4)))) < 1e-12, (
+    "wait for one over"
+)
+assert abs(mmc(30.0, 10.0, 4).Wq - erlang_c(3.0, 4) / (4 * 10 - 30)) < 1e-12, (
+    "one over the capacity"
+)
+assert abs(erlang_c(0.7, 1) - 0.7) < 1e-12, "is the load itself"
 
 # %% tags=["figure"]
 c_loads, pools = np.linspace(0.3, 0.99, 50), (1, 4, 16, 64, 256)
@@ -538,15 +632,17 @@ figure(
             for c, color in zip(pools, ("blue", "sky", "green", "amber", "orange"), strict=True)
         ],
     ),
-    # holds "With {} servers": erlang_c(0.9 * 256, 256) < 0.1 and abs(erlang_c(0.9, 1) - 0.9) <
-    #   1e-12
     caption=f"With {256} servers, nine tenths busy, fewer than one request in ten has to wait. "
     "With one server, nine in ten do.",
-    # holds "the more servers": all((erlang_c(c_loads * c, c) > erlang_c(4 * c_loads * c, 4 *
-    #   c)).all() for c in (1, 4, 16, 64))
     alt="Curves of the share that waits over load. For one server it is the diagonal; the more "
     "servers, the longer it stays near zero and the later it rises.",
 )
+
+# %% tags=["holds"]
+assert erlang_c(0.9 * 256, 256) < 0.1 and abs(erlang_c(0.9, 1) - 0.9) < 1e-12, "With {} servers"
+assert all(
+    (erlang_c(c_loads * c, c) > erlang_c(4 * c_loads * c, 4 * c)).all() for c in (1, 4, 16, 64)
+), "the more servers"
 
 # %% [markdown]
 # How many servers does it take, so that nine requests in ten need not wait?
@@ -562,16 +658,26 @@ rows = zip(needs.items(), roots)
 table(
     [[load, c, f"{c / load - 1:.0%}", f"{root:.1f}"] for (load, c), root in rows],
     ["servers busy on average", "servers needed", "reserve", "reserve in square roots of the load"],
-    # holds "So that at most": all(erlang_c(load, c) <= promise < erlang_c(load, c - 1) for load, c
-    #   in needs.items() if c > load + 1)
     caption=f"So that at most {si(promise, '%')} of the requests wait.",
 )
 
+# %% tags=["holds"]
+assert all(
+    erlang_c(load, c) <= promise < erlang_c(load, c - 1)
+    for load, c in needs.items()
+    if c > load + 1
+), "So that at most"
+
 # %% [markdown]
-# Large pools are more efficient. {{holds all(c / load > needs[10 * load] / (10 * load) for load, c
-# in list(needs.items())[:-1])}} The spare capacity needed to keep a promise grows only with the
+# Large pools are more efficient. The spare capacity needed to keep a promise grows only with the
 # square root of the load, or a little more slowly, which is a reason to put one queue in front of
-# many replicas. {{holds roots == sorted(roots, reverse=True) and roots[0] < 1.5 * roots[-1]}}
+# many replicas.
+
+# %% tags=["holds"]
+assert all(c / load > needs[10 * load] / (10 * load) for load, c in list(needs.items())[:-1]), (
+    "pools are more efficient"
+)
+assert roots == sorted(roots, reverse=True) and roots[0] < 1.5 * roots[-1], "only with the square"
 
 # %%
 ask("queueing.where_to_queue", seed="chapter")
@@ -580,15 +686,20 @@ ask("queueing.where_to_queue", seed="chapter")
 # ## Overload
 #
 # At full load and above there is no steady state, and the library refuses to invent one.
-# {{because algebra}}
 
 # %% tags=["raises-exception"]
 mm1(12, server)
 
 # %% [markdown]
 # What happens instead takes time: at first the dashboard looks fine. Of these three runs, two have
-# a load that the server can handle. {{holds [mmck(load * server, server, 1, 500).shed < 1e-6 for
-# load in (0.8, 0.95, 1.2)] == [True, True, False]}}
+# a load that the server can handle.
+
+# %% tags=["holds"]
+assert [mmck(load * server, server, 1, 500).shed < 1e-6 for load in (0.8, 0.95, 1.2)] == [
+    True,
+    True,
+    False,
+], "load that the server"
 
 # %%
 horizon, steps = 60, np.linspace(0, 60, 300)
@@ -616,16 +727,17 @@ figure(
         ],
         height=320,
     ),
-    # holds "Above full load it keeps growing": live(1.2)[150:].min() > live(1.2)[:75].max()
-    # holds "Just below full load": (live(0.95) == 0).sum() > 1 and live(0.95).max() >
-    #   live(0.8).max()
     caption="Just below full load the queue grows and shrinks. Above full load it keeps growing.",
-    # holds "one climbs": live(1.2).max() > 5 * live(0.95).max()
     alt=(
         "Three jagged lines: one stays near the floor, one wanders higher and comes back, and one"
         " climbs."
     ),
 )
+
+# %% tags=["holds"]
+assert live(1.2)[150:].min() > live(1.2)[:75].max(), "Above full load it keeps growing"
+assert (live(0.95) == 0).sum() > 1 and live(0.95).max() > live(0.8).max(), "Just below full load"
+assert live(1.2).max() > 5 * live(0.95).max(), "one climbs"
 
 # %% [markdown]
 # Overload is arithmetic, not probability: what arrives less what leaves piles up. Say a service
@@ -638,13 +750,16 @@ after = drain_time(burst, burst_length, normal, capacity)
 si(backlog, "request"), si(backlog / capacity, "s"), after
 
 # %% [markdown]
-# At the end of the burst {{si(backlog, "request")}} are waiting, {{si(backlog / capacity, "s")}}
-# of work. It takes twice as long as the burst itself until the backlog is gone,
-# {{holds after == 2 * burst_length}} because only {{si((capacity - normal) / capacity, "%")}} of
-# the capacity is free for it. {{holds burst - capacity == 2 * (capacity - normal)}} Clients that
-# time out and try again make it worse.
+# At the end of the burst {{si(backlog, "request")}} are waiting, {{si(backlog / capacity, "s")}} of
+# work. It takes twice as long as the burst itself until the backlog is gone, because only
+# {{si((capacity - normal) / capacity, "%")}} of the capacity is free for it. Clients that time out
+# and try again make it worse.
 #
 # The cure is to **shed** load: hold a limited number of requests and turn the rest away at once.
+
+# %% tags=["holds"]
+assert after == 2 * burst_length, "takes twice as long"
+assert burst - capacity == 2 * (capacity - normal), "twice as long"
 
 # %%
 rooms = [1, 5, 20, 100, 500]
@@ -655,25 +770,25 @@ full[rooms[2]].throughput, full[rooms[2]].W
 table(
     [[room, q.throughput, si(q.shed, "%"), q.W] for room, q in full.items()],
     ["places in the system", "served", "turned away", "time in system of those served"],
-    # holds "At least": all(q.shed >= 1 - capacity / burst for q in full.values())
     caption=(
         f"{burst} arrive a second at a server that can do {capacity}. At least"
         f" {si(1 - capacity / burst, '%')} must be turned away, however long the queue."
     ),
 )
 
+# %% tags=["holds"]
+assert all(q.shed >= 1 - capacity / burst for q in full.values()), "At least"
+
 # %% [markdown]
-# Room for {{rooms[2]}} gets nearly all of the throughput.
-# {{holds full[rooms[2]].throughput > 0.99 * capacity}} Further places add almost nothing to it.
-# {{holds full[500].throughput < 1.01 * full[20].throughput}} They only make those who are served
-# wait longer, because under overload a queue is full nearly all the time.
-# {{holds full[500].W > 20 * full[20].W and full[500].L > 0.98 * 500}}
+# Room for {{rooms[2]}} gets nearly all of the throughput. Further places add almost nothing to it.
+# They only make those who are served wait longer, because under overload a queue is full nearly all
+# the time.
 #
 # ## The join: serving a language model
 #
 # A replica of a language model decodes a batch of requests together: each step gives each of them
-# one token. {{because definition}} So a replica has slots, as a pool has servers. Do a case on
-# paper: two slots, and answers A of three tokens, B of one and C of two. A letter is a token.
+# one token. So a replica has slots, as a pool has servers. Do a case on paper: two slots, and
+# answers A of three tokens, B of one and C of two. A letter is a token.
 #
 # ```
 #          the whole batch first     a slot as soon as it is free
@@ -682,12 +797,27 @@ table(
 # ```
 #
 # If C waits until the batch of A and B is done, that takes five steps, and B's slot is idle for
-# four of them. {{holds (lambda first, second: first.departure.max() + second.departure.max() == 5
-# and 5 - first.departure[1] == 4)(*(simulate_decoding(np.zeros(len(them)), np.array(them), 2, lambda
-# n: 1.0) for them in ((3, 1), (2,))))}} *Continuous batching* gives C the slot as soon as it is free:
-# three steps, and no way takes fewer, for two slots make two tokens a step. {{holds
-# simulate_decoding(np.zeros(3), np.array([3, 1, 2]), 2, lambda n: 1.0).departure.max() == (3 + 1 +
-# 2) / 2}} Play both for longer answers.
+# four of them. *Continuous batching* gives C the slot as soon as it is free: three steps, and no
+# way takes fewer, for two slots make two tokens a step. Play both for longer answers.
+
+# %% tags=["holds"]
+assert full[rooms[2]].throughput > 0.99 * capacity, "all of the throughput"
+assert full[500].throughput < 1.01 * full[20].throughput, "places add almost nothing"
+assert full[500].W > 20 * full[20].W and full[500].L > 0.98 * 500, "nearly all the time"
+assert (
+    lambda first, second: (
+        first.departure.max() + second.departure.max() == 5 and 5 - first.departure[1] == 4
+    )
+)(
+    *(
+        simulate_decoding(np.zeros(len(them)), np.array(them), 2, lambda n: 1.0)
+        for them in ((3, 1), (2,))
+    )
+), "B's slot is idle"
+assert (
+    simulate_decoding(np.zeros(3), np.array([3, 1, 2]), 2, lambda n: 1.0).departure.max()
+    == (3 + 1 + 2) / 2
+), "no way takes fewer"
 
 # %%
 from lightspeed_course.explorers.requests import explore_batching
@@ -695,15 +825,13 @@ from lightspeed_course.explorers.requests import explore_batching
 explore_batching()
 
 # %% [markdown]
-# The same answers take fewer steps, and the only idle slots are those at the very end. {{because
-# measured elsewhere: tests/explorers/test_pictures.py}} With answers all alike, both ways are
-# equally fast. {{because measured elsewhere: tests/explorers/test_pictures.py}}
+# The same answers take fewer steps, and the only idle slots are those at the very end. With answers
+# all alike, both ways are equally fast.
 #
 # **The batch is the number of busy servers, the step time sets the service time, and the memory
-# left for caches limits how many servers there are.** {{because definition}} These servers are
-# unusual, because each one that is busy slows down the others. {{because algebra}} By how much?
-# Assume for now that prompts are read (*prefilled*) somewhere else, and that requests arrive here
-# with their caches ready.
+# left for caches limits how many servers there are.** These servers are unusual, because each one
+# that is busy slows down the others. By how much? Assume for now that prompts are read
+# (*prefilled*) somewhere else, and that requests arrive here with their caches ready.
 
 # %%
 model, chip, chips, context, answer = find("llama3_70b"), accelerator("h100_sxm"), 8, 8192, 500
@@ -722,29 +850,35 @@ per_token, si(kv, "byte"), slots
 # %% [markdown]
 # Take {{model.name}} in bf16 on {{chips}} GPUs, {{chip.name}}, as one replica. A token leaves a key
 # and a value for each layer and KV head, each as long as the head is wide, at two bytes a number:
-# {{si(per_token, "byte")}}. {{holds per_token == 2 * model.layers * model.kv_heads *
-# model.head_width * 2}} So a request with {{context:,}} tokens takes {{si(kv, "byte")}}. The
+# {{si(per_token, "byte")}}. So a request with {{context:,}} tokens takes {{si(kv, "byte")}}. The
 # weights take {{si(weights, "byte")}} of the {{si(chips * chip.hbm_capacity, "byte")}} of memory,
 # and what is left holds {{slots:.0f}} requests. Activations and the framework need some of that
 # too; this count leaves them out. And the model attends to all that it has cached, in every layer.
-# {{because definition: of full attention}} Models that read a selection of their cache, or keep a state of fixed size in some of their layers,
-# need less of both room and time for a long context. {{because definition: of sparse and of linear
-# attention}}
+# Models that read a selection of their cache, or keep a state of fixed size in some of their
+# layers, need less of both room and time for a long context.
 #
-# Do one step on paper. It reads the weights once for the whole batch, in {{si(weights /
-# replica["bandwidth"], "s")}}, and the cache of each request, in {{si(kv / replica["bandwidth"],
-# "s")}}. So a request alone gets its token after {{si(decode_step(1, **replica).time, "s")}}. With
-# ten, each gets one after {{si(decode_step(10, **replica).time, "s")}}: ten times the tokens, and
-# each user waits {{decode_step(10, **replica).time / decode_step(1, **replica).time:.1f}} times as
-# long. {{holds decode_step(10, **replica).time < 1.25 * decode_step(1, **replica).time}} Arithmetic
+# Do one step on paper. It reads the weights once for the whole batch, in
+# {{si(weights / replica["bandwidth"], "s")}}, and the cache of each request, in
+# {{si(kv / replica["bandwidth"], "s")}}. So a request alone gets its token after
+# {{si(decode_step(1, **replica).time, "s")}}. With ten, each gets one after
+# {{si(decode_step(10, **replica).time, "s")}}: ten times the tokens, and each user waits
+# {{decode_step(10, **replica).time / decode_step(1, **replica).time:.1f}} times as long. Arithmetic
 # takes {{si(2 * model.parameters / replica["peak"], "s")}} for each request. It runs while the
-# weights are read, so it counts only in a batch so large that it takes longer. {{holds (few :=
-# decode_step(10, **replica)).time == few.kv + few.weights > few.kv + few.math and (many :=
-# decode_step(400, **replica)).time == many.kv + many.math > many.kv + many.weights}} Attention is a kernel of its own, and memory-bound (chapter 2), so its time adds.
-# {{because definition}} With $P$ parameters and a batch of $B$ a step takes
+# weights are read, so it counts only in a batch so large that it takes longer. Attention is a
+# kernel of its own, and memory-bound (chapter 2), so its time adds. With $P$ parameters and a batch
+# of $B$ a step takes
 #
 # $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} }
 # + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
+
+# %% tags=["holds"]
+assert per_token == 2 * model.layers * model.kv_heads * model.head_width * 2, "two bytes a number"
+assert decode_step(10, **replica).time < 1.25 * decode_step(1, **replica).time, (
+    "ten times the tokens"
+)
+assert (few := decode_step(10, **replica)).time == few.kv + few.weights > few.kv + few.math and (
+    many := decode_step(400, **replica)
+).time == many.kv + many.math > many.kv + many.weights, "only in a batch"
 
 # %%
 batches = [1, 8, 32, 64, 128, int(slots)]
@@ -752,31 +886,49 @@ parts = [decode_step(b, **replica) for b in batches]
 table(
     [[b, p.weights, p.math, p.kv, p.time, f"{b / p.time:,.0f}"] for b, p in zip(batches, parts)],
     ["batch", "read weights", "arithmetic", "read caches", "step", "token/s"],
-    # holds "The weights are shared": parts[0].weights == parts[-1].weights and parts[-1].kv >
-    #   parts[0].kv
     caption="One decode step. The weights are shared by the batch, the caches are not.",
 )
 
+# %% tags=["holds"]
+assert parts[0].weights == parts[-1].weights and parts[-1].kv > parts[0].kv, (
+    "The weights are shared"
+)
+
 # %% [markdown]
-# From a batch of one to {{batches[2]}}, throughput grows {{(batches[2] / parts[2].time) /
-# (batches[0] / parts[0].time):.0f}} times and a token takes {{parts[2].time / parts[0].time:.1f}}
-# times as long: most of it is free. {{holds (batches[2] / parts[2].time) / (batches[0] /
-# parts[0].time) > 10 * parts[2].time / parts[0].time}} From {{batches[3]}} to {{batches[-1]}}
-# throughput grows by {{(batches[-1] / parts[-1].time) / (batches[3] / parts[3].time) - 1:.0%}} and
-# the token takes {{parts[-1].time / parts[3].time - 1:.0%}} longer. In between lies the **knee**.
-# {{holds batches[2] < knee_batch(**replica) < batches[3]}} Kleinrock defines it as the point at
-# which throughput divided by latency is greatest. {{because definition}} Here that is $B / t(B)^2$.
-# One more request raises $B$ by $1/B$ of itself, and $t$ by the share of the step that reads one
-# cache, which counts twice in the square. {{holds abs(decode_step(33, **replica).time
-# / decode_step(32, **replica).time - 1 - kv / replica["bandwidth"] / decode_step(32,
-# **replica).time) < 1e-9}} So the two balance where all caches together are half of the step: they
-# take as long to read as the weights. {{holds abs((at := decode_step(round(knee_batch(**replica)),
-# **replica)).kv / at.time - 0.5) < 0.01 and abs(at.kv / at.weights - 1) < 0.02}} If
-# arithmetic catches up with the weights before that, at the critical batch of chapter 2, the knee
-# is there: {{holds np.argmax([b / decode_step(b, **replica).time ** 2 for b in range(1, 400)]) + 1
-# == round(knee_batch(**replica))}}
+# From a batch of one to {{batches[2]}}, throughput grows
+# {{(batches[2] / parts[2].time) / (batches[0] / parts[0].time):.0f}} times and a token takes
+# {{parts[2].time / parts[0].time:.1f}} times as long: most of it is free. From {{batches[3]}} to
+# {{batches[-1]}} throughput grows by
+# {{(batches[-1] / parts[-1].time) / (batches[3] / parts[3].time) - 1:.0%}} and the token takes
+# {{parts[-1].time / parts[3].time - 1:.0%}} longer. In between lies the **knee**. Kleinrock defines
+# it as the point at which throughput divided by latency is greatest. Here that is $B / t(B)^2$. One
+# more request raises $B$ by $1/B$ of itself, and $t$ by the share of the step that reads one cache,
+# which counts twice in the square. So the two balance where all caches together are half of the
+# step: they take as long to read as the weights. If arithmetic catches up with the weights before
+# that, at the critical batch of chapter 2, the knee is there:
 #
 # $$B_\text{knee} = \min\left(\frac{\text{weights} }{\text{cache} },\ B_\text{crit}\right)$$
+
+# %% tags=["holds"]
+assert (batches[2] / parts[2].time) / (batches[0] / parts[0].time) > 10 * parts[2].time / parts[
+    0
+].time, "most of it is free"
+assert batches[2] < knee_batch(**replica) < batches[3], "In between lies"
+assert (
+    abs(
+        decode_step(33, **replica).time / decode_step(32, **replica).time
+        - 1
+        - kv / replica["bandwidth"] / decode_step(32, **replica).time
+    )
+    < 1e-9
+), "twice in the square"
+assert (
+    abs((at := decode_step(round(knee_batch(**replica)), **replica)).kv / at.time - 0.5) < 0.01
+    and abs(at.kv / at.weights - 1) < 0.02
+), "half of the step"
+assert np.argmax([b / decode_step(b, **replica).time ** 2 for b in range(1, 400)]) + 1 == round(
+    knee_batch(**replica)
+), "batch of chapter 2"
 
 # %%
 knee = knee_batch(**replica)
@@ -807,33 +959,40 @@ figure(
             Rule(x=budget, label=f"{si(budget, 's')} a token"),
         ],
     ),
-    # because "Every point of a curve": definition
-    # because "the largest batch within the budget": definition
     caption="Every point of a curve is a batch; the curves differ in the tokens that each cache"
     f" holds. Marked for {context:,} tokens: the knee, the largest batch within the budget, and"
     " the largest that fits.",
-    # holds "lower for longer contexts": (curves[2048] < curves[8192]).all() and (curves[8192] <
-    #   curves[32768]).all()
-    # holds "three marked batches": knee < allowed < slots
     alt="Throughput over time per token: curves that rise steeply and then flatten, lower for"
     " longer contexts. On the middle one, three marked batches from the knee to the one that"
     " fills the memory.",
 )
 
+# %% tags=["holds"]
+assert (curves[2048] < curves[8192]).all() and (curves[8192] < curves[32768]).all(), (
+    "lower for longer contexts"
+)
+assert knee < allowed < slots, "three marked batches"
+
 # %% [markdown]
 # A budget of {{si(budget, "s")}} a token allows a batch of {{allowed:.0f}}, and memory allows
-# {{slots:.0f}}. The smaller one counts. {{because definition}} With a longer context the whole
-# curve sinks, since every step of such a model reads the caches whole: at {{max(curves):,}} tokens throughput stays below
-# {{replica["bandwidth"] / (per_token * max(curves)):,.0f}} tokens a second, whatever the batch.
-# {{holds (every / curves[max(curves)]).max() < replica["bandwidth"] / (per_token * max(curves))}}
-# A curve ends flat where arithmetic counts: then all of the step grows with the batch. {{holds
-# np.ptp((every / curves[2048])[300:]) < 1e-6 * (every / curves[2048])[300]}}
+# {{slots:.0f}}. The smaller one counts. With a longer context the whole curve sinks, since every
+# step of such a model reads the caches whole: at {{max(curves):,}} tokens throughput stays below
+# {{replica["bandwidth"] / (per_token * max(curves)):,.0f}} tokens a second, whatever the batch. A
+# curve ends flat where arithmetic counts: then all of the step grows with the batch.
 #
 # ### From tokens back to requests
 #
 # An answer has {{answer}} tokens, so its request stays for {{answer}} steps. Little's law, with the
-# largest allowed batch as $L$, gives the most requests a second. {{holds
-# abs(concurrency(request_rate(allowed, answer, budget), answer * budget) - allowed) < 1e-9}}
+# largest allowed batch as $L$, gives the most requests a second.
+
+# %% tags=["holds"]
+assert (every / curves[max(curves)]).max() < replica["bandwidth"] / (per_token * max(curves)), (
+    "tokens throughput stays below"
+)
+assert np.ptp((every / curves[2048])[300:]) < 1e-6 * (every / curves[2048])[300], "all of the step"
+assert abs(concurrency(request_rate(allowed, answer, budget), answer * budget) - allowed) < 1e-9, (
+    "most requests a second"
+)
 
 # %%
 step = decode_step(int(allowed), **replica).time
@@ -841,13 +1000,17 @@ most = request_rate(int(allowed), answer, step)
 allowed, si(answer * step, "s"), most
 
 # %% [markdown]
-# That counts every slot as busy, as continuous batching nearly does. {{because definition}} How
-# close to that may we go? With one server, nine tenths of full load meant ten service times.
-# {{holds abs(mm1(0.9, 1).W - 10) < 1e-9}} A replica copes better, for two reasons: it has
-# {{allowed:.0f}} slots, so few requests have to wait, and with fewer requests inside its steps are
-# shorter. {{holds serving_queue(0.9 * most, answer, int(allowed), **replica).wait_probability <
-# 0.05}} `serving_queue` does what was done for two servers above: with $n$ requests inside, they
-# leave at the rate $n / (\text{tokens} \times t(n))$. {{because definition}}
+# That counts every slot as busy, as continuous batching nearly does. How close to that may we go?
+# With one server, nine tenths of full load meant ten service times. A replica copes better, for two
+# reasons: it has {{allowed:.0f}} slots, so few requests have to wait, and with fewer requests
+# inside its steps are shorter. `serving_queue` does what was done for two servers above: with $n$
+# requests inside, they leave at the rate $n / (\text{tokens} \times t(n))$.
+
+# %% tags=["holds"]
+assert abs(mm1(0.9, 1).W - 10) < 1e-9, "nine tenths of full"
+assert serving_queue(0.9 * most, answer, int(allowed), **replica).wait_probability < 0.05, (
+    "its steps are shorter"
+)
 
 # %%
 use = np.linspace(0.02, 0.99, 50)
@@ -868,34 +1031,42 @@ figure(
         ],
         height=320,
     ),
-    # holds "Latency grows because": queues.W[40] > 2 * queues.W[0] and queues.Wq[40] < 1e-4 *
-    #   queues.W[40]
-    # because "A replica under load": definition
     caption="A replica under load. Latency grows because steps get longer, long before requests "
     "have to wait.",
-    # holds "turns up at the very end": queues.W[-1] > 10 * (queues.W[-4] - queues.W[-8])
-    # holds "stays below it only there": (queues.Wq[:44] < 0.01).all() and queues.Wq[-1] > 1
-    # holds "is flat until the end": abs(fixed.W[40] / fixed.W[0] - 1) < 0.01 and fixed.W[-1] > 1.3
-    #   * fixed.W[0]
     alt="Time for an answer over the load. The blue curve grows gently from the left and turns up "
     "at the very end; the time spent decoding stays below it only there. A grey line for constant "
     "steps is flat until the end.",
 )
 
+# %% tags=["holds"]
+assert queues.W[40] > 2 * queues.W[0] and queues.Wq[40] < 1e-4 * queues.W[40], (
+    "Latency grows because"
+)
+assert queues.W[-1] > 10 * (queues.W[-4] - queues.W[-8]), "turns up at the very end"
+assert (queues.Wq[:44] < 0.01).all() and queues.Wq[-1] > 1, "stays below it only there"
+assert abs(fixed.W[40] / fixed.W[0] - 1) < 0.01 and fixed.W[-1] > 1.3 * fixed.W[0], (
+    "is flat until the end"
+)
+
 # %% [markdown]
 # At half of that rate, an answer takes {{half.W:.2f}} s; alone it would take
-# {{answer * decode_step(1, **replica).time:.1f}} s.
-# {{holds answer * decode_step(1, **replica).time < half.W < answer * step}} Monitoring that watches
-# the length of the queue sees next to nothing until
-# {{use[np.argmax(queues.wait_probability > 0.01)]:.0%}}, where one request in a hundred has to
-# wait. {{holds half.wait_probability < 1e-9}} Watch the batch instead: by Little's law its mean is
-# the arrival rate times the time spent decoding.
-# {{holds abs(half.L - half.Lq - 0.5 * most * (half.W - half.Wq)) < 1e-6}}
+# {{answer * decode_step(1, **replica).time:.1f}} s. Monitoring that watches the length of the queue
+# sees next to nothing until {{use[np.argmax(queues.wait_probability > 0.01)]:.0%}}, where one
+# request in a hundred has to wait. Watch the batch instead: by Little's law its mean is the arrival
+# rate times the time spent decoding.
 #
 # ### Who reads the prompts?
 #
 # Every answer needs its prompt read first, at two FLOPs per parameter and token; attention scores
-# come on top. {{because definition}}
+# come on top.
+
+# %% tags=["holds"]
+assert answer * decode_step(1, **replica).time < half.W < answer * step, "half of that rate"
+assert half.wait_probability < 1e-9, "next to nothing until"
+assert abs(half.L - half.Lq - 0.5 * most * (half.W - half.Wq)) < 1e-6, "times the time spent"
+from lightspeed.serving import prefill_time
+
+assert prefill_time(1, 1, 1) == 2, "Every answer needs its prompt read first"
 
 # %%
 prompt = context - answer // 2
@@ -906,16 +1077,21 @@ prefill, round(feeders, 2), round(shared, 2)
 
 # %% [markdown]
 # The {{context:,}} tokens are those of a request halfway through its answer, so its prompt has
-# {{prompt:,}}. {{holds prompt + answer / 2 == context}} Reading it takes at least
-# {{si(prefill, "s")}}. {{holds abs(prefill * replica["peak"] / (2 * model.parameters * prompt) - 1) <
-# 1e-9}} If the replica reads it itself, its {{allowed:.0f}} answers stand still for as long as
-# {{prefill / step:.0f}} steps. {{holds prefill > 5 * step}} If others read it,
-# Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
-# replicas that do nothing else. {{holds abs(feeders - most * prefill) < 1e-9}} If one replica did
-# both, each request would cost it its prefill and its share of the steps, and the ceiling would
-# fall from {{most:.1f}} to {{shared:.1f}} requests a second. {{holds shared < most and abs(1 / shared
-# - prefill - 1 / most) < 1e-9}} A ceiling computed from decoding alone holds only if other machines
-# read the prompts. {{because definition}}
+# {{prompt:,}}. Reading it takes at least {{si(prefill, "s")}}. If the replica reads it itself, its
+# {{allowed:.0f}} answers stand still for as long as {{prefill / step:.0f}} steps. If others read
+# it, Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
+# replicas that do nothing else. If one replica did both, each request would cost it its prefill and
+# its share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
+# second. A ceiling computed from decoding alone holds only if other machines read the prompts.
+
+# %% tags=["holds"]
+assert prompt + answer / 2 == context, "halfway through its answer"
+assert abs(prefill * replica["peak"] / (2 * model.parameters * prompt) - 1) < 1e-9, (
+    "it takes at least"
+)
+assert prefill > 5 * step, "still for as long"
+assert abs(feeders - most * prefill) < 1e-9, "replicas that do nothing"
+assert shared < most and abs(1 / shared - prefill - 1 / most) < 1e-9, "share of the steps"
 
 # %% [markdown]
 # ## ◆ Try it
@@ -923,7 +1099,7 @@ prefill, round(feeders, 2), round(shared, 2)
 # Find the load at which a request takes twice its service time on average: for one server, then for
 # many. Each request in service holds memory, its KV cache. Make the caches so large that there is
 # no room for a request at every server: then memory is the limit. The upper curve is the 99th
-# percentile, the time that one request in a hundred exceeds. {{because definition}}
+# percentile, the time that one request in a hundred exceeds.
 
 # %%
 from lightspeed_course.explorers.queueing import explore, explore_serving
@@ -1052,37 +1228,50 @@ figure(
         ],
         height=320,
     ),
-    # holds "Nothing beats the bound": all(share < 1 for *_, share in rows)
-    # holds "Every run on one GPU": min(s for k, p in groups.items() if k[:3] == "one" for _, s in
-    #   p) > 0.5 > max(s for _, s in groups["several GPUs, fp8"])
     caption="Nothing beats the bound. Every run on one GPU reaches more than half of it; no run on"
     " several does.",
-    # holds "Points below a rule": all(share < 1 for *_, share in rows)
     alt=f"Points below a rule at one hundred per cent: one GPU in fp16 at {span['one GPU, fp16']},"
     f" in fp8 at {span['one GPU, fp8']}, several GPUs at {span['several GPUs, fp8']}.",
 )
+
+# %% tags=["holds"]
+assert all(share < 1 for *_, share in rows), "Nothing beats the bound"
+assert (
+    min(s for k, p in groups.items() if k[:3] == "one" for _, s in p)
+    > 0.5
+    > max(s for _, s in groups["several GPUs, fp8"])
+), "Every run on one GPU"
+assert all(share < 1 for *_, share in rows), "Points below a rule"
 
 # %% [markdown]
 # ### Where it breaks
 #
 # - **One GPU in fp16** reaches {{span["one GPU, fp16"]}} of the bound, whatever the batch:
-#   {{holds np.ptp([s for _, s in groups["one GPU, fp16"]]) < 0.05}} bandwidth and peak are never
-#   used in full, and there are gaps between kernels.
+#   bandwidth and peak are never used in full, and there are gaps between kernels.
 # - **One GPU in fp8** reaches {{span["one GPU, fp8"]}}. It reaches least with the largest batch,
-#   the only one so large that arithmetic takes longer than reading the weights,
-#   {{holds min(groups["one GPU, fp8"], key=lambda p: p[1]) == max(groups["one GPU, fp8"])}} {{holds
-#   [b > (h := accelerator("h100_sxm")).fp8 / h.hbm_bandwidth / 2 for b, _ in
-#   sorted(groups["one GPU, fp8"])] == [False] * 3 + [True]}} and second least where long prompts
-#   make the prefill most of the time.
-#   {{holds sorted(groups["one GPU, fp8"], key=lambda p: p[1])[1][0] == 80}} So it is the peak, not
-#   the bandwidth, that is furthest out of reach.
+#   the only one so large that arithmetic takes longer than reading the weights, and second least
+#   where long prompts make the prefill most of the time. So it is the peak, not the bandwidth, that
+#   is furthest out of reach.
 # - **Several GPUs** reach {{span["several GPUs, fp8"]}}. "Chips that act as one" is the weakest
-#   assumption of this chapter: {{holds max(s for _, s in groups["several GPUs, fp8"]) < min(s for k
-#   in ("one GPU, fp8", "one GPU, fp16") for _, s in groups[k])}} real ones exchange activations
-#   twice in every layer, and wait for each other. Chapters 6 and 7 compute what that costs. Until
-#   then, take the results for the replica of {{chips}} as upper bounds.
+#   assumption of this chapter: real ones exchange activations twice in every layer, and wait for
+#   each other. Chapters 6 and 7 compute what that costs. Until then, take the results for the
+#   replica of {{chips}} as upper bounds.
 #
 # Does one factor turn the bound into an estimate? Take it from the smallest batch of each group.
+
+# %% tags=["holds"]
+assert np.ptp([s for _, s in groups["one GPU, fp16"]]) < 0.05, "never used in full"
+assert min(groups["one GPU, fp8"], key=lambda p: p[1]) == max(groups["one GPU, fp8"]), (
+    "most of the time"
+)
+assert [
+    b > (h := accelerator("h100_sxm")).fp8 / h.hbm_bandwidth / 2
+    for b, _ in sorted(groups["one GPU, fp8"])
+] == [False] * 3 + [True], "make the prefill most"
+assert sorted(groups["one GPU, fp8"], key=lambda p: p[1])[1][0] == 80, "least where long prompts"
+assert max(s for _, s in groups["several GPUs, fp8"]) < min(
+    s for k in ("one GPU, fp8", "one GPU, fp16") for _, s in groups[k]
+), "twice in every layer"
 
 # %%
 factors = {name: min(points) for name, points in groups.items()}
@@ -1101,24 +1290,28 @@ off = {
 }
 
 # %% [markdown]
-# On one A100 it does, within a tenth. {{holds max(map(abs, off["one GPU, fp16"])) < 0.1}} In fp8
-# the estimate is too high where arithmetic takes most of the time,
-# {{holds off["one GPU, fp8"][-1] == max(off["one GPU, fp8"]) > 0.25}} and across several GPUs a
-# single factor is off by a quarter or more in each of these {{len(off["several GPUs, fp8"])}} rows.
-# {{holds min(map(abs, off["several GPUs, fp8"])) > 0.25}} No factor mends a law that leaves a term
-# out. {{holds (lambda shares: max(shares) / min(shares) > 1.5)([s for _, s in
-# groups["several GPUs, fp8"]])}} The course has a fuller one (`models/inference_step.py`), with the exchanges of each layer,
-# the host's launches and the experts that a batch reads, and `lightspeed evidence inference` holds
-# it against public rows. {{because measured elsewhere: tests/evidence/test_served_models.py}}
+# On one A100 it does, within a tenth. In fp8 the estimate is too high where arithmetic takes most
+# of the time, and across several GPUs a single factor is off by a quarter or more in each of these
+# {{len(off["several GPUs, fp8"])}} rows. No factor mends a law that leaves a term out. The course
+# has a fuller one (`models/inference_step.py`), with the exchanges of each layer, the host's
+# launches and the experts that a batch reads, and `lightspeed evidence inference` holds it against
+# public rows.
+
+# %% tags=["holds"]
+assert max(map(abs, off["one GPU, fp16"])) < 0.1, "one A100 it does"
+assert off["one GPU, fp8"][-1] == max(off["one GPU, fp8"]) > 0.25, "most of the time"
+assert min(map(abs, off["several GPUs, fp8"])) > 0.25, "where arithmetic takes most"
+assert (lambda shares: max(shares) / min(shares) > 1.5)(
+    [s for _, s in groups["several GPUs, fp8"]]
+), "No factor mends"
 
 # %% [markdown]
 # ### Little's law on served models, and the median
 #
 # Reports of serving give tokens a second, requests in flight and, nearly always, the *median* time
-# between tokens. {{because history}} Each request in flight waits for its next token. So Little's
-# law joins the rate of tokens, the requests in flight, and the *mean* time between tokens.
-# {{because definition}} Put the median in the place of the mean, and see what it says. In the
-# table, p99 is the time that one pause in a hundred exceeds. {{because definition}}
+# between tokens. Each request in flight waits for its next token. So Little's law joins the rate of
+# tokens, the requests in flight, and the *mean* time between tokens. Put the median in the place of
+# the mean, and see what it says. In the table, p99 is the time that one pause in a hundred exceeds.
 
 # %%
 served = weigh("little-serving")
@@ -1135,17 +1328,22 @@ table(
 even, middle, skewed = served.by_regime[1:]
 figure(
     residual_chart(served, dots=90, height=300),
-    # holds "The longer the tail": even.ratios[1] > middle.ratios[1] > skewed.ratios[1]
     caption="The longer the tail of the times, the less the median finds of what is in flight.",
     alt=f"Rate times median over requests in flight: {even.ratios[1]:.2f} where times are even, "
     f"{middle.ratios[1]:.2f} and {skewed.ratios[1]:.2f} where they have a tail, in the median.",
 )
 
+# %% tags=["holds"]
+assert even.ratios[1] > middle.ratios[1] > skewed.ratios[1], "The longer the tail"
+
 # %% [markdown]
-# Where times are even, half of the rows are off by less than {{even.median:.1%}}. {{holds
-# even.median < 0.02}} Where the slowest of a hundred takes four medians and more, the median misses
-# {{1 - skewed.ratios[1]:.0%}} of the requests. {{holds skewed.ratios[1] < 0.8}} Nothing is wrong
-# with the law: {{because algebra}} a median is not a mean. {{because definition}}
+# Where times are even, half of the rows are off by less than {{even.median:.1%}}. Where the slowest
+# of a hundred takes four medians and more, the median misses {{1 - skewed.ratios[1]:.0%}} of the
+# requests. Nothing is wrong with the law: a median is not a mean.
+
+# %% tags=["holds"]
+assert even.median < 0.02, "half of the rows"
+assert skewed.ratios[1] < 0.8, "slowest of a hundred"
 
 # %%
 ask("queueing.mean_from_flight", seed="chapter")
@@ -1154,10 +1352,10 @@ ask("queueing.mean_from_flight", seed="chapter")
 # ### Do requests come at random?
 #
 # M/M/c needs arrivals that are independent of each other. The standard deviation of the gaps is
-# then equal to their mean, a *variation* of one. {{because definition}} Two traces of Azure and one
-# of Mooncake say when requests really came; a fourth, Mooncake's synthetic one, was made up for a
-# benchmark. Feed each, {{BLOCK}} requests at a time, to four servers, and compare the wait with
-# that of the formula at the same rate.
+# then equal to their mean, a *variation* of one. Two traces of Azure and one of Mooncake say when
+# requests really came; a fourth, Mooncake's synthetic one, was made up for a benchmark. Feed each,
+# {{BLOCK}} requests at a time, to four servers, and compare the wait with that of the formula at
+# the same rate.
 
 # %%
 waits = weigh("poisson-waits")
@@ -1166,7 +1364,6 @@ varies = {trace: variation(waits.rows["time"][waits.rows["trace"] == trace]) for
 table(
     [[t, e.rows, varies[t], e.ratios[1]] for t, e in by_trace.items()],
     ["trace", "runs", "variation of the gaps", "wait of M/M/c over that of the trace, median"],
-    # because "only the arrivals are the trace's": design
     caption=f"Runs of {BLOCK} requests. Service times are the model's own; "
     "only the arrivals are the trace's.",
 )
@@ -1177,24 +1374,28 @@ step = float(np.median(np.diff(stamps)))
 si(step, "s")
 
 # %% [markdown]
-# Chat (conv) comes almost at random, {{holds 0.9 < varies["Azure conv"] < 1.2}} and in half of
-# its runs M/M/c is off by less than {{by_trace["Azure conv"].median:.0%}}. {{because definition:
-# the median of the errors}} Code completion (code) does not: its gaps vary by
-# {{varies["Azure code"]:.0f}} times their mean, {{holds varies["Azure code"] > 10}} and the formula
-# gives {{by_trace["Azure code"].ratios[1]:.0%}} of the wait. {{holds
-# by_trace["Azure code"].ratios[2] < 0.2}} Mooncake's conversations look bursty as well, but their
-# clock has steps of {{step:.0f}} s: {{holds step > 1}} part of that is the clock. The synthetic
-# trace is as good as random, {{holds abs(varies["Mooncake synthetic"] - 1) < 0.05}} and says
-# nothing of users. {{because definition}}
+# Chat (conv) comes almost at random, and in half of its runs M/M/c is off by less than
+# {{by_trace["Azure conv"].median:.0%}}. Code completion (code) does not: its gaps vary by
+# {{varies["Azure code"]:.0f}} times their mean, and the formula gives
+# {{by_trace["Azure code"].ratios[1]:.0%}} of the wait. Mooncake's conversations look bursty as
+# well, but their clock has steps of {{step:.0f}} s: part of that is the clock. The synthetic trace
+# is as good as random, and says nothing of users.
+
+# %% tags=["holds"]
+assert 0.9 < varies["Azure conv"] < 1.2, "half of its runs"
+assert varies["Azure code"] > 10, "completion (code) does not"
+assert by_trace["Azure code"].ratios[2] < 0.2, "Code completion (code) does"
+assert step > 1, "their clock has steps"
+assert abs(varies["Mooncake synthetic"] - 1) < 0.05, "says nothing of users"
 
 # %% [markdown]
 # ## Measure it here
 #
-# So far every queue was a formula or a simulation. {{because definition}} Now one process of your
-# machine serves requests and another sends them, over the loopback network. Serving is a wait,
-# which stands for a device at work, so a laptop can play many servers at a time: three kinds at
-# five loads each, side by side. {{because design}} The sender is an *open* loop: it sends each
-# request at the time it is due, whatever has become of the others. {{because definition}}
+# So far every queue was a formula or a simulation. Now one process of your machine serves requests
+# and another sends them, over the loopback network. Serving is a wait, which stands for a device at
+# work, so a laptop can play many servers at a time: three kinds at five loads each, side by side.
+# The sender is an *open* loop: it sends each request at the time it is due, whatever has become of
+# the others.
 #
 # What do you expect? Here are the formulas, in mean service times. Choose the server with the
 # highest latency, and say whether a run of a few seconds will show that number. And which of the
@@ -1225,19 +1426,18 @@ mine = measure_here("queueing")
 #
 # At random moments the server looks how many requests are inside. The sender counts requests, and
 # measures how long each takes. Neither knows what the other has seen, and the two share no clock.
-# {{because design}}
 
 # %% tags=["measured"]
 queueing_little(mine)
 
 # %% [markdown]
 # Little's law holds in every row, although none is in a steady state, because the law needs none.
-# {{because algebra}} The ratio is not quite one, for two reasons. One is chance: $L$ comes from
-# looks at random moments, and the deviation after ± says how far off that may be. The other is
-# where the two draw the border of the system: the sender's $W$ includes the way to the server and
-# back, but for the server a request on its way is not inside. {{because definition}} All rows are
-# watched until the last answer in any of them, for a while after the last sending: so $\lambda$
-# is less than the load over the service time. {{because design}}
+# The ratio is not quite one, for two reasons. One is chance: $L$ comes from looks at random
+# moments, and the deviation after ± says how far off that may be. The other is where the two draw
+# the border of the system: the sender's $W$ includes the way to the server and back, but for the
+# server a request on its way is not inside. All rows are watched until the last answer in any of
+# them, for a while after the last sending: so $\lambda$ is less than the load over the service
+# time.
 #
 # ### The formula, and so short a run
 
@@ -1251,7 +1451,6 @@ queueing_latency(mine)
 #   and near full load it was not given the time to grow. The band shows where nine of ten runs of
 #   this length fall, according to simulations. Towards full load it is wide, and most simulated
 #   runs lie below the curve: a short load test makes a server look better than it is.
-#   {{because measured elsewhere: tests/measure/test_measured_queueing.py simulates them}}
 # - **Chance.** A cross is an ideal queue that got the very same arrivals and services. The distance
 #   from the cross to the middle of the band is luck.
 # - **The server is not ideal.** That is what is left between cross and point: timers that end late,
@@ -1259,13 +1458,13 @@ queueing_latency(mine)
 #   curve already includes them.
 #
 # If the cell refused to draw, then the sender was late, and so it was not the load that was asked
-# for. {{because definition}}
+# for.
 #
 # ### What a closed loop does not see
 #
-# Many load testers send a request, wait for the answer, and only then send the next one.
-# {{because definition}} Here such a tester has the same arrivals and services as the open loop at
-# {{CLOSED:.0%}} load, and starts its clock when it sends. {{because definition}}
+# Many load testers send a request, wait for the answer, and only then send the next one. Here such
+# a tester has the same arrivals and services as the open loop at {{CLOSED:.0%}} load, and starts
+# its clock when it sends.
 
 # %% tags=["measured"]
 queueing_omission(mine)
@@ -1273,11 +1472,10 @@ queueing_omission(mine)
 # %% [markdown]
 # The requests and the server are the same, yet the latency has disappeared. It still happened.
 # While the tester waits for an answer, the requests that fall due queue up inside the tester, where
-# no clock runs. {{because definition}} Count from the time at which each request was due, and the
-# closed loop no longer hides the wait. {{because definition}} It even measures a little more than
-# the open one, because between two requests it waits for the way there and back. {{because measured
-# elsewhere: tests/measure/test_measured_queueing.py compares them in both records}} This is known
-# as *coordinated omission*. If a benchmark does not say "open loop", look for it.
+# no clock runs. Count from the time at which each request was due, and the closed loop no longer
+# hides the wait. It even measures a little more than the open one, because between two requests it
+# waits for the way there and back. This is known as *coordinated omission*. If a benchmark does not
+# say "open loop", look for it.
 #
 # ### The same on a recorded machine
 #
@@ -1314,15 +1512,20 @@ table(
 ratios = [np.array([row.ratio for row in little(rows)], float) for rows in found]
 
 # %% [markdown]
-# It does not: in every row $L$ and $\lambda \times W$ agree within a tenth. {{holds (abs(ratios[1]
-# - 1) < 0.1).all()}} Timers end later here and the way there and back is longer, which is why they
-#   differ more than on the first machine. {{holds all(a < b for a, b in zip(*map(overheads,
-#   found))) and ratios[1].mean() < ratios[0].mean() < 1}} The formulas for latency assume a certain
-#   kind of server; Little's law assumes that requests come and go. {{because algebra}}
+# It does not: in every row $L$ and $\lambda \times W$ agree within a tenth. Timers end later here
+# and the way there and back is longer, which is why they differ more than on the first machine. The
+# formulas for latency assume a certain kind of server; Little's law assumes that requests come and
+# go.
 #
 # ## Gallery of wrong claims
 #
 # Each was published; a line of code that you can run says what is right.
+
+# %% tags=["holds"]
+assert (abs(ratios[1] - 1) < 0.1).all(), "in every row"
+assert (
+    all(a < b for a, b in zip(*map(overheads, found))) and ratios[1].mean() < ratios[0].mean() < 1
+), "than on the first"
 
 # %%
 from lightspeed_course import gallery
@@ -1332,8 +1535,8 @@ gallery("04")
 # %% [markdown]
 # ## ◆ Back to the overnight traffic
 #
-# A fifth more traffic, and answers take far longer. {{because design: a story}} Here are the server
-# as it was, as it is, and two remedies.
+# A fifth more traffic, and answers take far longer. Here are the server as it was, as it is, and
+# two remedies.
 
 # %%
 before, more = 0.8, 0.2  # load and growth; a service of the old server takes a second
@@ -1359,21 +1562,16 @@ table(
 
 # %% [markdown]
 # The server was {{before:.0%}} busy; with {{more:.0%}} more traffic it is at {{traffic:.0%}} and
-# still not full. {{holds traffic < 1}} But of the fifth of its capacity that was free,
-# {{1 - traffic:.0%}} is left, and latency is the service time over what is
-# left: {{mean_after / mean_before:.0f}} times as long. {{holds abs(mean_after /
-# mean_before - (1 - before) / (1 - traffic)) < 1e-9}} The slowest of a hundred take
-# {{tails["after"]:.0f}} s where they took {{tails["before"]:.0f}} s: in this queue every percentile
-# grows as the mean does. {{holds abs(tails["after"] / tails["before"] -
-# mean_after / mean_before) < 1e-9}} Those are the ones that time out.
+# still not full. But of the fifth of its capacity that was free, {{1 - traffic:.0%}} is left, and
+# latency is the service time over what is left: {{mean_after / mean_before:.0f}} times as long. The
+# slowest of a hundred take {{tails["after"]:.0f}} s where they took {{tails["before"]:.0f}} s: in
+# this queue every percentile grows as the mean does. Those are the ones that time out.
 #
 # How much hardware undoes it? Latency depends on what is *left*, so add as much capacity as traffic
-# was added: {{traffic - before:.0%}} of the server. {{holds abs(mean_faster - mean_before) < 1e-9}}
-# A second server behind the same queue does far more: no one waits unless both are busy, and the
-# mean falls to {{mean_two:.1f}} s. {{holds mean_two < 0.5 * mean_before}} If you can buy nothing
-# before tonight, turn some requests away at once: room for eight of them inside turns away
-# {{refused.shed:.0%}} and brings the others back to {{refused.W:.1f}} s. {{holds refused.W <
-# mean_before}}
+# was added: {{traffic - before:.0%}} of the server. A second server behind the same queue does far
+# more: no one waits unless both are busy, and the mean falls to {{mean_two:.1f}} s. If you can buy
+# nothing before tonight, turn some requests away at once: room for eight of them inside turns away
+# {{refused.shed:.0%}} and brings the others back to {{refused.W:.1f}} s.
 #
 # ## Exercises
 #
@@ -1386,6 +1584,16 @@ table(
 #
 # Here the replica runs step by step: requests join between steps, and each leaves after its own
 # number of tokens.
+
+# %% tags=["holds"]
+assert traffic < 1, "and still not full"
+assert abs(mean_after / mean_before - (1 - before) / (1 - traffic)) < 1e-9, "over what is left"
+assert abs(tails["after"] / tails["before"] - mean_after / mean_before) < 1e-9, (
+    "queue every percentile grows"
+)
+assert abs(mean_faster - mean_before) < 1e-9, "as much capacity as traffic"
+assert mean_two < 0.5 * mean_before, "no one waits unless"
+assert refused.W < mean_before, "buy nothing before tonight"
 
 # %%
 sizes = [0.0] + [decode_step(b, **replica).time for b in range(1, int(allowed) + 1)]
@@ -1403,13 +1611,14 @@ checks = [replay(share) for share in (0.3, 0.6, 0.9)]
 table(
     [[si(s, "%"), f"{w:.2f} s", f"{r.low:.2f} to {r.high:.2f} s"] for s, w, r in checks],
     ["share of the most", "chain of states", "simulated step by step"],
-    # holds "Each interval has the chain's answer in it": all(r.low < w < r.high for _, w, r in
-    #   checks)
     caption=(
         "Mean time for an answer, and the interval of the simulation. Each interval has the chain's"
         " answer in it."
     ),
 )
+
+# %% tags=["holds"]
+assert all(r.low < w < r.high for _, w, r in checks), "Each interval has the chain's answer in it"
 
 # %% [markdown]
 # ### A latency budget, end to end
@@ -1425,15 +1634,20 @@ limit, si(within, "%")
 
 # %% [markdown]
 # It does, up to {{within:.0%}} of the most, or {{within * most:.1f}} requests a second.
-# {{holds serving_queue(within * most, answer, int(allowed), **replica).W <= limit}}
+
+# %% tags=["holds"]
+assert serving_queue(within * most, answer, int(allowed), **replica).W <= limit, "of the most"
 
 # %% [markdown]
 # ### A burst, and a mean that can't be
 #
-# The Offline scenario of MLPerf inference hands all samples over at once. {{because definition}}
-# Served at a steady rate, half of them are in flight on average, so by Little's law the mean
-# latency is half of the last. {{holds (lambda stay: abs(stay.mean() / stay.max() - 1 / 2) <
-# 1e-3)(simulate(np.zeros(1000), np.ones(1000)).sojourn)}}
+# The Offline scenario of MLPerf inference hands all samples over at once. Served at a steady rate,
+# half of them are in flight on average, so by Little's law the mean latency is half of the last.
+
+# %% tags=["holds"]
+assert (lambda stay: abs(stay.mean() / stay.max() - 1 / 2) < 1e-3)(
+    simulate(np.zeros(1000), np.ones(1000)).sojourn
+), "half of the last"
 
 # %%
 at_once = weigh("little-burst")
@@ -1446,11 +1660,9 @@ table(
 
 # %% [markdown]
 # Where a sample takes a millisecond and more, half of the rows are off by less than
-# {{long_samples.median:.1%}}. {{holds long_samples.median < 0.01}} {{len(at_once.rows.refused)}}
-# rows are not in the table: they print a mean below half of their median, {{holds
-# len(at_once.rows.refused) > 50}} which no latencies can have, for half of the samples take the
-# median or longer. {{because algebra}} Their sum in nanoseconds did not fit a counter of eight
-# bytes. {{because measured elsewhere: tests/evidence/test_tables.py}}
+# {{long_samples.median:.1%}}. {{len(at_once.rows.refused)}} rows are not in the table: they print a
+# mean below half of their median, which no latencies can have, for half of the samples take the
+# median or longer. Their sum in nanoseconds did not fit a counter of eight bytes.
 #
 # ## What the model leaves out
 #
@@ -1460,7 +1672,6 @@ table(
 # answers whose lengths are known in advance, so that short ones could go first; and speculative
 # decoding, which can give several tokens a step. Little's law still holds in all these cases; the
 # formulas for $W$ do not, and you need a simulation.
-# {{because definition: these break the assumptions that the formulas list}}
 #
 # ## Further reading
 #
@@ -1473,3 +1684,7 @@ table(
 # - Dean and Barroso, *The tail at scale* (CACM 2013): what to do about slow requests.
 # - Yu and others, *Orca* (OSDI 2022) and Kwon and others, *PagedAttention* (SOSP 2023): batches
 #   that requests join and leave between steps, and caches without gaps.
+
+# %% tags=["holds"]
+assert long_samples.median < 0.01, "half of the rows"
+assert len(at_once.rows.refused) > 50, "half of the samples"

@@ -2,8 +2,8 @@
 # # 5. Precision
 #
 # The service answers fifty queries a second in fp32. The target is two hundred. "Switch to int8,"
-# says a colleague, "a quarter of the bytes, four times the speed." {{because quotation}} Is it
-# four? And will the answers still be right?
+# says a colleague, "a quarter of the bytes, four times the speed." Is it four? And will the answers
+# still be right?
 #
 # Both questions have a number for an answer. This chapter works them out from the bits up.
 #
@@ -53,16 +53,14 @@ explore_number_line()
 
 # %% [markdown]
 # **Above the smallest numbers, the *step* from one number to the next doubles with every power of
-# two, so the largest relative error is the same in each.** {{because measured elsewhere:
-# tests/explorers/test_pictures.py}} Read one code by hand:
+# two, so the largest relative error is the same in each.** Read one code by hand:
 # **{{" ".join(FORMATS["fp4_e2m1"].fields(0b0101))}}** has a sign bit, two bits of exponent and one
 # of mantissa, which is what E2M1 stands for.
 #
 # - The exponent field is two. A fixed *bias* is taken off, here one, so that there are fields for
 #   small powers too: $2^1$.
-# - The mantissa bit adds one half of that, if it is set. {{because definition}} It is, so the code
-#   stands for one and a half times $2^1$: {{written(FORMATS["fp4_e2m1"].decode(0b0101))}}. {{holds
-#   FORMATS["fp4_e2m1"].decode(0b0101) == 1.5 * 2}}
+# - The mantissa bit adds one half of that, if it is set. It is, so the code stands for one and a
+#   half times $2^1$: {{written(FORMATS["fp4_e2m1"].decode(0b0101))}}.
 #
 # The formats differ in how they share out their bits, and in what the top codes are for. In
 # general, a code is a sign $s$, an exponent $e$ and a mantissa $f$ of $m$ bits, and stands for
@@ -71,9 +69,15 @@ explore_number_line()
 #
 # Here $\beta$ is the bias. The bracket is the *significand*; its leading one is not stored. An
 # exponent field of zero means that there is no leading one, and that the power is the lowest, that
-# of a field of one. {{holds [FORMATS["bf16"].decode(c) / FORMATS["bf16"].smallest_normal for c in
-# (1, 128)] == [2**-7, 1]}} Such numbers are **subnormal**: they fill the gap between the smallest
-# normal number and zero. {{because definition}}
+# of a field of one. Such numbers are **subnormal**: they fill the gap between the smallest normal
+# number and zero.
+
+# %% tags=["holds"]
+assert FORMATS["fp4_e2m1"].decode(0b0101) == 1.5 * 2, "and a half times"
+assert [FORMATS["bf16"].decode(c) / FORMATS["bf16"].smallest_normal for c in (1, 128)] == [
+    2**-7,
+    1,
+], "power is the lowest"
 
 # %%
 bf16, fp16 = FORMATS["bf16"], FORMATS["fp16"]
@@ -104,9 +108,11 @@ drawn = shown[1:]
 
 # %% [markdown]
 # Two of these need a word. tf32 is fp32 as the matrix units take it: in memory it keeps its four
-# bytes. {{because design}} E8M0 is a power of two, the scale of a block of narrow numbers (below).
-# {{holds FORMATS["e8m0"].mantissa_bits == 0}} The next figure is drawn by matplotlib in plain
-# sight, so that you can copy it to work.
+# bytes. E8M0 is a power of two, the scale of a block of narrow numbers (below). The next figure is
+# drawn by matplotlib in plain sight, so that you can copy it to work.
+
+# %% tags=["holds"]
+assert FORMATS["e8m0"].mantissa_bits == 0, "block of narrow numbers"
 
 # %%
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -128,13 +134,18 @@ figure(
     " bf16; the formats of eight bits and fewer split what is left.",
 )
 plt.close(fig)
-# holds "bf16 is the first half of fp32": (bf16.exponent_bits, 2 * bf16.bits) ==
-#   (FORMATS["fp32"].exponent_bits, FORMATS["fp32"].bits) and FORMATS["e8m0"].bits ==
-#   FORMATS["e8m0"].exponent_bits
-# holds "fp32, tf32 and bf16 have an exponent of equal width": len({FORMATS[n].exponent_bits for n
-#   in drawn[:3]}) == 1 and list(np.diff([FORMATS[n].mantissa_bits for n in drawn[:3]]) < 0) ==
-#   [True, True] and fp16.exponent_bits < bf16.exponent_bits and fp16.mantissa_bits >
-#   bf16.mantissa_bits
+
+# %% tags=["holds"]
+assert (bf16.exponent_bits, 2 * bf16.bits) == (
+    FORMATS["fp32"].exponent_bits,
+    FORMATS["fp32"].bits,
+) and FORMATS["e8m0"].bits == FORMATS["e8m0"].exponent_bits, "bf16 is the first half of fp32"
+assert (
+    len({FORMATS[n].exponent_bits for n in drawn[:3]}) == 1
+    and list(np.diff([FORMATS[n].mantissa_bits for n in drawn[:3]]) < 0) == [True, True]
+    and fp16.exponent_bits < bf16.exponent_bits
+    and fp16.mantissa_bits > bf16.mantissa_bits
+), "fp32, tf32 and bf16 have an exponent of equal width"
 
 # %% tags=["figure"]
 columns = {
@@ -152,22 +163,34 @@ table(
     caption="All of it follows from the widths of the fields and the use of the top codes; the"
     " bias is half of the exponent's codes, less one.",
 )
-# holds "All of it follows": all(FORMATS[n].bias == 2 ** (FORMATS[n].exponent_bits - 1) - 1 for n in
-#   shown)
+
+# %% tags=["holds"]
+assert all(FORMATS[n].bias == 2 ** (FORMATS[n].exponent_bits - 1) - 1 for n in shown), (
+    "All of it follows"
+)
 
 # %% [markdown]
 # The smallest *normal* number of fp16 is {{written(fp16.smallest_normal)}}, and some tables stop
-# there. {{holds fp16.round(fp16.smallest_normal / 2) > 0}} Below it the format goes on, with fewer
-# and fewer bits, to {{written(fp16.smallest_subnormal)}}. {{holds
-# fp16.round(fp16.smallest_subnormal / 2) == 0}}
+# there. Below it the format goes on, with fewer and fewer bits, to
+# {{written(fp16.smallest_subnormal)}}.
 #
 # ### Range or precision
 #
-# An exponent bit doubles the number of powers, which about squares the range. {{holds
-# abs(np.log2(fp16.max / fp16.smallest_normal) * 2**3 / np.log2(bf16.max / bf16.smallest_normal) -
-# 1) < 0.06}} A mantissa bit halves the step. {{holds fp16.eps * 2 ** (fp16.mantissa_bits -
-# bf16.mantissa_bits) == bf16.eps}} With sixteen bits to share, bf16 bought range and fp16 bought
-# precision. These are the steps at one, and then the ranges.
+# An exponent bit doubles the number of powers, which about squares the range. A mantissa bit halves
+# the step. With sixteen bits to share, bf16 bought range and fp16 bought precision. These are the
+# steps at one, and then the ranges.
+
+# %% tags=["holds"]
+assert fp16.round(fp16.smallest_normal / 2) > 0, "The smallest"
+assert fp16.round(fp16.smallest_subnormal / 2) == 0, "Below it the format"
+assert (
+    abs(
+        np.log2(fp16.max / fp16.smallest_normal) * 2**3 / np.log2(bf16.max / bf16.smallest_normal)
+        - 1
+    )
+    < 0.06
+), "about squares the range"
+assert fp16.eps * 2 ** (fp16.mantissa_bits - bf16.mantissa_bits) == bf16.eps, "bit halves the step"
 
 # %%
 compared = ["bf16", "fp16", "fp8_e5m2", "fp8_e4m3"]
@@ -193,27 +216,44 @@ figure(
     alt="Horizontal bars on a logarithmic axis. fp32, tf32 and bf16 span about eighty decades,"
     " fp16 twelve, fp8 E5M2 nearly ten, the others fewer than six.",
 )
-# holds "The normal numbers of bf16 span": bf16.smallest_normal == FORMATS["fp32"].smallest_normal
-#   and 0.99 < bf16.max / FORMATS["fp32"].max < 1 and fp16.max < bf16.max and
-#   fp16.smallest_subnormal > bf16.smallest_normal
-# holds "fp32, tf32 and bf16 span about eighty decades": [76 < d < 84 for d in np.log10(tops /
-#   lows)[:3]] == 3 * [True] and 11.9 < np.log10(tops / lows)[3] < 12.1 and 9 < np.log10(tops /
-#   lows)[4] < 10 and max(np.log10(tops / lows)[5:]) < 6
+
+# %% tags=["holds"]
+assert (
+    bf16.smallest_normal == FORMATS["fp32"].smallest_normal
+    and 0.99 < bf16.max / FORMATS["fp32"].max < 1
+    and fp16.max < bf16.max
+    and fp16.smallest_subnormal > bf16.smallest_normal
+), "The normal numbers of bf16 span"
+assert (
+    [76 < d < 84 for d in np.log10(tops / lows)[:3]] == 3 * [True]
+    and 11.9 < np.log10(tops / lows)[3] < 12.1
+    and 9 < np.log10(tops / lows)[4] < 10
+    and max(np.log10(tops / lows)[5:]) < 6
+), "fp32, tf32 and bf16 span about eighty decades"
 
 # %% [markdown]
 # ### What the top codes are for
 #
 # In fp16, bf16 and E5M2 the whole top exponent is kept for infinity and NaN. E4M3 has half as many
-# exponents as E5M2 and can hardly afford that. {{holds 2 * 2**e4m3.exponent_bits ==
-# 2**e5m2.exponent_bits}} It gives up infinity and keeps one code of each sign for NaN. {{holds
-# np.isnan(e4m3.decode(np.arange(256))).sum() == 2 and not
-# np.isinf(e4m3.decode(np.arange(256))).any()}} The formats of six and four bits have neither.
-# {{holds all(np.isfinite(FORMATS[n].decode(np.arange(2 ** FORMATS[n].bits))).all() for n in shown
-# if n[:3] in ("fp6", "fp4") and n != "fp64")}} So a number that is too large for the last
-# three of the formats below ends up as different things. {{holds [FORMATS[n].max < 1000 for n in
-# ("bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp6_e3m2", "fp4_e2m1")] == 3 * [False] + 3 * [True]}}
-# *Saturating* casts, which
-# stop at the largest value, are the usual choice for fp8. {{because history}}
+# exponents as E5M2 and can hardly afford that. It gives up infinity and keeps one code of each sign
+# for NaN. The formats of six and four bits have neither. So a number that is too large for the last
+# three of the formats below ends up as different things. *Saturating* casts, which stop at the
+# largest value, are the usual choice for fp8.
+
+# %% tags=["holds"]
+assert 2 * 2**e4m3.exponent_bits == 2**e5m2.exponent_bits, "half as many exponents"
+assert (
+    np.isnan(e4m3.decode(np.arange(256))).sum() == 2
+    and not np.isinf(e4m3.decode(np.arange(256))).any()
+), "each sign for NaN"
+assert all(
+    np.isfinite(FORMATS[n].decode(np.arange(2 ** FORMATS[n].bits))).all()
+    for n in shown
+    if n[:3] in ("fp6", "fp4") and n != "fp64"
+), "four bits have neither"
+assert [
+    FORMATS[n].max < 1000 for n in ("bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp6_e3m2", "fp4_e2m1")
+] == 3 * [False] + 3 * [True], "formats below ends up"
 
 # %%
 too_large = 1000.0
@@ -233,9 +273,9 @@ table(
 # ## Try it
 #
 # Each box is a bit. Find the largest number of E4M3. Find a subnormal. Then set all bits of the
-# exponent in fp16 and say, before you look, what the code stands for. {{because advice}} The list
-# has other fp8 formats too, with another bias or other top codes; `fp8_e4m3` and `fp8_e5m2` are
-# those of the Open Compute Project (OCP). {{because definition}}
+# exponent in fp16 and say, before you look, what the code stands for. The list has other fp8
+# formats too, with another bias or other top codes; `fp8_e4m3` and `fp8_e5m2` are those of the Open
+# Compute Project (OCP).
 
 # %%
 from lightspeed_course.explorers.precision import explore
@@ -256,8 +296,7 @@ ask("precision.spacing", seed="here")
 #
 # The backward pass starts at the loss and sends a *signal* back through the layers: how much the
 # loss changes with each number that a layer put out. The loss is an average over all tokens, so the
-# signal of each token is divided by their number. {{because definition}} In a large batch it is
-# tiny.
+# signal of each token is divided by their number. In a large batch it is tiny.
 
 # %%
 tokens, slice_size = 2**24, 64
@@ -267,8 +306,7 @@ directions.shape
 
 # %% [markdown]
 # Take a small network and a batch of {{si(tokens, "token")}}, as in large training runs. The cells
-# below compute {{slice_size}} of its tokens, one example each, and divide by all. {{because design:
-# of the cells below}}
+# below compute {{slice_size}} of its tokens, one example each, and divide by all.
 
 
 # %%
@@ -291,12 +329,10 @@ def examples(rng, n):
 
 some = examples(np.random.default_rng(1), slice_size)
 [w.shape for w in layers_of(np.random.default_rng(0))]
-# because "Random inputs, each labelled": definition
 
 # %% [markdown]
 # Every tensor but the last layer's scores passes through `store` before it is used again, as on
-# hardware that keeps it in sixteen bits. {{because design: of the cell below}} The scores go to the
-# softmax, which is commonly kept wide.
+# hardware that keeps it in sixteen bits. The scores go to the softmax, which is commonly kept wide.
 
 
 # %%
@@ -348,17 +384,22 @@ figure(
     " below which fp16 has only zero, and its right edge just passes that mark; none of it"
     " reaches the normal numbers of fp16.",
 )
-# holds "the others are subnormal": np.abs(exact).max() < fp16.smallest_normal
-# holds "In bf16 none become zero": lost["bf16"] == 0
-# holds "Nearly all of it lies left": 0.97 < np.mean(np.abs(exact) < fp16.smallest_subnormal / 2) <
-#   1
-# holds "none of it reaches": np.abs(exact).max() < fp16.smallest_normal
+
+# %% tags=["holds"]
+assert np.abs(exact).max() < fp16.smallest_normal, "the others are subnormal"
+assert lost["bf16"] == 0, "In bf16 none become zero"
+assert 0.97 < np.mean(np.abs(exact) < fp16.smallest_subnormal / 2) < 1, "Nearly all of it lies left"
+assert np.abs(exact).max() < fp16.smallest_normal, "none of it reaches"
 
 # %% [markdown]
 # The remedy is cheap. Multiply the loss by a constant; by the chain rule every gradient grows by
 # it; divide it out when the weights are updated, which are kept in a wider format. With a power of
-# two nothing changes but the position in the range. {{holds np.array_equal(bf16.round(exact *
-# 2.0**16) / 2.0**16, bf16.round(exact))}}
+# two nothing changes but the position in the range.
+
+# %% tags=["holds"]
+assert np.array_equal(bf16.round(exact * 2.0**16) / 2.0**16, bf16.round(exact)), (
+    "power of two nothing"
+)
 
 
 # %%
@@ -413,27 +454,31 @@ figure(
         f" with a loss scale and bf16 fall together to {runs['bf16'][-1]:.1f}."
     ),
 )
-# because "Only the storage of the tensors differs": design: train() takes the storage and the
-#   scale, and nothing else changes
-# holds "nearly the same curve": np.abs(np.array(runs["bf16"]) / list(runs.values())[1] - 1).max() <
-#   0.12
-# holds "Plain fp16 jumps about above the others": all((np.array(runs["fp16"]) >= y)[1:].all() for y
-#   in runs.values()) and round(list(runs.values())[1][-1], 1) in (0.5, 0.6)
+
+# %% tags=["holds"]
+assert np.abs(np.array(runs["bf16"]) / list(runs.values())[1] - 1).max() < 0.12, (
+    "nearly the same curve"
+)
+assert all((np.array(runs["fp16"]) >= y)[1:].all() for y in runs.values()) and round(
+    list(runs.values())[1][-1], 1
+) in (0.5, 0.6), "Plain fp16 jumps about above the others"
 
 # %% [markdown]
 # A weight's gradient sums the signals of the whole slice, so it is lost less often than one of
-# them. {{holds np.mean(first_layer == 0) < lost["fp16"]}} Plain fp16 keeps {{np.mean(first_layer !=
-# 0):.0%}} of the first layer's gradient, each element a small whole number of times the smallest
-# one it has. {{holds 0 < np.abs(first_layer).max() / fp16.smallest_subnormal < 10}} Its loss does
-# not settle: its median over the run is {{np.median(runs["fp16"]):.1f}}, more than the
-# {{np.log(sizes[-1]):.1f}} of a network that guesses evenly among its {{sizes[-1]}} classes.
-# {{holds np.median(runs["fp16"]) > np.log(sizes[-1])}} Over the last twenty steps the scaled run
-# has {{ends[1]:.2f}} on average, bf16 {{ends[2]:.2f}}. This is why bf16 took over training: the
-# range of fp32, and no scale to choose. {{because history}}
+# them. Plain fp16 keeps {{np.mean(first_layer != 0):.0%}} of the first layer's gradient, each
+# element a small whole number of times the smallest one it has. Its loss does not settle: its
+# median over the run is {{np.median(runs["fp16"]):.1f}}, more than the {{np.log(sizes[-1]):.1f}} of
+# a network that guesses evenly among its {{sizes[-1]}} classes. Over the last twenty steps the
+# scaled run has {{ends[1]:.2f}} on average, bf16 {{ends[2]:.2f}}. This is why bf16 took over
+# training: the range of fp32, and no scale to choose.
 #
 # Who chooses the scale? A loop does. It starts far too high. When a gradient overflows it skips the
-# step and halves the scale, and after some good steps it doubles the scale again. {{because design:
-# of the loop below}}
+# step and halves the scale, and after some good steps it doubles the scale again.
+
+# %% tags=["holds"]
+assert np.mean(first_layer == 0) < lost["fp16"], "than one of them"
+assert 0 < np.abs(first_layer).max() / fp16.smallest_subnormal < 10, "of times the smallest"
+assert np.median(runs["fp16"]) > np.log(sizes[-1]), "more than the"
 
 
 # %%
@@ -479,10 +524,16 @@ figure(
         " steps up and down."
     ),
 )
-# holds "does as well and is far below": min(seen) > 1000 * loss_scale and
-#   abs(ends[1] / ends[2] - 1) < 0.05
-# holds "It falls while gradients overflow": seen[0] > 100 * max(seen[20:]) and max(seen[20:]) <= 4
-#   * min(seen[20:]) and {1, -1} <= set(np.sign(np.diff(seen[20:])))
+
+# %% tags=["holds"]
+assert min(seen) > 1000 * loss_scale and abs(ends[1] / ends[2] - 1) < 0.05, (
+    "does as well and is far below"
+)
+assert (
+    seen[0] > 100 * max(seen[20:])
+    and max(seen[20:]) <= 4 * min(seen[20:])
+    and {1, -1} <= set(np.sign(np.diff(seen[20:])))
+), "It falls while gradients overflow"
 
 # %%
 ask("precision.loss_scale", seed="chapter")
@@ -490,10 +541,14 @@ ask("precision.loss_scale", seed="chapter")
 # %% [markdown]
 # ## Long sums stall
 #
-# A sum grows, but its terms do not. Once the step of the format is more than twice the term,
-# adding the term changes nothing. {{holds bool((bf16.round(2.0 ** np.arange(9, 100) + 1) == 2.0 **
-# np.arange(9, 100)).all() and bf16.spacing(2.0**9) > 2)}} At exactly twice it is a tie, and a tie
-# goes to the even code. {{because definition}}
+# A sum grows, but its terms do not. Once the step of the format is more than twice the term, adding
+# the term changes nothing. At exactly twice it is a tie, and a tie goes to the even code.
+
+# %% tags=["holds"]
+assert bool(
+    (bf16.round(2.0 ** np.arange(9, 100) + 1) == 2.0 ** np.arange(9, 100)).all()
+    and bf16.spacing(2.0**9) > 2
+), "the term changes nothing"
 
 # %%
 reveal("precision.sum_of_ones", seed="first")
@@ -511,13 +566,15 @@ table(
     ["sum so far", "step of fp16 there", "sum plus one, stored"],
     caption="The last row is a tie, and the even code is the sum as it was.",
 )
-# holds "The last row is a tie": fp16.spacing(ones) == 2 and fp16.round(ones + 1) == ones
+
+# %% tags=["holds"]
+assert fp16.spacing(ones) == 2 and fp16.round(ones + 1) == ones, "The last row is a tie"
 
 # %% [markdown]
 # Here are sums of uniform random numbers from zero to one, four ways. **Running**: one after
 # another in bf16. **Pairwise**: halves, quarters and so on, so that sums of like size meet.
-# {{because definition}} **fp32**: a wide accumulator, stored in bf16 at the end. **Stochastic**:
-# rounded up or down at random, with the probability that keeps the mean right.
+# **fp32**: a wide accumulator, stored in bf16 at the end. **Stochastic**: rounded up or down at
+# random, with the probability that keeps the mean right.
 
 # %%
 terms = np.random.default_rng(0).random(2**13)
@@ -553,18 +610,23 @@ figure(
         " stay at one hundred per cent, stochastic rounding wavers around it."
     ),
 )
-# holds "The running sum stalls": len(set(sums["running"][-4:])) == 1
-#   and max(abs(errors[n] - 1).max() for n in errors if n != "running") < 0.08
-# holds "pairwise and fp32 stay at one hundred per cent": max(abs(errors[n] - 1).max() for n in
-#   ("pairwise", "fp32")) < 0.01 and errors["stochastic"].min() < 1 < errors["stochastic"].max()
+
+# %% tags=["holds"]
+assert (
+    len(set(sums["running"][-4:])) == 1
+    and max(abs(errors[n] - 1).max() for n in errors if n != "running") < 0.08
+), "The running sum stalls"
+assert (
+    max(abs(errors[n] - 1).max() for n in ("pairwise", "fp32")) < 0.01
+    and errors["stochastic"].min() < 1 < errors["stochastic"].max()
+), "pairwise and fp32 stay at one hundred per cent"
 
 # %% [markdown]
 # After {{counts[-1]:,.0f}} numbers the running sum is at {{written(sums["running"][-1])}} of
 # {{written(round(prefixes[-1].sum()))}}. This is why matrix units multiply narrow numbers and
-# *accumulate in fp32*: it costs no memory traffic, since the sum stays in the unit. {{because
-# design}} Stochastic rounding is right on average and needs no wide accumulator, which helps where
-# a narrow number is updated many times, a little each time, such as weights kept in bf16. {{holds
-# abs(bf16.round(np.full(10_000, 256.5), rng=np.random.default_rng(0)).mean() - 256.5) < 0.05}}
+# *accumulate in fp32*: it costs no memory traffic, since the sum stays in the unit. Stochastic
+# rounding is right on average and needs no wide accumulator, which helps where a narrow number is
+# updated many times, a little each time, such as weights kept in bf16.
 #
 # ## ◆ Integers with a scale
 #
@@ -574,7 +636,14 @@ figure(
 # other side of zero:
 #
 # $$s = \frac{\max |x|}{2^{b-1} - 1}, \qquad q = \text{round}\left(\frac{x}{s}\right)$$
-# {{holds np.abs(quantize_symmetric(np.array([0.5, -3.0])).codes).max() == FORMATS["int8"].max}}
+
+# %% tags=["holds"]
+assert (
+    abs(bf16.round(np.full(10_000, 256.5), rng=np.random.default_rng(0)).mean() - 256.5) < 0.05
+), "needs no wide accumulator"
+assert np.abs(quantize_symmetric(np.array([0.5, -3.0])).codes).max() == FORMATS["int8"].max, (
+    "code that has no"
+)
 
 # %%
 x = np.array([0.5, -1.2, 3.0, -3.0])
@@ -591,26 +660,29 @@ table(
     caption=f"Eight bits; the scale is {symmetric.scale:.5f}, the largest magnitude over"
     f" {symmetric.codes.max()}.",
 )
-# holds "the largest magnitude over": np.isclose(symmetric.scale * symmetric.codes.max(),
-#   np.abs(x).max())
+
+# %% tags=["holds"]
+assert np.isclose(symmetric.scale * symmetric.codes.max(), np.abs(x).max()), (
+    "the largest magnitude over"
+)
 
 # %% [markdown]
 # The scale is what *one step* is worth. A code times the largest magnitude is off by a factor of
-# {{symmetric.codes.max()}}. {{holds np.allclose(symmetric.codes * np.abs(x).max(), symmetric.values
-# * symmetric.codes.max())}}
+# {{symmetric.codes.max()}}.
+
+# %% tags=["holds"]
+assert np.allclose(symmetric.codes * np.abs(x).max(), symmetric.values * symmetric.codes.max()), (
+    "largest magnitude is off"
+)
 
 # %%
 ask("quantization.symmetric_scale", seed="page")
 
 # %% [markdown]
-# After a ReLU nothing is negative, and nearly half of the symmetric codes stand idle. {{holds
-# quantize_symmetric(np.maximum(np.linspace(-3, 3, 999), 0)).codes.min() == 0 and 0.49 <
-# np.mean(np.unique(quantize_symmetric(np.linspace(-3, 3, 999)).codes) < 0) < 0.5}} **Asymmetric**
-# quantization counts its codes from zero up and spreads them over the range that is there, widened
-# to include zero if need be. It shifts them by a **zero point**, a whole number, so that zero stays
-# exact. {{holds quantize_asymmetric(np.array([-0.7, 0.0, 2.4])).values[1] == 0 and
-# quantize_asymmetric(np.array([1.0, 3.0])).scale == 3.0 / 255}} It has to: padding and switched-off
-# units are zeros, and there are many.
+# After a ReLU nothing is negative, and nearly half of the symmetric codes stand idle.
+# **Asymmetric** quantization counts its codes from zero up and spreads them over the range that is
+# there, widened to include zero if need be. It shifts them by a **zero point**, a whole number, so
+# that zero stays exact. It has to: padding and switched-off units are zeros, and there are many.
 #
 # $$s = \frac{x_\text{max} - x_\text{min} }{2^b - 1}, \qquad
 # q = \text{round}\left(\frac{x}{s}\right) + z, \qquad
@@ -618,6 +690,16 @@ ask("quantization.symmetric_scale", seed="page")
 #
 # Which is better? Divide the mean square of the signal by that of the error, and take ten times the
 # logarithm: the **SQNR**, the ratio of signal to quantization noise in decibels.
+
+# %% tags=["holds"]
+assert (
+    quantize_symmetric(np.maximum(np.linspace(-3, 3, 999), 0)).codes.min() == 0
+    and 0.49 < np.mean(np.unique(quantize_symmetric(np.linspace(-3, 3, 999)).codes) < 0) < 0.5
+), "half of the symmetric"
+assert (
+    quantize_asymmetric(np.array([-0.7, 0.0, 2.4])).values[1] == 0
+    and quantize_asymmetric(np.array([1.0, 3.0])).scale == 3.0 / 255
+), "that zero stays exact"
 
 # %%
 normal = np.random.default_rng(3).standard_normal(100_000)
@@ -645,9 +727,16 @@ table(
     caption="Signal over quantization noise in int8. One bit is worth about six decibels, and it"
     " is the bit that one-sided data waste.",
 )
-# holds "it is the bit that one-sided data waste": abs(sqnr(tensors["after a ReLU"],
-#   quantize_asymmetric(tensors["after a ReLU"]).values) - sqnr(tensors["after a ReLU"],
-#   quantize_symmetric(tensors["after a ReLU"]).values) - (sqnr_law(9) - sqnr_law(8))) < 0.3
+
+# %% tags=["holds"]
+assert (
+    abs(
+        sqnr(tensors["after a ReLU"], quantize_asymmetric(tensors["after a ReLU"]).values)
+        - sqnr(tensors["after a ReLU"], quantize_symmetric(tensors["after a ReLU"]).values)
+        - (sqnr_law(9) - sqnr_law(8))
+    )
+    < 0.3
+), "it is the bit that one-sided data waste"
 
 # %%
 ask("quantization.zero_point", seed="chapter")
@@ -661,14 +750,16 @@ ask("quantization.zero_point", seed="chapter")
 #
 # $$\text{SQNR} = \frac{\text{rms}^2}{\text{mean squared error} } =
 # 3 \cdot 4^b \left(\frac{\text{rms} }{\text{peak} }\right)^2$$
-# {{holds np.isclose(sqnr_law(8, 5), 10 * np.log10(3 * 4**8 / 5**2))}}
 #
-# Each bit is a factor of four, in decibels ten times its logarithm: {{sqnr_law(9) -
-# sqnr_law(8):.2f}}. {{holds np.isclose(sqnr_law(9) - sqnr_law(8), 10 * np.log10(4))}} The last
-# factor is one over the square of the **crest factor**, the peak over the rms. A sine has
-# $\sqrt{2}$, {{holds abs(crest_factor(np.sin(np.arange(1e5) / 9))
-# - 2**0.5) < 0.001}} so for one that fills the range the law becomes ${{sqnr_law(9) -
-# sqnr_law(8):.2f}}\,b + {{sqnr_law(8) - 8 * (sqnr_law(9) - sqnr_law(8)):.2f}}$ dB.
+# Each bit is a factor of four, in decibels ten times its logarithm:
+# {{sqnr_law(9) - sqnr_law(8):.2f}}. The last factor is one over the square of the **crest factor**,
+# the peak over the rms. A sine has $\sqrt{2}$, so for one that fills the range the law becomes
+# ${{sqnr_law(9) - sqnr_law(8):.2f}}\,b + {{sqnr_law(8) - 8 * (sqnr_law(9) - sqnr_law(8)):.2f}}$ dB.
+
+# %% tags=["holds"]
+assert np.isclose(sqnr_law(8, 5), 10 * np.log10(3 * 4**8 / 5**2)), "over twice the peak"
+assert np.isclose(sqnr_law(9) - sqnr_law(8), 10 * np.log10(4)), "ten times its logarithm"
+assert abs(crest_factor(np.sin(np.arange(1e5) / 9)) - 2**0.5) < 0.001, "range the law becomes"
 
 # %%
 bits = np.arange(2.0, 13.0)
@@ -708,13 +799,22 @@ figure(
     " lower panel, residuals that rise from several decibels below zero at two bits and are"
     " at zero from eight bits on.",
 )
-# holds "two steps fewer between the peaks": all(2 * FORMATS[n].max == 2**FORMATS[n].bits - 2 for n
-#   in ("int8", "int4")) and np.allclose(left_out, 20 * np.log10((2**bits - 2) / 2**bits))
-# holds "with two bits the others lose less than that": min(measured[n][0] - law[n][0] for n in
-#   ("sine", "normal")) > 20 * np.log10(1 / 2) + 1 and np.abs(measured["uniform"] - law["uniform"] -
-#   20 * np.log10(1 - 2.0 ** (1 - bits))).max() < 0.03
-# holds "residuals that rise from several decibels below zero": max(measured[n][0] - law[n][0] for n
-#   in law) < -3 and max(np.abs(measured[n] - law[n])[bits >= 8].max() for n in law) < 0.1
+
+# %% tags=["holds"]
+assert all(
+    2 * FORMATS[n].max == 2 ** FORMATS[n].bits - 2 for n in ("int8", "int4")
+) and np.allclose(left_out, 20 * np.log10((2**bits - 2) / 2**bits)), (
+    "two steps fewer between the peaks"
+)
+assert (
+    min(measured[n][0] - law[n][0] for n in ("sine", "normal")) > 20 * np.log10(1 / 2) + 1
+    and np.abs(measured["uniform"] - law["uniform"] - 20 * np.log10(1 - 2.0 ** (1 - bits))).max()
+    < 0.03
+), "with two bits the others lose less than that"
+assert (
+    max(measured[n][0] - law[n][0] for n in law) < -3
+    and max(np.abs(measured[n] - law[n])[bits >= 8].max() for n in law) < 0.1
+), "residuals that rise from several decibels below zero"
 
 # %% [markdown]
 # How many bits would you pay for? In the notebook, move the slider. It is made with ipywidgets
@@ -743,9 +843,11 @@ ask("quantization.sqnr", seed="page")
 # ### Outliers
 #
 # The law also says what one outlier does. It raises the peak and leaves the rest where they were:
-# every doubling of the peak costs all of them a bit. {{holds np.isclose(sqnr_law(8, 4) -
-# sqnr_law(8, 8), sqnr_law(9) - sqnr_law(8))}} Language models have such outliers in their
+# every doubling of the peak costs all of them a bit. Language models have such outliers in their
 # activations, in a few fixed channels (Dettmers et al., 2022).
+
+# %% tags=["holds"]
+assert np.isclose(sqnr_law(8, 4) - sqnr_law(8, 8), sqnr_law(9) - sqnr_law(8)), "costs all of them"
 
 # %%
 heights = [1, 2, 4, 8, 16, 32, 64]
@@ -768,7 +870,9 @@ table(
     ["outlier over the peak", "over the others' rms", "SQNR of the others, dB", "law, dB"],
     caption="One value among a hundred thousand, int8, one scale for all.",
 )
-# holds "One value among a hundred thousand": normal.size == 100_000
+
+# %% tags=["holds"]
+assert normal.size == 100_000, "One value among a hundred thousand"
 
 # %%
 ask("quantization.outlier", seed="chapter")
@@ -777,9 +881,13 @@ ask("quantization.outlier", seed="chapter")
 # ### Share the scale with fewer
 #
 # So which numbers should share a scale? One for the tensor is the least to store, and one for each
-# output channel costs next to nothing more. {{holds bits_per_weight(8, 16, 1024) - 8 < 0.02 <
-# bits_per_weight(8, 16, 32) - 8}} One for each block of a few dozen confines an outlier to its
-# neighbours.
+# output channel costs next to nothing more. One for each block of a few dozen confines an outlier
+# to its neighbours.
+
+# %% tags=["holds"]
+assert bits_per_weight(8, 16, 1024) - 8 < 0.02 < bits_per_weight(8, 16, 32) - 8, (
+    "next to nothing more"
+)
 
 # %%
 B, D, F = 64, 1024, 1024
@@ -813,8 +921,12 @@ table(
         " hardly notice the outliers."
     ),
 )
-# holds "Blocks hardly notice": all(noise(W, b, groups[f"block of {block}"]) - noise(spiked, b,
-#   groups[f"block of {block}"]) < 0.5 for b in (8, 4))
+
+# %% tags=["holds"]
+assert all(
+    noise(W, b, groups[f"block of {block}"]) - noise(spiked, b, groups[f"block of {block}"]) < 0.5
+    for b in (8, 4)
+), "Blocks hardly notice"
 
 # %% [markdown]
 # ## A real int8 matmul
@@ -826,8 +938,8 @@ table(
 # = s_b\, t_f \sum_d q_{bd}\, p_{df}$$
 #
 # so $X$ may have a scale for each row, a token, and $W$ one for each column, an output channel.
-# Within one sum neither may vary along $d$. {{because algebra}} (Blocks, below, take a sum for each
-# block.) The sum is exact in a wide integer.
+# Within one sum neither may vary along $d$. (Blocks, below, take a sum for each block.) The sum is
+# exact in a wide integer.
 
 # %%
 X = rng.normal(size=(B, D)) * np.exp(rng.normal(0, 0.5, (B, 1)))
@@ -851,8 +963,11 @@ table(
         f" {(2**31 - 1) // int(FORMATS['int8'].max) ** 2:,} products."
     ),
 )
-# holds "An int32 accumulator holds the sum": (2**31 - 1) // int(FORMATS["int8"].max) ** 2 > 130_000
-#   > D
+
+# %% tags=["holds"]
+assert (2**31 - 1) // int(FORMATS["int8"].max) ** 2 > 130_000 > D, (
+    "An int32 accumulator holds the sum"
+)
 
 
 # %%
@@ -888,24 +1003,35 @@ table(
 )
 
 # %% [markdown]
-# Weights alone in int8 hardly mind the outliers. {{holds abs(plain_case["int8 weights only"] -
-# outlier_case["int8 weights only"]) < 0.1}} With activations in int8 too, three channels out of
-# {{D:,}} cost {{plain_case["int8 both, by token and channel"] -
-# outlier_case["int8 both, by token and channel"]:.0f}} dB, since a scale for each token does not
-# help against channels. The last column divides each channel of $X$ by a constant and multiplies
-# the matching row of $W$ by it, chosen so that both end with the same largest magnitude. {{holds
-# np.allclose(np.abs(outlying / channel).max(axis=0), np.abs(W * channel[:, None]).max(axis=1))}}
-# The product is the same, and {{smooth_case["int8 both, by token and channel"] -
-# outlier_case["int8 both, by token and channel"]:.0f}} dB come back (Xiao et al., 2023). int4 in
-# blocks gains too: the three rows of $W$ that carry most of the product grow, {{holds
-# ((outlying[:, [7, 300, 801]] @ W[[7, 300, 801]]) ** 2).sum() > 0.8 * ((outlying @ W) ** 2).sum()
-# and channel[[7, 300, 801]].min() > 2 * np.delete(channel, [7, 300, 801]).max()}} and each takes
-# the largest codes of its blocks. {{holds smooth_case["int4 weights only, in blocks"] -
-# outlier_case["int4 weights only, in blocks"] > 4}}
+# Weights alone in int8 hardly mind the outliers. With activations in int8 too, three channels out
+# of {{D:,}} cost
+# {{plain_case["int8 both, by token and channel"] - outlier_case["int8 both, by token and channel"]:.0f}}
+# dB, since a scale for each token does not help against channels. The last column divides each
+# channel of $X$ by a constant and multiplies the matching row of $W$ by it, chosen so that both end
+# with the same largest magnitude. The product is the same, and
+# {{smooth_case["int8 both, by token and channel"] - outlier_case["int8 both, by token and channel"]:.0f}}
+# dB come back (Xiao et al., 2023). int4 in blocks gains too: the three rows of $W$ that carry most
+# of the product grow, and each takes the largest codes of its blocks.
 #
 # ## Will the answers still be right?
 #
 # Train the small network properly, then quantize its weights and count right answers.
+
+# %% tags=["holds"]
+assert abs(plain_case["int8 weights only"] - outlier_case["int8 weights only"]) < 0.1, (
+    "hardly mind the outliers"
+)
+assert np.allclose(
+    np.abs(outlying / channel).max(axis=0), np.abs(W * channel[:, None]).max(axis=1)
+), "the same largest magnitude"
+assert ((outlying[:, [7, 300, 801]] @ W[[7, 300, 801]]) ** 2).sum() > 0.8 * (
+    (outlying @ W) ** 2
+).sum() and channel[[7, 300, 801]].min() > 2 * np.delete(channel, [7, 300, 801]).max(), (
+    "takes the largest codes"
+)
+assert (
+    smooth_case["int4 weights only, in blocks"] - outlier_case["int4 weights only, in blocks"] > 4
+), "each takes the largest"
 
 
 # %%
@@ -959,14 +1085,18 @@ figure(
         f" {kept['output channel'][-1]:.0%} at two; one scale for a tensor falls earlier."
     ),
 )
-# holds "Eight bits cost nothing that can be seen": max(abs(kept[w][0] - accuracy(model)) for w in
-#   kept) < 0.002 and all(0.01 < accuracy(model) - kept[w][3] < 0.05 and kept[w][-1] <
-#   accuracy(model) * 2 / 3 for w in kept)
-# holds "What the scale is shared by matters more": (np.diff(np.subtract(kept["output channel"],
-#   kept["tensor"])[1:]) > 0).all()
-# holds "one scale for a tensor falls earlier": np.less(kept["tensor"],
-#   kept["output channel"])[2:].all() and {f"{kept[w][0]:.0%}" for w in kept} ==
-#   {f"{accuracy(model):.0%}"}
+
+# %% tags=["holds"]
+assert max(abs(kept[w][0] - accuracy(model)) for w in kept) < 0.002 and all(
+    0.01 < accuracy(model) - kept[w][3] < 0.05 and kept[w][-1] < accuracy(model) * 2 / 3
+    for w in kept
+), "Eight bits cost nothing that can be seen"
+assert (np.diff(np.subtract(kept["output channel"], kept["tensor"])[1:]) > 0).all(), (
+    "What the scale is shared by matters more"
+)
+assert np.less(kept["tensor"], kept["output channel"])[2:].all() and {
+    f"{kept[w][0]:.0%}" for w in kept
+} == {f"{accuracy(model):.0%}"}, "one scale for a tensor falls earlier"
 
 # %% [markdown]
 # Accuracy stays flat for a while and then falls off a cliff. Where yours begins you have to
@@ -974,12 +1104,10 @@ figure(
 #
 # ## Blocks: true bits per weight
 #
-# The newest formats put the block into the hardware. {{because history}} An *MX* (microscaling)
-# block is {{BLOCK_FORMATS["mxfp4"].block}} small numbers under one power of two. {{holds
-# BLOCK_FORMATS["mxfp4"].scale is FORMATS["e8m0"] and FORMATS["e8m0"].mantissa_bits == 0}} An NVFP4
-# block is {{BLOCK_FORMATS["nvfp4"].block}} under an E4M3 number, and a second scale in fp32, one
-# for the tensor, brings those numbers into the range of E4M3. {{holds BLOCK_FORMATS["nvfp4"].scale
-# is e4m3}}
+# The newest formats put the block into the hardware. An *MX* (microscaling) block is
+# {{BLOCK_FORMATS["mxfp4"].block}} small numbers under one power of two. An NVFP4 block is
+# {{BLOCK_FORMATS["nvfp4"].block}} under an E4M3 number, and a second scale in fp32, one for the
+# tensor, brings those numbers into the range of E4M3.
 #
 # These scales do vary along $d$. So each block $k$ has a sum of its own, which the unit multiplies
 # by both scales before it adds it to the others in fp32:
@@ -987,6 +1115,12 @@ figure(
 # $$\sum_d x_{bd}\, w_{df} \approx \sum_k s_{bk}\, t_{kf} \sum_{d \in k} q_{bd}\, p_{df}$$
 #
 # And the scales are not free.
+
+# %% tags=["holds"]
+assert BLOCK_FORMATS["mxfp4"].scale is FORMATS["e8m0"] and FORMATS["e8m0"].mantissa_bits == 0, (
+    "numbers under one power"
+)
+assert BLOCK_FORMATS["nvfp4"].scale is e4m3, "under an E4M3 number"
 
 
 # %%
@@ -1055,11 +1189,18 @@ figure(
     alt="Points of SQNR against true bits per weight. NVFP4 lies above MXFP4 for a quarter of a"
     " bit more; MXFP6 E2M3 is level with MXFP8 E4M3; Q8_0 is far above both.",
 )
-# holds "E2M3 does with six bits": abs(points["mxfp6_e2m3"][1] - points["mxfp8_e4m3"][1]) < 0.5
-# holds "At eight bits integers are well ahead": points["Q8_0"][1] > points["mxfp8_e4m3"][1] + 10
-#   and points["nvfp4"][1] > max(points["Q4_0"][1], points["mxfp4"][1]) + 2
-# holds "NVFP4 lies above MXFP4": points["nvfp4"][1] > points["mxfp4"][1] and points["nvfp4"][0] -
-#   points["mxfp4"][0] == 1 / 4 and points["Q8_0"][1] > points["mxfp6_e2m3"][1] + 10
+
+# %% tags=["holds"]
+assert abs(points["mxfp6_e2m3"][1] - points["mxfp8_e4m3"][1]) < 0.5, "E2M3 does with six bits"
+assert (
+    points["Q8_0"][1] > points["mxfp8_e4m3"][1] + 10
+    and points["nvfp4"][1] > max(points["Q4_0"][1], points["mxfp4"][1]) + 2
+), "At eight bits integers are well ahead"
+assert (
+    points["nvfp4"][1] > points["mxfp4"][1]
+    and points["nvfp4"][0] - points["mxfp4"][0] == 1 / 4
+    and points["Q8_0"][1] > points["mxfp6_e2m3"][1] + 10
+), "NVFP4 lies above MXFP4"
 
 # %%
 ask("quantization.bits_per_weight", seed="chapter")
@@ -1070,12 +1211,15 @@ ask("quantization.model_bytes", seed="chapter")
 # %% [markdown]
 # ## Training in eight bits, and in four
 #
-# Training is mostly matrix products, {{because history}} and the units of an H100 do twice as many
-# operations a second in fp8 as in bf16. {{holds accelerator("h100_sxm").fp8 == 2 *
-# accelerator("h100_sxm").bf16}} But E4M3 has far less range. {{holds bf16.max /
-# bf16.smallest_subnormal > 1e30 * e4m3.max / e4m3.smallest_subnormal}} Store the tensors of the
-# small network in E4M3, with the loss scale that saved fp16. What will happen? Would a scale for
-# each tensor help?
+# Training is mostly matrix products, and the units of an H100 do twice as many operations a second
+# in fp8 as in bf16. But E4M3 has far less range. Store the tensors of the small network in E4M3,
+# with the loss scale that saved fp16. What will happen? Would a scale for each tensor help?
+
+# %% tags=["holds"]
+assert accelerator("h100_sxm").fp8 == 2 * accelerator("h100_sxm").bf16, "twice as many operations"
+assert bf16.max / bf16.smallest_subnormal > 1e30 * e4m3.max / e4m3.smallest_subnormal, (
+    "E4M3 has far less"
+)
 
 
 # %%
@@ -1094,8 +1238,13 @@ scaled(e4m3)(np.array([3e-9, 1e-9]))
 # %% [markdown]
 # The larger number becomes {{e4m3.max:g}}, the last of E4M3. A third of that is
 # {{e4m3.max / 3:.1f}}, and the nearest number of the format is {{e4m3.round(e4m3.max / 3):g}}: that
-# is the error of the smaller one. {{holds abs(e4m3.round(e4m3.max / 3) / (e4m3.max / 3) -
-# scaled(e4m3)(np.array([3e-9, 1e-9]))[1] / 1e-9) < 1e-9}}
+# is the error of the smaller one.
+
+# %% tags=["holds"]
+assert (
+    abs(e4m3.round(e4m3.max / 3) / (e4m3.max / 3) - scaled(e4m3)(np.array([3e-9, 1e-9]))[1] / 1e-9)
+    < 1e-9
+), "and the nearest number"
 
 # %%
 ask("precision.tensor_scale", seed="chapter")
@@ -1128,25 +1277,35 @@ figure(
     f" ends beside bf16, near {ends['bf16']:.1f}, and fp4"
     f" at {ends['fp4, a scale per tensor']:.1f}.",
 )
-# holds "With a scale for each tensor": abs(ends["fp8, a scale per tensor"] / ends["bf16"] - 1)
-#   < 0.1 and ends["fp8, loss scale"] > 2 * ends["bf16"]
-# holds "end higher": ends["fp4, a scale per tensor"] > 1.05 * ends["bf16"]
+
+# %% tags=["holds"]
+assert (
+    abs(ends["fp8, a scale per tensor"] / ends["bf16"] - 1) < 0.1
+    and ends["fp8, loss scale"] > 2 * ends["bf16"]
+), "With a scale for each tensor"
+assert ends["fp4, a scale per tensor"] > 1.05 * ends["bf16"], "end higher"
 
 # %% [markdown]
 # The loss scale of fp16 is too small here: {{np.mean(e4m3.round(exact * loss_scale) == 0):.0%}} of
-# the signal at the first layer still becomes zero. {{holds np.mean(e4m3.round(exact * loss_scale)
-# == 0) > 0.5 > np.mean(fp16.round(exact * loss_scale) == 0)}} A larger one would save this small
-# network. In a large model some tensors would then overflow while others still vanish.
-# {{because history}} **So in eight bits each tensor gets a scale of its own.** {{because
-# definition}} To find its largest magnitude the tensor is read once more before it is cast;
-# *delayed scaling* takes it from the steps before. {{because definition}}
+# the signal at the first layer still becomes zero. A larger one would save this small network. In a
+# large model some tensors would then overflow while others still vanish. **So in eight bits each
+# tensor gets a scale of its own.** To find its largest magnitude the tensor is read once more
+# before it is cast; *delayed scaling* takes it from the steps before.
 #
 # ### The weights that the optimizer keeps
 #
-# A weight is one, and the update is a hundredth. In E4M3 the next number above one is {{1 +
-# e4m3.eps:.3f}}, so the weight stays where it is, step after step. {{holds e4m3.round(1.01) == 1}}
-# So the optimizer keeps *master weights* in fp32, and a narrow copy goes to the matrix products.
-# {{because definition}} Two recipes, beside that of bf16:
+# A weight is one, and the update is a hundredth. In E4M3 the next number above one is
+# {{1 + e4m3.eps:.3f}}, so the weight stays where it is, step after step. So the optimizer keeps
+# *master weights* in fp32, and a narrow copy goes to the matrix products. Two recipes, beside that
+# of bf16:
+
+# %% tags=["holds"]
+assert (
+    np.mean(e4m3.round(exact * loss_scale) == 0)
+    > 0.5
+    > np.mean(fp16.round(exact * loss_scale) == 0)
+), "layer still becomes zero"
+assert e4m3.round(1.01) == 1, "the next number above"
 
 # %%
 fp8, four, adam = find("adam_fp8"), find("nvfp4_training"), find("adam_mixed_precision")
@@ -1176,11 +1335,15 @@ table(
 # Narrow products save time and shrink the activations that are kept. The states of the weights
 # shrink less. Weight, gradient, master weight and two moments of DeepSeek-V3 take
 # {{fp8.weights:.0f}} + {{fp8.gradients:.0f}} + {{fp8.master_weights:.0f}} + {{fp8.momentum:.0f}} +
-# {{fp8.variance:.0f}} = {{fp8.total:.0f}} bytes, those of the column of bf16 {{adam.total -
-# adam.gradients + fp8.gradients:.0f}}, {{holds 0.5 < fp8.total / (adam.total - adam.gradients +
-# fp8.gradients) < 0.8}} and most of the saving comes from the moments in bf16, not from fp8.
-# {{holds adam.momentum + adam.variance - fp8.momentum - fp8.variance > 0.5 * (adam.total -
-# adam.gradients + fp8.gradients - fp8.total)}}
+# {{fp8.variance:.0f}} = {{fp8.total:.0f}} bytes, those of the column of bf16
+# {{adam.total - adam.gradients + fp8.gradients:.0f}}, and most of the saving comes from the moments
+# in bf16, not from fp8.
+
+# %% tags=["holds"]
+assert 0.5 < fp8.total / (adam.total - adam.gradients + fp8.gradients) < 0.8, "most of the saving"
+assert adam.momentum + adam.variance - fp8.momentum - fp8.variance > 0.5 * (
+    adam.total - adam.gradients + fp8.gradients - fp8.total
+), "most of the saving comes"
 
 # %%
 unit = Format("running sum", 8, int(fp8.accumulator_bits) - 1, bias=127)
@@ -1193,40 +1356,46 @@ unit.spacing(grown), tossed
 #
 # - **The sum.** With {{fp8.accumulator_bits:.0f}} bits, a sum that has reached {{written(grown)}}
 #   moves in steps of {{unit.spacing(grown):g}}: it begins to stall, as the sum of ones did.
-#   DeepSeek-V3 moves it to fp32 after every {{fp8.group:.0f}} products. {{because quotation: its
-#   report}}
+#   DeepSeek-V3 moves it to fp32 after every {{fp8.group:.0f}} products.
 # - **Small gradients.** In fp4 the first number above zero is
 #   {{written(narrowest.smallest_subnormal)}}, so a gradient that is {{small:g}} after scaling
-#   becomes zero. {{holds 0 < small < narrowest.smallest_subnormal / 2}} Rounded at random,
-#   such gradients keep their mean, {{tossed:.2f}} here. {{holds
-#   narrowest.round(small) == 0 and abs(tossed - small) < 0.01}}
+#   becomes zero. Rounded at random, such gradients keep their mean, {{tossed:.2f}} here.
 # - **Two copies of a weight.** The forward pass sums along its rows, the backward pass along its
 #   columns. Blocks along the sum would cut the matrix differently in each, and the two passes would
-#   see different weights. So the recipe uses square blocks. {{because design}}
+#   see different weights. So the recipe uses square blocks.
 # - **Outliers.** One of them sets the scale of its whole block. For the gradients of weights, the
 #   recipe first spreads it over the {{nvfp4.block}} numbers of its block: it multiplies the block
 #   with a matrix that keeps lengths, a *rotation* with random signs. The other matrix of the
-#   product is rotated as well, and in a sum of products the two rotations cancel. {{because
-#   design}}
+#   product is rotated as well, and in a sum of products the two rotations cancel.
 #
 # Does it hold at scale? NVIDIA trained {{si(four.parameters, "parameter")}} on
 # {{si(four.tokens, "token")}} in this way. On MMLU-Pro the model answers {{four.mmlu_pro:.2%}}
-# correctly, and its twin in fp8 {{four.mmlu_pro_fp8:.2%}}. {{holds four.mmlu_pro_fp8 -
-# four.mmlu_pro < 0.001}} They report that training diverged when every linear layer was in fp4.
-# {{because quotation: the report, through notes on it}}
+# correctly, and its twin in fp8 {{four.mmlu_pro_fp8:.2%}}. They report that training diverged when
+# every linear layer was in fp4.
+
+# %% tags=["holds"]
+assert 0 < small < narrowest.smallest_subnormal / 2, "first number above zero"
+assert narrowest.round(small) == 0 and abs(tossed - small) < 0.01, "gradients keep their mean"
+assert four.mmlu_pro_fp8 - four.mmlu_pro < 0.001, "MMLU-Pro the model answers"
 
 # %% [markdown]
 # ## ◆ What it does to the roofline
 #
 # **Bytes** fall as soon as a tensor is *stored* narrow. The **peak** rises only if the units
-# *compute* narrow. {{because definition}} Chapter 2's critical batch $B$ tells them apart. A token
-# brings two operations for each weight, and a weight brings $w$ bytes, so a matmul turns
-# compute-bound where $2B / w$ reaches the ridge:
+# *compute* narrow. Chapter 2's critical batch $B$ tells them apart. A token brings two operations
+# for each weight, and a weight brings $w$ bytes, so a matmul turns compute-bound where $2B / w$
+# reaches the ridge:
 #
 # $$B = \frac{w}{2} \cdot \frac{\text{peak} }{\text{bandwidth} }$$
-# {{because algebra: chapter 2, B far below D and F}}
 #
-# Half the bytes halve it, and twice the peak doubles it. {{because algebra}}
+# Half the bytes halve it, and twice the peak doubles it.
+
+# %% tags=["holds"]
+from lightspeed.roofline import critical_batch
+
+assert 2 * critical_batch(100, 1) == critical_batch(100, 2) == critical_batch(200, 2) / 2, (
+    "Half the bytes halve it"
+)
 
 # %%
 v5e, h200, h100 = accelerator("tpu_v5e"), accelerator("h200_sxm"), accelerator("h100_sxm")
@@ -1247,7 +1416,6 @@ table(
     ["precision", "peak", "critical batch"],
     caption=f"Tokens from which a matmul is compute-bound on a {v5e.name}, B far below D and F.",
 )
-# because "Tokens from which a matmul is compute-bound": definition
 
 # %%
 batch = np.unique(np.round(np.geomspace(1, 2048, 120)))
@@ -1287,18 +1455,27 @@ figure(
     alt="Three curves, level and then rising. int8 weights are at half the time of bf16 for small"
     " batches and meet it for large ones; int8 in both stays at half throughout.",
 )
-# holds "Narrow weights help on the left": times["int8 weights"][0] < times["bf16"][0] and
-#   times["int8 weights"][-1] == times["bf16"][-1]
-# holds "Only narrow arithmetic helps on the right": times["int8 both"][-1] <
-#   times["int8 weights"][-1] == times["bf16"][-1]
-# holds "int8 weights are at half the time": abs(times["int8 weights"][0] / times["bf16"][0] - 1 /
-#   2) < 0.001 and np.abs(times["int8 both"] / times["bf16"] - 1 / 2).max() < 0.02
+
+# %% tags=["holds"]
+assert (
+    times["int8 weights"][0] < times["bf16"][0] and times["int8 weights"][-1] == times["bf16"][-1]
+), "Narrow weights help on the left"
+assert times["int8 both"][-1] < times["int8 weights"][-1] == times["bf16"][-1], (
+    "Only narrow arithmetic helps on the right"
+)
+assert (
+    abs(times["int8 weights"][0] / times["bf16"][0] - 1 / 2) < 0.001
+    and np.abs(times["int8 both"] / times["bf16"] - 1 / 2).max() < 0.02
+), "int8 weights are at half the time"
 
 # %% [markdown]
 # With weights alone in int8 the turn comes at {{turns["int8 weights, bf16 units"][1]:.0f}} tokens,
 # and with bf16 at {{turns["bf16 weights, bf16 units"][1]:.0f}}. If the units compute in int8 too,
 # it is back at {{turns["int8 weights, int8 units"][1]:.0f}}, since the ridge doubled as the bytes
-# halved. {{holds abs(narrow / wide - 2) < 0.01}}
+# halved.
+
+# %% tags=["holds"]
+assert abs(narrow / wide - 2) < 0.01, "doubled as the bytes"
 
 # %%
 ask("quantization.int8_batch", seed="chapter")
@@ -1338,15 +1515,22 @@ table(
 )
 
 # %% [markdown]
-# A multiply-add in fp32 takes {{rows[0][1] / rows[2][1]:.0f}} times the energy of one in int8.
-# {{holds rows[0][1] > rows[1][1] > rows[2][1]}} Used once, though, a weight in fp32 takes
-# {{rows[0][3] / rows[2][3]:.1f}} times what it takes in int8: reading it costs far more than using
-# it, and the bytes fell to a quarter. {{holds min(read / fma for _, fma, read, _, _ in rows) > 100
-# and rows[0][2] == 4 * rows[2][2]}} The gain of the units appears only with reuse. {{holds
-# rows[0][4] / rows[2][4] > 3 * rows[0][3] / rows[2][3]}} That is so in newer processes, too: at
-# {{energy("jouppi_7nm").process}} four bytes from GDDR6 take over a hundred times the energy of an
-# fp32 multiplication (Jouppi et al., 2021). {{holds energy("jouppi_7nm").gddr6_64b_least / 2 > 100
-# * energy("jouppi_7nm").fp32_multiply}}
+# A multiply-add in fp32 takes {{rows[0][1] / rows[2][1]:.0f}} times the energy of one in int8. Used
+# once, though, a weight in fp32 takes {{rows[0][3] / rows[2][3]:.1f}} times what it takes in int8:
+# reading it costs far more than using it, and the bytes fell to a quarter. The gain of the units
+# appears only with reuse. That is so in newer processes, too: at {{energy("jouppi_7nm").process}}
+# four bytes from GDDR6 take over a hundred times the energy of an fp32 multiplication (Jouppi et
+# al., 2021).
+
+# %% tags=["holds"]
+assert rows[0][1] > rows[1][1] > rows[2][1], "multiply-add in fp32 takes"
+assert min(read / fma for _, fma, read, _, _ in rows) > 100 and rows[0][2] == 4 * rows[2][2], (
+    "far more than using"
+)
+assert rows[0][4] / rows[2][4] > 3 * rows[0][3] / rows[2][3], "appears only with reuse"
+assert energy("jouppi_7nm").gddr6_64b_least / 2 > 100 * energy("jouppi_7nm").fp32_multiply, (
+    "a hundred times the energy"
+)
 
 # %%
 ask("quantization.int8_energy", seed="page")
@@ -1355,11 +1539,20 @@ ask("quantization.int8_energy", seed="page")
 # ## ◆ Check: against measured kernels
 #
 # Take a single token and a square matrix on an H200. No other token shares the reading of the
-# weights, so the bytes decide. {{holds matmul_flops(1, side, side) / matmul_bytes(1, side, side) <
-# ridge_point(h200.bf16, h200.hbm_bandwidth) / 100}} The bytes say that int8 weights are twice and
-# int4 weights four times as fast as bf16. {{holds all(abs(matmul_bytes(1, side, side) /
-# matmul_bytes(1, side, side, weight_bytes=2 / n) / n - 1) < 0.001 for n in (2, 4))}} NVIDIA's
-# AIConfigurator lists measured times of such kernels. These are of one library.
+# weights, so the bytes decide. The bytes say that int8 weights are twice and int4 weights four
+# times as fast as bf16. NVIDIA's AIConfigurator lists measured times of such kernels. These are of
+# one library.
+
+# %% tags=["holds"]
+assert (
+    matmul_flops(1, side, side) / matmul_bytes(1, side, side)
+    < ridge_point(h200.bf16, h200.hbm_bandwidth) / 100
+), "No other token shares"
+assert all(
+    abs(matmul_bytes(1, side, side) / matmul_bytes(1, side, side, weight_bytes=2 / n) / n - 1)
+    < 0.001
+    for n in (2, 4)
+), "four times as fast"
 
 # %%
 kernels = "matvec_h200_sxm_bf16", "gemm_h200_sxm_int8_weights_m1", "matvec_h200_sxm_int4_weights"
@@ -1383,14 +1576,18 @@ table(
 )
 
 # %% [markdown]
-# Not {{bound[16] / bound[8]:.0f}} and {{bound[16] / bound[4]:.0f}} but {{observed[16] /
-# observed[8]:.2f}} and {{observed[16] / observed[4]:.1f}}. Look at the column of differences: the
-# bytes fall to a quarter, and it stays between {{si(min(observed[b] - bound[b] for b in observed),
-# "s", 2)}} and {{si(max(observed[b] - bound[b] for b in observed), "s", 2)}}. {{holds abs(bound[4]
-# / bound[16] - 1 / 4) < 0.001}} A kernel pays about that much besides its bytes, to start, to fill
-# the memory pipeline and to drain it. What does not shrink sets the limit, as in Amdahl's law.
+# Not {{bound[16] / bound[8]:.0f}} and {{bound[16] / bound[4]:.0f}} but
+# {{observed[16] / observed[8]:.2f}} and {{observed[16] / observed[4]:.1f}}. Look at the column of
+# differences: the bytes fall to a quarter, and it stays between
+# {{si(min(observed[b] - bound[b] for b in observed), "s", 2)}} and
+# {{si(max(observed[b] - bound[b] for b in observed), "s", 2)}}. A kernel pays about that much
+# besides its bytes, to start, to fill the memory pipeline and to drain it. What does not shrink
+# sets the limit, as in Amdahl's law.
 #
 # So take the fixed cost from the bf16 kernel alone and predict the others with it, also on an H100.
+
+# %% tags=["holds"]
+assert abs(bound[4] / bound[16] - 1 / 4) < 0.001, "fall to a quarter"
 
 # %%
 cases = [(f"H200, {names[b]}", bound[b], observed[b], observed[16] - bound[16]) for b in (8, 4)]
@@ -1422,7 +1619,9 @@ figure(
     f" {alone.max():.0%} of the measured time, with the fixed cost {more.min():.0%} to"
     f" {more.max():.0%}.",
 )
-# holds "One more number": (more > alone).all()
+
+# %% tags=["holds"]
+assert (more > alone).all(), "One more number"
 
 # %%
 reveal("quantization.weight_only_speedup", seed="house")
@@ -1430,15 +1629,11 @@ reveal("quantization.weight_only_speedup", seed="house")
 # %% [markdown]
 # ### Where it breaks
 #
-# - **What is left has a sign.** All three predictions are too fast. {{holds all(l + f < t for _, l,
-#   t, f in cases)}} Narrow kernels also unpack, scale and convert, and the model has no term for
-#   it. {{because design}}
+# - **What is left has a sign.** All three predictions are too fast. Narrow kernels also unpack,
+#   scale and convert, and the model has no term for it.
 # - **The fixed cost is per kernel.** Larger matrices hide it: twice the side, four times the bytes,
-#   the same cost. {{holds abs(matmul_bytes(1, 2 * side, 2 * side) / matmul_bytes(1, side, side) / 4
-#   - 1) < 0.001}} Fusing kernels and replaying a recorded graph of launches lower it.
+#   the same cost. Fusing kernels and replaying a recorded graph of launches lower it.
 # - **Beyond the critical batch** narrow weights save no time at all, and unpacking them costs some.
-#   {{holds (times["int8 weights"] == times["bf16"])[batch > turns["bf16 weights, bf16 units"][1] *
-#   1.1].all()}}
 # - **The scales are bytes too**: {{bits_per_weight(4, 16, 32):g}} bits against four is
 #   {{bits_per_weight(4, 16, 32) / 4 - 1:.1%}} more.
 #
@@ -1447,6 +1642,15 @@ reveal("quantization.weight_only_speedup", seed="house")
 # Chapter 2 weighed the roofline against public timings of matrix products. Some chips have them in
 # bf16, fp8 and fp4, which is NVFP4. Take the compute-bound ones, and ask what each format reaches
 # of its *own* peak.
+
+# %% tags=["holds"]
+assert all(l + f < t for _, l, t, f in cases), "All three predictions"
+assert abs(matmul_bytes(1, 2 * side, 2 * side) / matmul_bytes(1, side, side) / 4 - 1) < 0.001, (
+    "four times the bytes"
+)
+assert (times["int8 weights"] == times["bf16"])[
+    batch > turns["bf16 weights, bf16 units"][1] * 1.1
+].all(), "no time at all"
 
 # %%
 gemms = weigh("roofline-gemm")
@@ -1476,20 +1680,24 @@ table(
 )
 
 # %% [markdown]
-# On each of these chips bf16 reaches a larger share than fp8, and fp8 a larger one than fp4.
-# {{holds all(a > b > c for a, b, c in shares.values())}} The fp4 peak of a B200 is
-# {{find("b200").fp4 / find("b200").bf16:.0f}} times that of bf16; at these shares its products are
-# {{gain["b200"]:.1f}} times as fast. {{holds gain["b200"] < 3}} For a B300 we have no data sheet, but
-# the table of a simulator, AIConfigurator of {{ultra.source.date}}, {{holds ultra.source.title
-# .startswith("AIConfigurator")}} and timings by {{by_release}}, some of them release candidates.
-# {{holds any("rc" in name for name in libraries)}} That table promises {{ultra
-# / find("b300").bf16:.1f}} times, and these come to {{gain["b300"]:.1f}}: the promise grew, the gain
-# has not yet. {{holds gain["b300"] < 1.1 * gain["b200"] and ultra > 1.5 * find("b200").fp4}} Even the
-# best fp4 product of a B300 or GB300 reached {{best_ultra:.0%}} of its roof. {{holds best_ultra <
-# 0.5}}
+# On each of these chips bf16 reaches a larger share than fp8, and fp8 a larger one than fp4. The
+# fp4 peak of a B200 is {{find("b200").fp4 / find("b200").bf16:.0f}} times that of bf16; at these
+# shares its products are {{gain["b200"]:.1f}} times as fast. For a B300 we have no data sheet, but
+# the table of a simulator, AIConfigurator of {{ultra.source.date}}, and timings by {{by_release}},
+# some of them release candidates. That table promises {{ultra / find("b300").bf16:.1f}} times, and
+# these come to {{gain["b300"]:.1f}}: the promise grew, the gain has not yet. Even the best fp4
+# product of a B300 or GB300 reached {{best_ultra:.0%}} of its roof.
 #
 # Those are the products that arithmetic bounds. What of those that memory bounds, and of the small
 # ones?
+
+# %% tags=["holds"]
+assert all(a > b > c for a, b, c in shares.values()), "larger one than fp4"
+assert gain["b200"] < 3, "these shares its products"
+assert ultra.source.title.startswith("AIConfigurator"), "have no data sheet"
+assert any("rc" in name for name in libraries), "we have no data"
+assert gain["b300"] < 1.1 * gain["b200"] and ultra > 1.5 * find("b200").fp4, "gain has not yet"
+assert best_ultra < 0.5, "Even the best fp4"
 
 # %%
 formats = weigh("roofline-formats")
@@ -1515,29 +1723,34 @@ table(
 # %% tags=["figure"]
 figure(
     residual_chart(formats, dots=25, height=340),
-    # holds "Long products": by_bound["nvfp4"][1] < by_bound["fp8"][1] < by_bound["bfloat16"][1]
-    # holds "short ones": all(short < min(long) for *long, short in by_bound.values())
-    # holds "beat the bound": np.mean(formats.judged.excused[formats.ratio > 1]) > 0.9
     caption="Long products come nearer to their roof the wider their format is. The short ones "
     "are far below it in each format: a launch has no format. Nearly all that beat the bound have "
     "operands that fit the cache.",
-    # holds "middle of all rows": all(e.ratios[1] < 1 for e in formats.by_regime)
     alt="The bound over the measured time of matrix products, by format. The middle of all rows "
     + ", ".join(f"of {e.regime} is {e.ratios[1]:.2f}" for e in formats.by_regime)
     + ".",
 )
 
+# %% tags=["holds"]
+assert by_bound["nvfp4"][1] < by_bound["fp8"][1] < by_bound["bfloat16"][1], "Long products"
+assert all(short < min(long) for *long, short in by_bound.values()), "short ones"
+assert np.mean(formats.judged.excused[formats.ratio > 1]) > 0.9, "beat the bound"
+assert all(e.ratios[1] < 1 for e in formats.by_regime), "middle of all rows"
+
 # %% [markdown]
 # - **Memory keeps the promise.** Where bytes decide, the shares depend little on the format:
 #   {{by_bound["bfloat16"][0]:.0%}} in bf16, {{by_bound["fp8"][0]:.0%}} in fp8 and
-#   {{by_bound["nvfp4"][0]:.0%}} in fp4. {{holds min(of[0] for of in by_bound.values()) > 0.8 *
-#   max(of[0] for of in by_bound.values())}} Half of the bytes is nearly half of the time.
-#   {{holds by_bound["fp8"][0] > 0.9 * by_bound["bfloat16"][0]}}
-# - **Arithmetic does not.** Where arithmetic decides they fall from
-#   {{by_bound["bfloat16"][1]:.0%}} to {{by_bound["nvfp4"][1]:.0%}}. {{holds by_bound["nvfp4"][1] <
-#   0.7 * by_bound["bfloat16"][1]}} One reason is in the code that took these times: it starts from
+#   {{by_bound["nvfp4"][0]:.0%}} in fp4. Half of the bytes is nearly half of the time.
+# - **Arithmetic does not.** Where arithmetic decides they fall from {{by_bound["bfloat16"][1]:.0%}}
+#   to {{by_bound["nvfp4"][1]:.0%}}. One reason is in the code that took these times: it starts from
 #   bf16 activations, and most narrow products must first read them and write them narrow.
-#   {{because measured elsewhere: tests/evidence/test_time_models.py}}
+
+# %% tags=["holds"]
+assert min(of[0] for of in by_bound.values()) > 0.8 * max(of[0] for of in by_bound.values()), (
+    "little on the format"
+)
+assert by_bound["fp8"][0] > 0.9 * by_bound["bfloat16"][0], "half of the time"
+assert by_bound["nvfp4"][1] < 0.7 * by_bound["bfloat16"][1], "arithmetic decides they fall"
 
 # %%
 ask("quantization.share_of_the_promise", seed="first")
@@ -1550,11 +1763,10 @@ ask("quantization.share_of_the_promise", seed="first")
 # $n$ numbers that are not negative is worse than
 #
 # $$\frac{(n-1)\,u}{1 - (n-1)\,u}, \qquad u = \text{half a step at one}$$
-# {{because algebra: Higham's bound for any order of summation}}
 #
-# which says nothing once $(n-1)\,u$ reaches one. {{because algebra}} Independent errors
-# add as squares, {{because algebra}} so the noise of a product is $\sqrt{a^2 + b^2 + c^2}$, where
-# $a$, $b$ and $c$ are the relative errors of storing the two matrices and the result.
+# which says nothing once $(n-1)\,u$ reaches one. Independent errors add as squares, so the noise of
+# a product is $\sqrt{a^2 + b^2 + c^2}$, where $a$, $b$ and $c$ are the relative errors of storing
+# the two matrices and the result.
 #
 # Decide first. Is a sum in fp16 faster than one in fp32, since it reads half the bytes? And how
 # wrong is `x.sum()` of so many numbers in fp16, and in bf16? Put your two errors into the cell
@@ -1600,21 +1812,17 @@ products_table(mine)
 # %% [markdown]
 # ### Explain the difference
 #
-# - **Where a prediction stands, it should agree in every digit.** {{because measured elsewhere:
-#   tests/measure/test_measured_precision.py}} A format is fixed by its definition, and
-#   adding one number after another leaves the machine no choice. {{because definition}}
+# - **Where a prediction stands, it should agree in every digit.** A format is fixed by its
+#   definition, and adding one number after another leaves the machine no choice.
 # - **numpy's own sum** adds in blocks and then adds the blocks, where it has such a loop for the
-#   type. That is nearly the pairwise order, and it is why its errors are so far below the bound.
-#   {{because design: of numpy; the recorded errors below show it}} If its error in bf16 is that of
-#   one after another, it has no such loop for bf16, and `x.sum()` is wrong without a warning.
-#   {{because design}} Give it `dtype=np.float32`.
+#   type. That is nearly the pairwise order, and it is why its errors are so far below the bound. If
+#   its error in bf16 is that of one after another, it has no such loop for bf16, and `x.sum()` is
+#   wrong without a warning. Give it `dtype=np.float32`.
 # - **The noise of storing explains the narrow products.** In fp32 and fp64 the measured error is
-#   larger than that: here the accumulator shows, which is no wider than what it adds. {{because
-#   measured elsewhere: tests/measure/test_measured_precision.py}}
+#   larger than that: here the accumulator shows, which is no wider than what it adds.
 # - **Narrow is not fast by itself.** A processor without units for fp16 widens each number, adds,
-#   and rounds again. The bytes are fewer, and the time is longer. {{because measured elsewhere:
-#   tests/measure/test_measured_precision.py}} Speed needs units, or a kernel that is bound by
-#   bytes.
+#   and rounds again. The bytes are fewer, and the time is longer. Speed needs units, or a kernel
+#   that is bound by bytes.
 #
 # ### The same on another maker's processor
 
@@ -1625,10 +1833,8 @@ sums_table(shipped()["intel_xeon_2core"])
 products_table(shipped()["intel_xeon_2core"])
 
 # %% [markdown]
-# In the digits shown the errors are the same. {{because measured elsewhere:
-# tests/measure/test_measured_precision.py}} The speeds are not, and do not even keep their order:
-# in products bf16 passes fp32 by far where a unit for it is at work. {{because measured elsewhere:
-# tests/measure/test_measured_precision.py}}
+# In the digits shown the errors are the same. The speeds are not, and do not even keep their order:
+# in products bf16 passes fp32 by far where a unit for it is at work.
 #
 # ## Gallery of wrong claims
 #
@@ -1670,23 +1876,19 @@ table(
     ["weights", "queries a second"],
     caption="If every kernel of the service were this one.",
 )
-# because "If every kernel of the service": definition
 
 # %% [markdown]
-# int8 does not reach the target of two hundred. {{holds served["int8"] < 200 < served["int4"]}} It
-# comes to {{served["int8"]:.0f}}, {{served["int8"] / rate_now:.1f}} times the rate and not four,
-# and {{(served["bf16"] - rate_now) / (served["int8"] - rate_now):.0%}} of the gain is there with
-# bf16 already. {{holds served["int8"] / rate_now < 3}} And the answers? A small network that was
-# trained for this chapter answered {{accuracy(model):.1%}} correctly before,
-# {{accuracy([bf16.round(w) for w in model]):.1%}} with weights in bf16 and {{by_channel[0]:.1%}} in
-# int8: no difference that this test could see. {{holds max(abs(a - accuracy(model)) for a in
-# (accuracy([bf16.round(w) for w in model]), by_channel[0])) < 2 * (0.07 * 0.93 / 4096) ** 0.5}}
-# int4 would pass the target, and costs right answers. {{holds by_channel[3] < accuracy(model) - 2 *
-# (0.07 * 0.93 / 4096) ** 0.5}} What your model loses you have to measure, on your own task.
+# int8 does not reach the target of two hundred. It comes to {{served["int8"]:.0f}},
+# {{served["int8"] / rate_now:.1f}} times the rate and not four, and
+# {{(served["bf16"] - rate_now) / (served["int8"] - rate_now):.0%}} of the gain is there with bf16
+# already. And the answers? A small network that was trained for this chapter answered
+# {{accuracy(model):.1%}} correctly before, {{accuracy([bf16.round(w) for w in model]):.1%}} with
+# weights in bf16 and {{by_channel[0]:.1%}} in int8: no difference that this test could see. int4
+# would pass the target, and costs right answers. What your model loses you have to measure, on your
+# own task.
 #
 # To get there without int4, serve two queries together: below the critical batch they share one
-# reading of the weights, and int8 answers {{together:.0f}} a second. {{holds together > 200 and
-# times["bf16"][1] < 1.001 * times["bf16"][0]}}
+# reading of the weights, and int8 answers {{together:.0f}} a second.
 #
 # ## Exercises
 #
@@ -1697,19 +1899,27 @@ table(
 # ## What the model leaves out
 #
 # Quantization noise is taken as independent of the signal; with two or three bits it is not. Errors
-# of many layers add up in ways that no decibel of one tensor predicts. {{because design: what the
-# model leaves out}} Good quantizers keep the *output* right rather than each weight: GPTQ chooses
-# the rounding, AWQ first scales up the channels that matter. KV caches and optimizer states are
-# quantized too. Formats change what fits on a chip, and so how a model is split, which is chapter
-# 6. {{because definition}}
+# of many layers add up in ways that no decibel of one tensor predicts. Good quantizers keep the
+# *output* right rather than each weight: GPTQ chooses the rounding, AWQ first scales up the
+# channels that matter. KV caches and optimizer states are quantized too. Formats change what fits
+# on a chip, and so how a model is split, which is chapter 6.
 #
 # ## Further reading
 #
 # - Goldberg, *What every computer scientist should know about floating-point arithmetic* (1991).
-#   {{because quotation}}
 # - Micikevicius et al., *Mixed precision training* (2018): loss scaling and master weights.
 # - Jacob et al., *Quantization and training of neural networks for efficient
-#   integer-arithmetic-only inference* (2018). {{because quotation}}
+#   integer-arithmetic-only inference* (2018).
 # - Dettmers et al., *LLM.int8()* (2022), and Xiao et al., *SmoothQuant* (2023): outliers, and two
 #   ways to live with them.
 # - Open Compute Project, *Microscaling formats specification* (2023): MX.
+
+# %% tags=["holds"]
+assert served["int8"] < 200 < served["int4"], "target of two hundred"
+assert served["int8"] / rate_now < 3, "there with bf16 already"
+assert (
+    max(abs(a - accuracy(model)) for a in (accuracy([bf16.round(w) for w in model]), by_channel[0]))
+    < 2 * (0.07 * 0.93 / 4096) ** 0.5
+), "no difference that this"
+assert by_channel[3] < accuracy(model) - 2 * (0.07 * 0.93 / 4096) ** 0.5, "and costs right answers"
+assert together > 200 and times["bf16"][1] < 1.001 * times["bf16"][0], "below the critical batch"

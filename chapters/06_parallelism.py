@@ -2,10 +2,9 @@
 # # 6. Parallelism
 #
 # You want to train a model of seventy billion parameters. Its weights fit into one node of eight
-# GPUs with room to spare. {{because design: the situation that the chapter starts from, held to its
-# numbers at the end}} The job dies in its first step: out of memory. You shard it over eight such
-# nodes. Now it runs, but each GPU does little more than a third of the work that it could do alone.
-# {{because design: the same}} What was forgotten, and what is each GPU waiting for now?
+# GPUs with room to spare. The job dies in its first step: out of memory. You shard it over eight
+# such nodes. Now it runs, but each GPU does little more than a third of the work that it could do
+# alone. What was forgotten, and what is each GPU waiting for now?
 #
 # The chapter takes the two questions in this order: **What must each GPU hold?** And: **what must
 # it send, when, and can it compute meanwhile?**
@@ -24,7 +23,7 @@ import numpy as np
 from IPython.display import display
 from ipywidgets import Output, SelectionSlider
 
-from lightspeed.catalog import accelerator, entries, fitted, link, number
+from lightspeed.catalog import accelerator, entries, find, fitted, link, number
 from lightspeed.memory import *
 from lightspeed.parallel import *
 from lightspeed.pipeline import *
@@ -73,10 +72,12 @@ reveal("parallelism.room_for_training")
 
 # %% [markdown]
 # That is {{training_state_bytes(1).total:.0f}} bytes. Why a second copy? One step changes a weight
-# by so little that two bytes would often round the change away (chapter 5). {{because definition}}
-# The two means are what Adam steps by; they are called its *moments*. {{because definition}} **For
-# each byte of weights, training holds eight.** {{holds training_state_bytes(1).total == 8 *
-# training_state_bytes(1).weights}} Now for the model that you wanted to train:
+# by so little that two bytes would often round the change away (chapter 5). The two means are what
+# Adam steps by; they are called its *moments*. **For each byte of weights, training holds eight.**
+# Now for the model that you wanted to train:
+
+# %% tags=["holds"]
+assert training_state_bytes(1).total == 8 * training_state_bytes(1).weights, "each byte of weights"
 
 # %%
 keys = ["gpt2", "gpt3_175b", "llama2_70b", "llama3_8b", "llama3_70b", "llama3_405b"]
@@ -89,12 +90,16 @@ training
 
 # %% [markdown]
 # A node of eight H100 has {{si(node, "byte")}}. The weights would fit four times, but with
-# gradients and optimizer they do not fit once. {{holds 4 * training.weights < node <
-# training.total}} So the job could not finish even one step.
+# gradients and optimizer they do not fit once. So the job could not finish even one step.
 #
 # Recipes differ. Megatron keeps gradients in four bytes, and some frameworks keep them twice, in
-# two bytes and in four. {{holds [sum(RECIPES[k]) for k in ("16", "18", "20")] == [16, 16 + 2, 16 +
-# 4]}} Each recipe is named by the bytes of a parameter.
+# two bytes and in four. Each recipe is named by the bytes of a parameter.
+
+# %% tags=["holds"]
+assert 4 * training.weights < node < training.total, "do not fit once"
+assert [sum(RECIPES[k]) for k in ("16", "18", "20")] == [16, 16 + 2, 16 + 4], (
+    "frameworks keep them twice"
+)
 
 # %%
 sweep(training_state_bytes, parameters=params, recipe=list(RECIPES))
@@ -104,9 +109,9 @@ sweep(training_state_bytes, parameters=params, recipe=list(RECIPES))
 #
 # *Data parallelism* gives each GPU other samples, and a copy of the whole model. Such a GPU is a
 # *rank* of its group. A copy of the whole model has whole states. So a thousand GPUs hold them a
-# thousand times, and each is as full as one would be alone. {{holds zero_bytes_per_device(1, 1000,
-# 0) == 16}} *ZeRO* stops the repetition. With each stage, one thing more is cut into shares, and a
-# GPU keeps its own share. {{because definition}} Count bytes per parameter on four GPUs:
+# thousand times, and each is as full as one would be alone. *ZeRO* stops the repetition. With each
+# stage, one thing more is cut into shares, and a GPU keeps its own share. Count bytes per parameter
+# on four GPUs:
 #
 # ```
 #             weights   gradients   optimizer
@@ -116,22 +121,26 @@ sweep(training_state_bytes, parameters=params, recipe=list(RECIPES))
 # stage 3     ▪         ▪           ■■■               ■ one byte   ▪ half of one
 # ```
 #
-# Together: {{", ".join(f"{zero_bytes_per_device(1, 4, s):g}" for s in range(4))}} bytes. {{because
-# algebra: two, two and twelve, a fourth of each if it is cut}}
+# Together: {{", ".join(f"{zero_bytes_per_device(1, 4, s):g}" for s in range(4))}} bytes.
 #
-# PyTorch's *FSDP* is stage 3 (`FULL_SHARD`) or stage 2 (`SHARD_GRAD_OP`). {{because definition}} In
-# stages 1 and 2 something stays whole, so there is a floor that no number of GPUs gets below, and
-# in stage 3 there is none. {{holds [zero_bytes_per_device(1, 4, s) for s in range(4)] == [16, 7,
-# 5.5, 4] and zero_bytes_per_device(1, 10**9, 1) > 4 and zero_bytes_per_device(1, 10**9, 2) > 2 and
-# zero_bytes_per_device(1, 10**9, 3) < 1e-6}}
+# PyTorch's *FSDP* is stage 3 (`FULL_SHARD`) or stage 2 (`SHARD_GRAD_OP`). In stages 1 and 2
+# something stays whole, so there is a floor that no number of GPUs gets below, and in stage 3 there
+# is none.
+
+# %% tags=["holds"]
+assert zero_bytes_per_device(1, 1000, 0) == 16, "as full as one would be alone"
+assert (
+    [zero_bytes_per_device(1, 4, s) for s in range(4)] == [16, 7, 5.5, 4]
+    and zero_bytes_per_device(1, 10**9, 1) > 4
+    and zero_bytes_per_device(1, 10**9, 2) > 2
+    and zero_bytes_per_device(1, 10**9, 3) < 1e-6
+), "3 there is none"
 
 # %%
-zero_params = 7.5e9
+zero_params = 7.5e9  # assumed
 zero_bytes_per_device(zero_params, 64, stage=3)
 
 # %%
-# holds "each stage goes below the floor at which": zero[0][-1] > zero[1][-1] > 4 * zero_params
-#   and 4 * zero_params > zero[2][-1] > 2 * zero_params > zero[3][-1]
 ranks = [2**k for k in range(11)]
 zero = [[zero_bytes_per_device(zero_params, n, stage) for n in ranks] for stage in range(4)]
 
@@ -150,17 +159,23 @@ figure(
     "to a floor, stage 3 falls without end.",
 )
 
+# %% tags=["holds"]
+assert (
+    zero[0][-1] > zero[1][-1] > 4 * zero_params
+    and 4 * zero_params > zero[2][-1] > 2 * zero_params > zero[3][-1]
+), "each stage goes below the floor at which"
+
 # %% [markdown]
 # ### What the backward pass needs: activations
 #
 # The states do not depend on the batch. But each layer also keeps what it computes in the forward
-# pass, because the backward pass needs it. {{because definition}} These are the *activations*, and
-# they grow with the tokens. So a batch is worked through in parts, called *micro-batches*, and a
-# GPU keeps what one of them leaves behind until its backward pass is done. {{because definition}}
+# pass, because the backward pass needs it. These are the *activations*, and they grow with the
+# tokens. So a batch is worked through in parts, called *micro-batches*, and a GPU keeps what one of
+# them leaves behind until its backward pass is done.
 #
 # What does a layer of a GPT keep of one token? Walk through it, and count bytes for each unit of
 # the model's width. All vectors are in two bytes; the hidden vector of the MLP is four times as
-# wide, and is kept before and after its non-linearity. {{because definition}}
+# wide, and is kept before and after its non-linearity.
 #
 # ```text
 # inputs of the two norms         □□ □□
@@ -172,9 +187,8 @@ figure(
 # ```
 #
 # Count them, and then ask the library, which does it for any model: for a GPT it says
-# {{transformer_activation_bytes(gpt3, 8192, recompute="selective") / (8192 * gpt3.layers *
-# gpt3.width):.0f}}. A model with a gated MLP has three narrower hidden vectors, and no dropout.
-# {{because definition}}
+# {{transformer_activation_bytes(gpt3, 8192, recompute="selective") / (8192 * gpt3.layers * gpt3.width):.0f}}.
+# A model with a gated MLP has three narrower hidden vectors, and no dropout.
 
 # %%
 long = 8192
@@ -200,30 +214,37 @@ table(
 )
 
 # %% [markdown]
-# So each token that passes the {{llama.layers}} layers of Llama 3 70B leaves
-# {{si(token, "byte")}} behind, and one sequence of {{si(long, "token")}} leaves
-# {{si(long * token, "byte")}}. That is more than two H100 have, for a single sequence. {{holds
-# long * token > 2 * h100.hbm_capacity}} There are three remedies.
+# So each token that passes the {{llama.layers}} layers of Llama 3 70B leaves {{si(token, "byte")}}
+# behind, and one sequence of {{si(long, "token")}} leaves {{si(long * token, "byte")}}. That is
+# more than two H100 have, for a single sequence. There are three remedies.
 #
 # **Do not keep the scores.** The last column counts the attention scores. A head has one for each
-# token of the sequence, in two bytes, or in five with a dropout on them. {{holds kept(llama,
-# "none") - kept(llama) == 2 * long * llama.heads / llama.width and kept(gpt3, "none") - kept(gpt3)
-# == 5 * long * gpt3.heads / gpt3.width}} So they grow with the square of the length. {{holds
-# activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(2 * long, 1, 1024, 8,
-# recompute="selective") == 4 * (activation_bytes(long, 1, 1024, 8) - activation_bytes(long, 1,
-# 1024, 8, recompute="selective"))}} At this length they would take more room than everything else
-# together, in each of these models. {{holds all(kept(m, "none") > 2 * kept(m) for m in
-# models.values())}} FlashAttention does not store them: it works through them in blocks, and
+# token of the sequence, in two bytes, or in five with a dropout on them. So they grow with the
+# square of the length. At this length they would take more room than everything else together, in
+# each of these models. FlashAttention does not store them: it works through them in blocks, and
 # computes them again in the backward pass. From here on they are not kept unless we say so.
 #
 # **Compute again.** *Selective* recomputation repeats the step from queries, keys and values to the
-# heads' result, and so frees the scores without such a kernel. {{because definition}} *Full*
-# recomputation keeps only a layer's input, and repeats the whole layer. {{because definition}}
+# heads' result, and so frees the scores without such a kernel. *Full* recomputation keeps only a
+# layer's input, and repeats the whole layer.
 #
 # **Split the layer.** *Tensor parallelism* cuts each product of a layer (below). It splits the
 # {{by_tensor:.0f}} full bytes of the picture over its GPUs. *Sequence parallelism* splits the rest,
-# which belongs to the norms and to dropout, by tokens. {{holds kept(gpt3, tensor=8,
-# split="tensor+sequence") == per_layer / 8}}
+# which belongs to the norms and to dropout, by tokens.
+
+# %% tags=["holds"]
+assert long * token > 2 * h100.hbm_capacity, "more than two H100"
+assert (
+    kept(llama, "none") - kept(llama) == 2 * long * llama.heads / llama.width
+    and kept(gpt3, "none") - kept(gpt3) == 5 * long * gpt3.heads / gpt3.width
+), "five with a dropout"
+assert activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(
+    2 * long, 1, 1024, 8, recompute="selective"
+) == 4 * (
+    activation_bytes(long, 1, 1024, 8) - activation_bytes(long, 1, 1024, 8, recompute="selective")
+), "square of the length"
+assert all(kept(m, "none") > 2 * kept(m) for m in models.values()), "room than everything else"
+assert kept(gpt3, tensor=8, split="tensor+sequence") == per_layer / 8, "norms and to dropout"
 
 # %%
 splits, repeats = ("tensor", "tensor+sequence"), ("none", "selective")
@@ -238,23 +259,28 @@ table(rows, columns, "GPT-3 over eight GPUs, one sequence of its own length.")
 
 # %% [markdown]
 # A *pipeline*, also explained below, gives each GPU some of the layers. It saves less activation
-# memory than you might hope. {{holds transformer_activation_bytes(gpt3, 2048, pipeline=8) ==
-# transformer_activation_bytes(gpt3, 2048)}} With $p$ stages the first has $1/p$ of the layers. But
-# in the usual schedule (below) it holds $p$ micro-batches at a time, so $p$ cancels. {{holds
-# simulate("1f1b", 8, 32).peak_activations[0] == 8}}
+# memory than you might hope. With $p$ stages the first has $1/p$ of the layers. But in the usual
+# schedule (below) it holds $p$ micro-batches at a time, so $p$ cancels.
 #
 # Three smaller things take room, too. For each token there are as many *logits* as words in the
-# vocabulary, often in four bytes each. {{because definition}} Collectives, and products that are
-# not fused, need *buffers*. And an allocator whose blocks come and go in different sizes leaves
-# *gaps*. A tenth of the whole is a fair premise, but measure your own. {{because advice}}
+# vocabulary, often in four bytes each. Collectives, and products that are not fused, need
+# *buffers*. And an allocator whose blocks come and go in different sizes leaves *gaps*. A tenth of
+# the whole is a fair premise, but measure your own.
 #
 # ### ◆ Does it fit, and what takes the room?
 #
 # Beside the states each layer keeps *activations*: what its backward pass needs of its forward
-# pass. {{because definition}} They grow with the tokens of a *micro-batch*, a part of the batch.
-# Most of them would be attention's scores, which one plan below keeps. {{holds 2 * kept(llama) <
-# kept(llama, "none")}} Recomputed ones are not kept. Tensor parallelism gives each GPU a part of
-# every layer, a pipeline some of the layers. {{because definition}} One function adds up the parts:
+# pass. They grow with the tokens of a *micro-batch*, a part of the batch. Most of them would be
+# attention's scores, which one plan below keeps. Recomputed ones are not kept. Tensor parallelism
+# gives each GPU a part of every layer, a pipeline some of the layers. One function adds up the
+# parts:
+
+# %% tags=["holds"]
+assert transformer_activation_bytes(gpt3, 2048, pipeline=8) == transformer_activation_bytes(
+    gpt3, 2048
+), "memory than you might"
+assert simulate("1f1b", 8, 32).peak_activations[0] == 8, "micro-batches at a time"
+assert 2 * kept(llama) < kept(llama, "none"), "which one plan below"
 
 # %%
 ranks = 64
@@ -305,10 +331,8 @@ figure(
 )
 
 # %% [markdown]
-# ZeRO-3 alone does not fit here, because it leaves the activations whole. {{holds not
-# uses["ZeRO-3"].fits and uses["ZeRO-3"].largest == "activations"}} Each of the plans under it in
-# the chart fits. {{holds all(u.fits for n, u in uses.items() if n not in
-# ("one GPU", "ZeRO-3, scores kept", "ZeRO-3"))}}
+# ZeRO-3 alone does not fit here, because it leaves the activations whole. Each of the plans under
+# it in the chart fits.
 #
 # Read the bars as causes. What is large says which split to think of:
 #
@@ -326,12 +350,20 @@ figure(
 #
 # Each GPU has the whole model and its own samples, so each has its own gradients. If each stepped
 # by its own gradients alone, the copies of the model would drift apart. So the gradients are added
-# up over all GPUs before each optimizer step. {{because definition}}
+# up over all GPUs before each optimizer step.
 #
 # Your job does this for sixteen micro-batches at a time: it adds up their gradients on each GPU
 # first, and then over the GPUs. It runs out of memory. You switch to ZeRO-3. Now it fits, but each
-# GPU sends far more than before. {{holds data_parallel_bytes(8e9, 64, 3, 16) > 2 *
-# data_parallel_bytes(8e9, 64, 0, 16)}} How many times as much? Commit yourself before you look.
+# GPU sends far more than before. How many times as much? Commit yourself before you look.
+
+# %% tags=["holds"]
+assert not uses["ZeRO-3"].fits and uses["ZeRO-3"].largest == "activations", "does not fit here"
+assert all(
+    u.fits for n, u in uses.items() if n not in ("one GPU", "ZeRO-3, scores kept", "ZeRO-3")
+), "of the plans under"
+assert data_parallel_bytes(8e9, 64, 3, 16) > 2 * data_parallel_bytes(8e9, 64, 0, 16), (
+    "far more than before"
+)
 
 # %%
 predict("parallelism.zero3_accumulated", ..., seed="chapter")
@@ -362,30 +394,34 @@ figure(
 )
 
 # %% [markdown]
-# At first each GPU has a whole gradient, but only of its own samples. {{because definition}} Then
-# each GPU collects *one* quarter from the others, adds it up, and drops the rest. That is a
-# **reduce-scatter**. In the last chart the sums have been copied to everybody. {{because
-# definition}} That is an **all-gather**. The two together are an **all-reduce**. Plain data
-# parallelism does one all-reduce for each optimizer step.
+# At first each GPU has a whole gradient, but only of its own samples. Then each GPU collects *one*
+# quarter from the others, adds it up, and drops the rest. That is a **reduce-scatter**. In the last
+# chart the sums have been copied to everybody. That is an **all-gather**. The two together are an
+# **all-reduce**. Plain data parallelism does one all-reduce for each optimizer step.
 #
 # **ZeRO keeps the two steps, and changes what the second one carries, and when.** In stages 1 and 2
 # each GPU updates its quarter of the weights, and the gather carries new weights instead of
 # gradients. In stage 3 each GPU stores only that quarter, so it must gather the weights before
-# every forward and every backward pass. {{because definition}}
+# every forward and every backward pass.
 #
 # Count for four GPUs. A scatter sends three quarters, and so does a gather. Plain data parallelism
 # sends six. Stage 3 gathers twice and scatters once *for each micro-batch*: nine quarters for one
-# micro-batch, eighteen for two. {{holds [4 * data_parallel_bytes(1, 4, s, m, 1, 1) for s, m in ((0,
-# 1), (3, 1), (3, 2))] == [6, 9, 18]}} In general, with $G$ bytes of gradients, $W$ of weights and
-# $m$ micro-batches, each of $n$ GPUs sends $(n - 1)/n$ times
+# micro-batch, eighteen for two. In general, with $G$ bytes of gradients, $W$ of weights and $m$
+# micro-batches, each of $n$ GPUs sends $(n - 1)/n$ times
 #
 # $$2G \;\text{(plain)} \qquad G + W \;\text{(stage 1)}
 # \qquad mG + W \;\text{(stage 2)} \qquad mG + 2mW \;\text{(stage 3)}$$
 
+# %% tags=["holds"]
+assert [4 * data_parallel_bytes(1, 4, s, m, 1, 1) for s, m in ((0, 1), (3, 1), (3, 2))] == [
+    6,
+    9,
+    18,
+], "twice and scatters once"
+
 # %% [markdown]
-# Play a step of stage 3, and watch one layer: it is gathered, used and dropped, twice. {{because
-# measured elsewhere: tests/laws/test_zero.py}} Then play the other stages, and read what each GPU
-# has sent.
+# Play a step of stage 3, and watch one layer: it is gathered, used and dropped, twice. Then play
+# the other stages, and read what each GPU has sent.
 
 # %%
 from lightspeed_course.explorers.shards import explore_shards
@@ -394,7 +430,12 @@ explore_shards()
 
 # %% [markdown]
 # With one micro-batch stage 3 sends more than the others, and here it never holds more than one
-# whole layer. {{because measured elsewhere: tests/laws/test_zero.py}} Now in bytes:
+# whole layer. Now in bytes:
+
+# %% tags=["holds"]
+assert all(data_parallel_bytes(1, 4, 3) > data_parallel_bytes(1, 4, stage) for stage in range(3)), (
+    "With one micro-batch stage 3 sends more than the others"
+)
 
 # %%
 ways, micro = 64, 16
@@ -409,23 +450,19 @@ sweep(
 reveal("parallelism.zero3_accumulated", seed="chapter")
 
 # %% [markdown]
-# With one micro-batch, stage 3 sends one and a half times what plain data parallelism sends.
-# {{holds 2 * data_parallel_bytes(8e9, ways, 3) == 3 * data_parallel_bytes(8e9, ways)}} With
+# With one micro-batch, stage 3 sends one and a half times what plain data parallelism sends. With
 # {{micro}}, plain data parallelism still sends its gradients once, while stage 3 sends everything
-# {{micro}} times. {{holds data_parallel_bytes(8e9, ways, 0, micro) == data_parallel_bytes(8e9,
-# ways) and data_parallel_bytes(8e9, ways, 3, micro) == micro * data_parallel_bytes(8e9, ways, 3)}}
+# {{micro}} times.
 #
 # **Try it.** From how many micro-batches on does stage 2 send twice as much as plain data
 # parallelism? Find it by the law, then set `micro` and read the table again.
-# {{holds data_parallel_bytes(8e9, 64, 2, 3) == 2 * data_parallel_bytes(8e9, 64)}}
 #
 # **What this leaves out.** Frameworks can also keep whole gradients or weights between
 # micro-batches, which trades the memory back for traffic. And these are bytes, not seconds. If the
 # gradients were sent only after the backward pass, the network would be idle at first and
-# overloaded at the end. {{because definition}} So frameworks send the gradients of a few layers
-# together, in *buckets*, as soon as they are ready, while the backward pass goes on in the layers
-# before. Then only the last bucket, and traffic that takes longer than the backward pass,
-# still cost time. {{because definition}}
+# overloaded at the end. So frameworks send the gradients of a few layers together, in *buckets*, as
+# soon as they are ready, while the backward pass goes on in the layers before. Then only the last
+# bucket, and traffic that takes longer than the backward pass, still cost time.
 #
 # ### Tensor parallelism: cut a product in two
 #
@@ -433,6 +470,19 @@ reveal("parallelism.zero3_accumulated", seed="chapter")
 # Can two GPUs share one product? Take an MLP: a matrix `up`, ReLU, a matrix `down`. There are
 # two ways to cut a matrix, by columns or by rows. Before you look: which one would you choose for
 # which matrix, so that the two GPUs talk as little as possible?
+
+# %% tags=["holds"]
+assert 2 * data_parallel_bytes(8e9, ways, 3) == 3 * data_parallel_bytes(8e9, ways), (
+    "plain data parallelism sends"
+)
+assert data_parallel_bytes(8e9, ways, 0, micro) == data_parallel_bytes(
+    8e9, ways
+) and data_parallel_bytes(8e9, ways, 3, micro) == micro * data_parallel_bytes(8e9, ways, 3), (
+    "stage 3 sends everything"
+)
+assert data_parallel_bytes(8e9, 64, 2, 3) == 2 * data_parallel_bytes(8e9, 64), (
+    "read the table again"
+)
 
 # %% tags=["figure"]
 shapes = {  # name: left, right, low, high of the part of GPU 0 and of GPU 1
@@ -458,12 +508,11 @@ figure(
 
 # %% [markdown]
 # Follow one color. The blue columns of `up` make the blue hidden columns, complete. ReLU works on
-# each number by itself, so it needs nobody else. {{because definition}} And the blue hidden columns
-# need just the blue rows of `down`. What comes out is a part of each number of the result, and the
-# parts have to be added. **So columns first, rows second: nothing is sent between
-# the two, and one all-reduce comes after.** {{because algebra: the cell below runs it}} The other
-# way round takes two exchanges: a sum before ReLU, and a gather of the columns of the result.
-# {{because algebra}} Run it:
+# each number by itself, so it needs nobody else. And the blue hidden columns need just the blue
+# rows of `down`. What comes out is a part of each number of the result, and the parts have to be
+# added. **So columns first, rows second: nothing is sent between the two, and one all-reduce comes
+# after.** The other way round takes two exchanges: a sum before ReLU, and a gather of the columns
+# of the result. Run it:
 
 # %%
 rng = np.random.default_rng(6)
@@ -479,9 +528,8 @@ np.allclose(halves[0] + halves[1], mlp(X, up, down))
 
 # %% [markdown]
 # Attention is cut between heads. A head is a set of columns of Q, K and V and a set of rows of the
-# output matrix, and here no head reads another's K or V. {{because definition}} (Where a group of
-# heads shares them, cut between groups.) So **nothing is gathered for Q and K**. {{because algebra:
-# the cell below runs it}} The parts are added after the output
+# output matrix, and here no head reads another's K or V. (Where a group of heads shares them, cut
+# between groups.) So **nothing is gathered for Q and K**. The parts are added after the output
 # matrix, as in the MLP.
 
 # %%
@@ -506,8 +554,8 @@ np.allclose(attend(X, (0, 1)) + attend(X, (2, 3)), attend(X, range(heads)))
 # %% [markdown]
 # The backward pass walks the same picture from right to left. Each GPU gets a part of the gradient
 # of the *input*, so these parts are added: one more all-reduce. The gradients of these *weights*
-# need no sum over the group, because each weight is on one GPU of it. {{because algebra: the cell
-# below runs it}} Data parallelism sums them, over other GPUs.
+# need no sum over the group, because each weight is on one GPU of it. Data parallelism sums them,
+# over other GPUs.
 
 # %%
 gradient = rng.standard_normal((5, 8))
@@ -519,23 +567,22 @@ np.allclose(mine, whole[:, :16])
 # %% [markdown]
 # Now count. A layer has two blocks, attention and MLP, and each sums once forward and once
 # backward: four all-reduces. Each is over the activations of a micro-batch, $tD$ elements for $t$
-# tokens and a width of $D$. {{because algebra}} And each is *in the way*: the next product needs
-# its result. {{because algebra}} Sequence parallelism replaces each by a reduce-scatter and an
-# all-gather, which together send the same bytes. {{because algebra: one of the two passes each}}
+# tokens and a width of $D$. And each is *in the way*: the next product needs its result. Sequence
+# parallelism replaces each by a reduce-scatter and an all-gather, which together send the same
+# bytes.
 #
 # ### A pipeline sends little
 #
 # A pipeline gives each GPU some of the layers. A stage sends the activations of a micro-batch on to
 # the next stage, and gets their gradients back from it. These are fewer bytes than tensor
-# parallelism sends in a single layer. {{holds all(pipeline_bytes(1024, 8192) <
-# tensor_parallel_bytes(1024, 8192, t) for t in (2, 4, 8))}} So the price of a pipeline is not its
-# traffic. It is its schedule, to which the next section is given. {{because design}}
+# parallelism sends in a single layer. So the price of a pipeline is not its traffic. It is its
+# schedule, to which the next section is given.
 #
 # ### Experts: the popular one sets the time
 #
-# In a mixture of experts a router picks, for each token, the experts that it passes. {{because
-# definition}} Put the experts on different GPUs, and tokens have to travel. Here are four GPUs with
-# one expert each. Each GPU has twelve tokens:
+# In a mixture of experts a router picks, for each token, the experts that it passes. Put the
+# experts on different GPUs, and tokens have to travel. Here are four GPUs with one expert each.
+# Each GPU has twelve tokens:
 #
 # ```
 # to expert     0    1    2    3            0        1    2    3
@@ -546,18 +593,24 @@ np.allclose(mine, whole[:, :16])
 #               a fair router               half want expert 0
 # ```
 #
-# Read a row: a GPU sends something else to each of the others. {{because definition}} That is an
-# **all-to-all**. {{because definition}} Read a column: what an expert receives. On the left each
-# GPU sends nine tokens and receives nine. On the right GPU 0 receives eighteen, so the exchange
-# takes twice as long. {{holds [skewed_exchange(12, 1, 4, 1 / 4, 1).hot_receives,
-# skewed_exchange(12, 1, 4, 1 / 2, 1).hot_receives] == [9, 18] and skewed_exchange(12, 1, 4, 1 / 4,
-# 1).other_sends == 9}} **The fullest column sets the time.** {{because algebra: here no row sends
-# more}} On the way back it is a row: GPU 0 sends eighteen. {{because algebra: the same tokens}} In
-# between, its expert has the most to compute, and all the others wait for it. {{because algebra}}
+# Read a row: a GPU sends something else to each of the others. That is an **all-to-all**. Read a
+# column: what an expert receives. On the left each GPU sends nine tokens and receives nine. On the
+# right GPU 0 receives eighteen, so the exchange takes twice as long. **The fullest column sets the
+# time.** On the way back it is a row: GPU 0 sends eighteen. In between, its expert has the most to
+# compute, and all the others wait for it.
 #
 # A layer has four such exchanges: there and back, forward and backward. Each carries the tokens
 # times the experts that a token is sent to, less what stays at home. With sixteen GPUs, of which
 # one has the popular, *hot* expert:
+
+# %% tags=["holds"]
+assert all(pipeline_bytes(1024, 8192) < tensor_parallel_bytes(1024, 8192, t) for t in (2, 4, 8)), (
+    "bytes than tensor parallelism"
+)
+assert [
+    skewed_exchange(12, 1, 4, 1 / 4, 1).hot_receives,
+    skewed_exchange(12, 1, 4, 1 / 2, 1).hot_receives,
+] == [9, 18] and skewed_exchange(12, 1, 4, 1 / 4, 1).other_sends == 9, "takes twice as long"
 
 # %%
 experts, tokens, share_hot = 16, 1024, 0.3
@@ -565,20 +618,16 @@ fair, skew = (skewed_exchange(tokens, 4096, experts, s) for s in (1 / experts, s
 sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / experts, share_hot])
 
 # %% [markdown]
-# The hot GPU receives {{skew.hot_receives / fair.hot_receives:.1f}} times its fair share,
-# {{because definition: the fair router's column}} and GPUs send and receive at once, so that is how
-# many times as long the exchange takes. {{holds max(vars(skew).values()) /
-# max(vars(fair).values()) == skew.hot_receives / fair.hot_receives}} So
-# training of such models spends effort on balance: extra losses, biases, and limits to what an
-# expert takes.
+# The hot GPU receives {{skew.hot_receives / fair.hot_receives:.1f}} times its fair share, and GPUs
+# send and receive at once, so that is how many times as long the exchange takes. So training of
+# such models spends effort on balance: extra losses, biases, and limits to what an expert takes.
 #
 # ### Context: one sequence on several GPUs
 #
 # Tensor parallelism cuts the layer. What if a single sequence is too long, as it was above?
-# *Context parallelism* cuts the sequence. {{because definition}} Four GPUs take the first tokens,
-# the next ones, and so on. Norms, projections and the MLP treat each token by itself, so they ask
-# other GPUs for no data. {{because definition}} Attention does: a query meets the keys and values
-# of all tokens before it. {{because definition: of attention}}
+# *Context parallelism* cuts the sequence. Four GPUs take the first tokens, the next ones, and so
+# on. Norms, projections and the MLP treat each token by itself, so they ask other GPUs for no data.
+# Attention does: a query meets the keys and values of all tokens before it.
 #
 # ```
 #              K and V on GPU
@@ -590,10 +639,9 @@ sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / e
 # ```
 #
 # The picture says two things. First, K and V must travel: they are gathered in the forward pass,
-# and their gradients are added up and scattered in the backward pass. {{because algebra}} Second,
-# GPU 3 has four blocks to do and GPU 0 has one. So cut the sequence into eight pieces, and give
-# each GPU one piece from the front and the matching one from the back. Then all have nine small
-# blocks. {{holds {sum((i + 1, 8 - i)) for i in range(4)} == {9}}}
+# and their gradients are added up and scattered in the backward pass. Second, GPU 3 has four blocks
+# to do and GPU 0 has one. So cut the sequence into eight pieces, and give each GPU one piece from
+# the front and the matching one from the back. Then all have nine small blocks.
 #
 # How much is sent? Each of $c$ GPUs holds $t$ tokens, and K and V have $k$ elements of two bytes
 # for each token, so a GPU holds $4tk$ bytes of them. In a gather it passes $c - 1$ such parts on,
@@ -602,15 +650,24 @@ sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / e
 # $$2 \cdot (c - 1) \cdot 4\,t\,k \text{ bytes for each layer}$$
 #
 # For {{si(tokens, "token")}} a GPU and the eight KV heads of Llama 3 70B, four GPUs send
-# {{si(context_parallel_bytes(tokens, 8 * 128, 4), "byte")}} each. {{holds
-# context_parallel_bytes(tokens, 8 * 128, 4) == 2 * 3 * 4 * tokens * 8 * 128}} Sharing KV heads
-# makes this cheap, {{holds context_parallel_bytes(1024, 8 * 128, 4) < context_parallel_bytes(1024,
-# 64 * 128, 4)}} and length makes it easy to hide: the traffic grows in proportion to the sequence,
-# and attention grows with its square. {{because algebra}}
+# {{si(context_parallel_bytes(tokens, 8 * 128, 4), "byte")}} each. Sharing KV heads makes this
+# cheap, and length makes it easy to hide: the traffic grows in proportion to the sequence, and
+# attention grows with its square.
 #
 # ### One plan and its traffic
 #
 # Llama 3 70B on H100s in nodes of eight:
+
+# %% tags=["holds"]
+assert (
+    max(vars(skew).values()) / max(vars(fair).values()) == skew.hot_receives / fair.hot_receives
+), "many times as long"
+assert context_parallel_bytes(tokens, 8 * 128, 4) == 2 * 3 * 4 * tokens * 8 * 128, (
+    "heads of Llama 3"
+)
+assert context_parallel_bytes(1024, 8 * 128, 4) < context_parallel_bytes(1024, 64 * 128, 4), (
+    "grows with its square"
+)
 
 # %%
 plan = Plan(data=16, tensor=8, pipeline=4, micro_batches=32, stage=1)
@@ -642,7 +699,6 @@ hides = dict(zip(sent, ("no", "mostly", "behind the last backward pass", "behind
 messages
 
 # %%
-# because "tensor parallelism on NVLink, the rest": design
 rows = [
     [name, si(sent[name], "byte"), messages[name], time, hides[name]]
     for name, time in zip(sent, times)
@@ -656,9 +712,8 @@ table(
 
 # %% [markdown]
 # That is why placement follows frequency. **What is sent most often, and can't hide, goes on the
-# nearest links.** {{holds max(messages, key=messages.get).startswith("tensor") and
-# hides[max(messages, key=messages.get)] == "no"}} A *rail*, in the table below, joins the GPUs of
-# the same place in many nodes to one switch. {{because definition}}
+# nearest links.** A *rail*, in the table below, joins the GPUs of the same place in many nodes to
+# one switch.
 #
 # | strategy | what it splits | collective | when | first bottleneck | where it belongs |
 # |---|---|---|---|---|---|
@@ -667,14 +722,13 @@ table(
 # | ZeRO-3, FSDP | also the weights | two all-gathers, one reduce-scatter | each layer and micro-batch, ahead of time | bandwidth | across nodes, if the batch is large |
 # | tensor (+ sequence) | each product | all-reduce, or all-gather and reduce-scatter | in each layer, in the way | bandwidth of the link inside | one node, one NVLink domain |
 # | pipeline | the layers | send and receive | each micro-batch, beside work | the schedule | neighbouring nodes, one rail |
-# | expert | the experts | all-to-all {{because definition}} | in each expert layer, in the way | the receiver with a popular expert | near one another |
+# | expert | the experts | all-to-all | in each expert layer, in the way | the receiver with a popular expert | near one another |
 # | context | the sequence | all-gather, reduce-scatter of K, V | in each layer, during attention | bandwidth | inside, then across |
 #
 # Stage-to-stage traffic from a GPU to the GPU of the same place stays on its rail. Frameworks
 # number ranks tensor-first, so that a tensor-parallel group shares a node, and the other groups
-# join GPUs of the same place. {{because design}} All groups share a node's slots: of eight replicas
-# and eight stages only one kind can be inside nodes of eight, that which is placed first. {{holds
-# not spans(Plan(data=8, pipeline=8), 8, "data") and spans(Plan(data=8, pipeline=8), 8, "pipeline")}}
+# join GPUs of the same place. All groups share a node's slots: of eight replicas and eight stages
+# only one kind can be inside nodes of eight, that which is placed first.
 #
 # ### ◆ Compute-bound or communication-bound?
 #
@@ -688,10 +742,19 @@ table(
 # $$\frac{4t}{C} > \frac{4}{R} \qquad\text{so}\qquad t > \frac{C}{R}$$
 #
 # The size of the model has cancelled: what counts is the tokens that meet a weight while it is
-# there. {{because algebra}} The forward pass has half of both, and the same limit. {{because
-# algebra: two FLOPs a token, two bytes}} Where FSDP gathers $E$ experts and a token uses $k$, the
-# limit is $E/k$ times as high. {{holds data_parallel_tokens(9e14, 5e10, experts_over_active=4) == 4
-# * data_parallel_tokens(9e14, 5e10)}}
+# there. The forward pass has half of both, and the same limit. Where FSDP gathers $E$ experts and a
+# token uses $k$, the limit is $E/k$ times as high.
+
+# %% tags=["holds"]
+assert (
+    max(messages, key=messages.get).startswith("tensor")
+    and hides[max(messages, key=messages.get)] == "no"
+), "goes on the nearest"
+assert not spans(Plan(data=8, pipeline=8), 8, "data"), "only one kind"
+assert spans(Plan(data=8, pipeline=8), 8, "pipeline"), "only one kind"
+assert data_parallel_tokens(9e14, 5e10, experts_over_active=4) == 4 * data_parallel_tokens(
+    9e14, 5e10
+), "experts and a token"
 
 # %%
 peak, inside, gpus_large = h100.bf16, h100.link_bandwidth, 16384
@@ -712,32 +775,41 @@ outside = link("infiniband_ndr").bandwidth
 #
 # Here $R$ is the rate of one port. In the second column each GPU needs the whole weight, but the
 # *node* needs it once. Its eight ports bring an eighth each, and NVLink hands the eighths round
-# meanwhile. {{because definition: of a gather in two levels}} (So the limit of NVLink holds, too.)
-# In the third column a GPU needs just its eighth. Its group works on the tokens of eight GPUs, so a
-# GPU computes as much as before. {{because algebra: an eighth of the weight for eight times the
-# tokens}} With $Y$ GPUs in the group:
+# meanwhile. (So the limit of NVLink holds, too.) In the third column a GPU needs just its eighth.
+# Its group works on the tokens of eight GPUs, so a GPU computes as much as before. With $Y$ GPUs in
+# the group:
 #
 # $$\text{FSDP beside tensor parallelism:}\quad t > \frac{C}{R\,Y}$$
 #
-# So tensor parallelism does not spare the network. {{holds data_parallel_tokens(peak, outside,
-# tensor=8) == data_parallel_tokens(peak, 8 * outside)}} It spares memory: each GPU keeps an eighth
-# of a gathered layer, and of the activations. {{holds abs(transformer_activation_bytes(llama, long,
-# tensor=8, split="tensor+sequence") * 8 / transformer_activation_bytes(llama, long) - 1) < 1e-9}}
-# And it spares batch. A micro-batch has at least one sequence. {{because
-# definition}} On {{gpus_large:,}} GPUs with
-# sequences of {{long:,}} tokens, a sequence for each GPU makes a step of {{si(gpus_large * long,
-# "token")}}; a sequence for each node makes {{si(gpus_large / 8 * long, "token")}}.
+# So tensor parallelism does not spare the network. It spares memory: each GPU keeps an eighth of a
+# gathered layer, and of the activations. And it spares batch. A micro-batch has at least one
+# sequence. On {{gpus_large:,}} GPUs with sequences of {{long:,}} tokens, a sequence for each GPU
+# makes a step of {{si(gpus_large * long, "token")}}; a sequence for each node makes
+# {{si(gpus_large / 8 * long, "token")}}.
 #
 # **What tensor parallelism costs.** Each GPU of a group has a part of every layer, so their results
-# are parts of a sum. {{because definition}} Let $t$ now be the tokens of a group of $Y$ GPUs. In
-# the forward pass of an MLP of two matrices, of width $D$ and hidden width $F$, a GPU does
-# $4tDF/Y$ FLOPs and sends nearly $4tD$ bytes, in an all-reduce of $tD$ elements. {{because
-# algebra}} Arithmetic takes longer if
+# are parts of a sum. Let $t$ now be the tokens of a group of $Y$ GPUs. In the forward pass of an
+# MLP of two matrices, of width $D$ and hidden width $F$, a GPU does $4tDF/Y$ FLOPs and sends nearly
+# $4tD$ bytes, in an all-reduce of $tD$ elements. Arithmetic takes longer if
 #
 # $$\frac{4tDF}{Y\,C} > \frac{4tD}{R} \qquad\text{so}\qquad Y < \frac{F\,R}{C}$$
 #
-# Here the *tokens* have cancelled. {{because algebra}} A larger batch does not help; a wider model
-# or a faster link does.
+# Here the *tokens* have cancelled. A larger batch does not help; a wider model or a faster link
+# does.
+
+# %% tags=["holds"]
+assert data_parallel_tokens(peak, outside, tensor=8) == data_parallel_tokens(peak, 8 * outside), (
+    "not spare the network"
+)
+assert (
+    abs(
+        transformer_activation_bytes(llama, long, tensor=8, split="tensor+sequence")
+        * 8
+        / transformer_activation_bytes(llama, long)
+        - 1
+    )
+    < 1e-9
+), "eighth of a gathered"
 
 # %%
 ways_in, ways_out = (tensor_parallel_ways(llama.hidden, peak, w) for w in (inside, 8 * outside))
@@ -766,21 +838,19 @@ table(rows, columns,
 )
 
 # %% [markdown]
-# Inside a node, eight ways are within the limit on each of these GPUs. {{holds all(row[3] > 8 for
-# row in limits.values())}} On H100s sixteen ways over two nodes are beyond it, even if the ring of
-# the all-reduce leaves each node through all ports. {{holds ways_out < 16}} A third matrix, as in
-# Llama's MLP, raises that limit by half, to {{1.5 * ways_out:.1f}}, which leaves sixteen ways
-# little margin. {{holds 16 < 1.5 * ways_out < 18}} **Hence tensor parallelism inside a node, and
-# data parallelism between nodes.**
+# Inside a node, eight ways are within the limit on each of these GPUs. On H100s sixteen ways over
+# two nodes are beyond it, even if the ring of the all-reduce leaves each node through all ports. A
+# third matrix, as in Llama's MLP, raises that limit by half, to {{1.5 * ways_out:.1f}}, which
+# leaves sixteen ways little margin. **Hence tensor parallelism inside a node, and data parallelism
+# between nodes.**
 #
-# The formulas take traffic as hidden behind arithmetic. FSDP can fetch a layer ahead of time.
-# {{because definition}} An all-reduce of tensor parallelism stands in the way, so it usually adds
-# its time. {{because algebra: the next product needs it}} *For a second reading* says how to split
-# the GPUs then.
+# The formulas take traffic as hidden behind arithmetic. FSDP can fetch a layer ahead of time. An
+# all-reduce of tensor parallelism stands in the way, so it usually adds its time. *For a second
+# reading* says how to split the GPUs then.
 #
-# So training asks a network for bandwidth first. {{because advice}} Small messages, as in decoding,
-# ask for latency. Chapter 7 says how fast a collective can be, chapter 8 what happens when a
-# network is not as it is sold.
+# So training asks a network for bandwidth first. Small messages, as in decoding, ask for latency.
+# Chapter 7 says how fast a collective can be, chapter 8 what happens when a network is not as it is
+# sold.
 #
 # ## Schedules that run
 #
@@ -788,11 +858,16 @@ table(rows, columns,
 #
 # You cut a model into four stages and give each stage a GPU of its own. You also cut the batch into
 # four micro-batches, which follow one another down the line, first forward and then back. Nothing
-# is broken, and still you pay for GPUs that do nothing part of the time. {{holds simulate("gpipe",
-# 4, 4, 1, 1).bubble_over_total > 0}} What part?
+# is broken, and still you pay for GPUs that do nothing part of the time. What part?
 #
 # `simulate` runs an order of passes on each GPU. A pass starts when its GPU is free and its input
 # has arrived.
+
+# %% tags=["holds"]
+assert all(row[3] > 8 for row in limits.values()), "are within the limit"
+assert ways_out < 16, "node through all ports"
+assert 16 < 1.5 * ways_out < 18, "sixteen ways little margin"
+assert simulate("gpipe", 4, 4, 1, 1).bubble_over_total > 0, "GPUs that do nothing"
 
 # %%
 p = m = 4
@@ -830,9 +905,8 @@ figure(
 # %% [markdown]
 # Watch one row at a time. The last GPU has to wait until the first micro-batch has come down the
 # line. The first GPU has to wait until it comes back. The blank area is called the **bubble**, and
-# every row has the same amount of it. {{holds len(set(run.busy)) == 1}} The forward half of the
-# step takes one slot for each micro-batch, plus one for each further stage, and so does the
-# backward half. {{holds run.span / 2 == m + p - 1}}
+# every row has the same amount of it. The forward half of the step takes one slot for each
+# micro-batch, plus one for each further stage, and so does the backward half.
 #
 # Do the smallest case on paper, with two stages and two micro-batches:
 #
@@ -841,20 +915,28 @@ figure(
 # GPU 1   .  F  F  B  B  .
 # ```
 #
-# Four of the twelve slots are blank: a third of the step, or half of the work. {{holds
-# abs(bubble_over_total(2, 2) - 1 / 3) < 1e-12 and bubble_over_ideal(2, 2) == 1 / 2}} Both fractions
-# are in use, so always say which one you mean. {{because advice}} With $p$ stages and $m$
-# micro-batches, each GPU works for $2m$ slots and waits for $2(p - 1)$:
+# Four of the twelve slots are blank: a third of the step, or half of the work. Both fractions are
+# in use, so always say which one you mean. With $p$ stages and $m$ micro-batches, each GPU works
+# for $2m$ slots and waits for $2(p - 1)$:
 #
 # $$\frac{\text{idle} }{\text{work} } = \frac{p - 1}{m}
 # \qquad\qquad \frac{\text{idle} }{\text{step} } = \frac{p - 1}{m + p - 1}$$
 #
 # For our four stages that is {{bubble_over_ideal(p, m):.0%}} and {{bubble_over_total(p, m):.1%}}.
-# If a backward pass takes twice as long as a forward pass, both fractions stay as they are. {{holds
-# abs(simulate("gpipe", p, m, 1, 2).bubble_over_total - bubble_over_total(p, m)) < 1e-12}}
+# If a backward pass takes twice as long as a forward pass, both fractions stay as they are.
 #
 # **Try it.** How many micro-batches bring the idle share of the step below a tenth? Decide first.
 # Then run the cell and move the slider.
+
+# %% tags=["holds"]
+assert len(set(run.busy)) == 1, "every row has the same"
+assert run.span / 2 == m + p - 1, "half of the step"
+assert abs(bubble_over_total(2, 2) - 1 / 3) < 1e-12 and bubble_over_ideal(2, 2) == 1 / 2, (
+    "half of the work"
+)
+assert abs(simulate("gpipe", p, m, 1, 2).bubble_over_total - bubble_over_total(p, m)) < 1e-12, (
+    "takes twice as long"
+)
 
 # %%
 slider = SelectionSlider(description="batches", options=range(1, 65), value=m)
@@ -873,8 +955,8 @@ display(slider, answer)
 # %% [markdown]
 # ### Timelines
 #
-# Now eight micro-batches, and backward passes that take twice as long as forward passes. {{because
-# design}} Before you press play, guess when the first GPU begins its first backward pass.
+# Now eight micro-batches, and backward passes that take twice as long as forward passes. Before you
+# press play, guess when the first GPU begins its first backward pass.
 
 # %%
 from lightspeed_course.explorers.schedules import explore_schedules
@@ -883,13 +965,16 @@ explore_schedules()
 
 # %% [markdown]
 # What you saw is *1F1B*: one forward, one backward. Before its first backward pass GPU 0 holds the
-# activations of as many micro-batches as there are stages, and waits. {{holds [w.kind for w in
-# order("1f1b", 4, 8)[0]][:5] == 4 * ["F"] + ["B"]}} Now play the others, and watch how much of the
-# time is idle, and how many micro-batches a GPU holds. *Interleaving* cuts the model into more
-# pieces, or chunks, and gives each GPU several, here $v = 2$, so that fill and drain go round in
-# smaller steps. *Zero-bubble* schedules cut a backward pass in two: the gradient that the stage
-# before waits for, and those of the weights, for which nobody waits. {{because definition}} Side by
-# side:
+# activations of as many micro-batches as there are stages, and waits. Now play the others, and
+# watch how much of the time is idle, and how many micro-batches a GPU holds. *Interleaving* cuts
+# the model into more pieces, or chunks, and gives each GPU several, here $v = 2$, so that fill and
+# drain go round in smaller steps. *Zero-bubble* schedules cut a backward pass in two: the gradient
+# that the stage before waits for, and those of the weights, for which nobody waits. Side by side:
+
+# %% tags=["holds"]
+assert [w.kind for w in order("1f1b", 4, 8)[0]][:5] == 4 * ["F"] + ["B"], (
+    "many micro-batches as there"
+)
 
 # %%
 p, m = 4, 8
@@ -899,10 +984,6 @@ runs["interleaved"] = simulate("interleaved", p, m, **times, chunks=2)
 {name: run.span for name, run in runs.items()}
 
 # %% tags=["figure"]
-# because "GPipe runs all forward passes": definition
-# holds "the same bubble": runs["gpipe"].span == runs["1f1b"].span
-# holds "fewer micro-batches in flight":
-#   max(runs["1f1b"].peak_activations) < min(runs["gpipe"].peak_activations)
 titles = {
     "gpipe": "GPipe",
     "1f1b": "1F1B",
@@ -918,13 +999,13 @@ figure(
     "backward passes alternate after the fill.",
 )
 
+# %% tags=["holds"]
+assert runs["gpipe"].span == runs["1f1b"].span, "the same bubble"
+assert max(runs["1f1b"].peak_activations) < min(runs["gpipe"].peak_activations), (
+    "fewer micro-batches in flight"
+)
+
 # %% tags=["figure"]
-# holds "fill and drain shrink":
-#   runs["interleaved"].bubble_over_total < runs["1f1b"].bubble_over_total
-# holds "which no other GPU waits for":
-#   runs["zb_h1"].bubble_over_total < runs["1f1b"].bubble_over_total
-# holds "smaller gaps": runs["gpipe"].bubble_over_total > max(
-#   runs["interleaved"].bubble_over_total, runs["zb_h1"].bubble_over_total)
 figure(
     [gantt(runs[s], titles[s]) for s in ("interleaved", "zb_h1")],
     caption="Above, each GPU holds two pieces of the model, and fill and drain shrink. Below, "
@@ -933,10 +1014,18 @@ figure(
     "green passes for weight gradients fill the end.",
 )
 
+# %% tags=["holds"]
+assert runs["interleaved"].bubble_over_total < runs["1f1b"].bubble_over_total, (
+    "fill and drain shrink"
+)
+assert runs["zb_h1"].bubble_over_total < runs["1f1b"].bubble_over_total, (
+    "which no other GPU waits for"
+)
+assert runs["gpipe"].bubble_over_total > max(
+    runs["interleaved"].bubble_over_total, runs["zb_h1"].bubble_over_total
+), "smaller gaps"
+
 # %%
-# because "backward twice as long": definition
-# holds "A backward pass cut in two":
-#   {round(q.end - q.start, 9) for q in runs["zb_h1"].passes} == {1.0}
 held = {s: " ".join(f"{x:g}" for x in r.peak_activations) for s, r in runs.items()}
 rows = [
     [titles[s], r.span, f"{r.bubble_over_ideal:.1%}", f"{r.bubble_over_total:.1%}", held[s]]
@@ -951,26 +1040,46 @@ table(
     "cut in two makes both halves as long as a forward pass.",
 )
 
+# %% tags=["holds"]
+assert {round(q.end - q.start, 9) for q in runs["zb_h1"].passes} == {1.0}, (
+    "A backward pass cut in two"
+)
+
 # %% [markdown]
-# Each schedule has its price. GPipe pays in activations, which grow with $m$. {{holds
-# all(simulate("gpipe", p, k).peak_activations[0] == k for k in (8, 16, 32))}} 1F1B takes the same
-# time and holds $p$ micro-batches on the first stage, however many more there are. {{holds
-# all(simulate("1f1b", p, k).peak_activations[0] == p and simulate("1f1b", p, k).span ==
-# simulate("gpipe", p, k).span for k in (8, 16, 32))}} Interleaving divides the bubble by $v$, sends
-# $v$ times as often, and holds more than 1F1B on each GPU. {{holds all(a > b for a, b in
-# zip(runs["interleaved"].peak_activations, runs["1f1b"].peak_activations)) and
-# abs(runs["interleaved"].bubble_over_ideal - runs["1f1b"].bubble_over_ideal / 2) < 1e-12 and
-# pipeline_bytes(1, 1, 2) == 2 * pipeline_bytes(1, 1)}} Zero-bubble schedules hold more on the later
-# GPUs. {{holds runs["zb_h1"].peak_activations[0] == p and min(runs["zb_h1"].peak_activations) ==
-# p > runs["1f1b"].peak_activations[-1]}} The one with more in flight leaves no GPU idle between its
-# own first and last pass, provided that the next step may begin before all GPUs have finished this
-# one. {{holds runs["zb_h2"].window == max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy)}}
+# Each schedule has its price. GPipe pays in activations, which grow with $m$. 1F1B takes the same
+# time and holds $p$ micro-batches on the first stage, however many more there are. Interleaving
+# divides the bubble by $v$, sends $v$ times as often, and holds more than 1F1B on each GPU.
+# Zero-bubble schedules hold more on the later GPUs. The one with more in flight leaves no GPU idle
+# between its own first and last pass, provided that the next step may begin before all GPUs have
+# finished this one.
 #
 # Having *more* micro-batches and having *larger* ones are two things. At a given batch, fewer and
-# larger ones fill each GPU better and make the bubble larger. {{holds bubble_over_total(8, 16) >
-# bubble_over_total(8, 32)}}
+# larger ones fill each GPU better and make the bubble larger.
 #
 # ### One slow stage, slow transfers
+
+# %% tags=["holds"]
+assert all(simulate("gpipe", p, k).peak_activations[0] == k for k in (8, 16, 32)), (
+    "GPipe pays in activations"
+)
+assert all(
+    simulate("1f1b", p, k).peak_activations[0] == p
+    and simulate("1f1b", p, k).span == simulate("gpipe", p, k).span
+    for k in (8, 16, 32)
+), "however many more there"
+assert (
+    all(a > b for a, b in zip(runs["interleaved"].peak_activations, runs["1f1b"].peak_activations))
+    and abs(runs["interleaved"].bubble_over_ideal - runs["1f1b"].bubble_over_ideal / 2) < 1e-12
+    and pipeline_bytes(1, 1, 2) == 2 * pipeline_bytes(1, 1)
+), "holds more than 1F1B"
+assert (
+    runs["zb_h1"].peak_activations[0] == p
+    and min(runs["zb_h1"].peak_activations) == p > runs["1f1b"].peak_activations[-1]
+), "more on the later"
+assert runs["zb_h2"].window == max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy), (
+    "all GPUs have finished"
+)
+assert bubble_over_total(8, 16) > bubble_over_total(8, 32), "make the bubble larger"
 
 # %%
 slow = simulate("1f1b", p, m, forward=[1, 1, 1.5, 1], backward=[2, 2, 3, 2])
@@ -978,9 +1087,6 @@ late = simulate("1f1b", p, m, **times, transfer=0.5)
 slow.span, late.span
 
 # %% tags=["figure"]
-# holds "The slow stage": 1.2 < slow.span / runs["1f1b"].span < 1.5
-# holds "Slow transfers make it take": late.span > runs["1f1b"].span and 0.5 * m / late.span < 0.5
-# holds "beside a slow third stage": slow.bubble_over_total > runs["1f1b"].bubble_over_total
 usual = runs["1f1b"].span
 figure(
     [
@@ -995,9 +1101,14 @@ figure(
     "with slow transfers the gaps follow each exchange.",
 )
 
+# %% tags=["holds"]
+assert 1.2 < slow.span / runs["1f1b"].span < 1.5, "The slow stage"
+assert late.span > runs["1f1b"].span and 0.5 * m / late.span < 0.5, "Slow transfers make it take"
+assert slow.bubble_over_total > runs["1f1b"].bubble_over_total, "beside a slow third stage"
+
 # %% [markdown]
-# So cut stages of equal *time*, not of equal numbers of layers. {{because advice}} The first stage
-# also has the embedding, and the last the logits.
+# So cut stages of equal *time*, not of equal numbers of layers. The first stage also has the
+# embedding, and the last the logits.
 #
 # ## Stragglers, failures, money
 #
@@ -1013,11 +1124,6 @@ chance, factor = 0.001, 1.5
 round(straggler_stretch(1000, chance, factor), 3)
 
 # %% tags=["figure"]
-# holds "Each rank is slow in one step of":
-#   abs(straggler_stretch(1, chance, factor) - 1 - (factor - 1) * chance) < 1e-12
-# holds "At a thousand ranks": 0.6 < 1 - (1 - chance) ** 1000 < 2 / 3
-# holds "A curve over": (factor - 1) / 2 <
-#   straggler_stretch(5000, chance, factor) - straggler_stretch(100, chance, factor)
 n = np.unique(np.geomspace(1, 20000, 120).round())
 figure(
     Chart(
@@ -1035,6 +1141,15 @@ figure(
     f"{factor}, most of it between a hundred and several thousand ranks.",
 )
 
+# %% tags=["holds"]
+assert abs(straggler_stretch(1, chance, factor) - 1 - (factor - 1) * chance) < 1e-12, (
+    "Each rank is slow in one step of"
+)
+assert 0.6 < 1 - (1 - chance) ** 1000 < 2 / 3, "At a thousand ranks"
+assert (factor - 1) / 2 < straggler_stretch(5000, chance, factor) - straggler_stretch(
+    100, chance, factor
+), "A curve over"
+
 # %% [markdown]
 # So look for a rank that is late *each time* (a GPU that throttles, an adapter on the wrong PCIe
 # switch), and for what is late *at times* (garbage collection, a link that retransmits).
@@ -1048,8 +1163,11 @@ figure(
 predict("parallelism.cluster_mtbf", ..., seed="run")
 
 # %% [markdown]
-# Failure rates add: $n$ devices fail $n$ times as often as one. {{holds all(cluster_mtbf(1e8, k) *
-# k == 1e8 for k in (2, 8, 100))}} The record of Llama 3's training gives the rate.
+# Failure rates add: $n$ devices fail $n$ times as often as one. The record of Llama 3's training
+# gives the rate.
+
+# %% tags=["holds"]
+assert all(cluster_mtbf(1e8, k) * k == 1e8 for k in (2, 8, 100)), "times as often as"
 
 # %%
 days, interruptions, gpus = 54, 419, 16384
@@ -1058,8 +1176,7 @@ each = device_mtbf(mtbf, gpus)
 cluster_mtbf(each, 25_000)
 
 # %%
-# because "unexpected interruptions in": history
-counts = (8, 1024, 16384, 25_000, 50_000)
+counts = (8, 1024, 16384, 25_000, 50_000)  # assumed
 between = {k: cluster_mtbf(each, k) for k in counts}
 rows = [[k, human_time(t), f"{survival(86400, t):.2%}"] for k, t in between.items()]
 columns = ["GPUs", "time between failures", "chance of a day without one"]
@@ -1077,30 +1194,45 @@ reveal("parallelism.cluster_mtbf", seed="run")
 #
 # Saving costs time, and not saving costs work. Say that a save takes two minutes, and that the job
 # fails once in a hundred minutes. Save every twenty minutes: saving costs a tenth of the time, and
-# a failure destroys ten minutes on average, another tenth. {{holds abs(lost_share(20, 2, 100) - 0.2)
-# < 1e-12}} Every ten minutes it is a fifth and a twentieth, every forty a twentieth and a fifth.
-# {{holds [round(lost_share(t, 2, 100), 9) for t in (10, 40)] == [0.25, 0.25]}}
+# a failure destroys ten minutes on average, another tenth. Every ten minutes it is a fifth and a
+# twentieth, every forty a twentieth and a fifth.
 #
 # In letters: a save of $\delta$ after each stretch $\tau$ of work costs $\delta/\tau$. A failure
-# once in a time $M$ destroys half of a stretch, which costs $\tau/2M$. {{because algebra}} The sum
-# of both is least at Young's interval, $\sqrt{2\delta M}$. {{holds min((0.5, 0.9, 1.0, 1.1, 2.0),
-# key=lambda f: lost_share(f * young_interval(50.0, 1e4), 50.0, 1e4)) == 1.0}} If the job needs a
-# time $r$ to get going again, each failure costs $r/M$ more, at any interval. {{holds
-# all(abs(lost_share(t, 30, 1e4, 300) - lost_share(t, 30, 1e4) - 300 / 1e4) < 1e-12 for t in (60,
-# 600))}} Daly's series is closer to the exact optimum when $\delta$ is not small: {{holds
-# all(stretch(daly_interval(d, 1.0), d, 1.0) < stretch(young_interval(d, 1.0), d, 1.0) for d in
-# (0.01, 0.1, 0.3))}}
-# $\tau = \sqrt{2\delta M}\,(1 + \tfrac13 x + \tfrac19 x^2) - \delta$ with $x = \sqrt{\delta/2M}$.
-# Some sources print a plus by mistake.
+# once in a time $M$ destroys half of a stretch, which costs $\tau/2M$. The sum of both is least at
+# Young's interval, $\sqrt{2\delta M}$. If the job needs a time $r$ to get going again, each failure
+# costs $r/M$ more, at any interval. Daly's series is closer to the exact optimum when $\delta$ is
+# not small: $\tau = \sqrt{2\delta M}\,(1 + \tfrac13 x + \tfrac19 x^2) - \delta$ with
+# $x = \sqrt{\delta/2M}$. Some sources print a plus by mistake.
+
+# %% tags=["holds"]
+assert abs(lost_share(20, 2, 100) - 0.2) < 1e-12, "Save every twenty minutes"
+assert [round(lost_share(t, 2, 100), 9) for t in (10, 40)] == [0.25, 0.25], (
+    "every forty a twentieth"
+)
+assert (
+    min(
+        (0.5, 0.9, 1.0, 1.1, 2.0),
+        key=lambda f: lost_share(f * young_interval(50.0, 1e4), 50.0, 1e4),
+    )
+    == 1.0
+), "least at Young's interval"
+assert all(
+    abs(lost_share(t, 30, 1e4, 300) - lost_share(t, 30, 1e4) - 300 / 1e4) < 1e-12 for t in (60, 600)
+), "job needs a time"
+assert all(
+    stretch(daly_interval(d, 1.0), d, 1.0) < stretch(young_interval(d, 1.0), d, 1.0)
+    for d in (0.01, 0.1, 0.3)
+), "closer to the exact"
+assert abs(lost_share(20, 2, 100) - 2 / 20 - 20 / (2 * 100)) < 1e-12, "destroys half of a stretch"
 
 # %%
-size, storage = checkpoint_bytes(models["Llama 3.1 405B"].parameters), 200e9
+size, storage = checkpoint_bytes(models["Llama 3.1 405B"].parameters), 200e9  # assumed
 write = transfer_time(size, storage)
 young, daly = young_interval(write, mtbf), daly_interval(write, mtbf)
 write, young, daly
 
 # %%
-bloom_size, bloom_weights, devices = 2.3e12, 329e9, 50_000
+bloom, devices = find("bloom_card"), 50_000  # assumed
 intervals = np.geomspace(60, 6 * 3600, 200)
 
 
@@ -1112,11 +1244,6 @@ def lost(interval):
 round(lost(young), 4), round(lost(daly), 4)
 
 # %% tags=["figure"]
-# because "the job fails every": history
-# holds "Between saving too often and too rarely":
-#   max(lost(daly / 2), lost(2 * daly)) < 1.3 * lost(daly)
-#   and min(lost(60), lost(6 * 3600)) > 5 * lost(daly)
-# holds "where the first order is too low": lost(6 * 3600) > lost_share(6 * 3600, write, mtbf)
 first_order = lost_share(intervals, write, mtbf)
 figure(
     Chart(
@@ -1137,24 +1264,34 @@ figure(
     "intervals, where the first order is too low.",
 )
 
+# %% tags=["holds"]
+assert max(lost(daly / 2), lost(2 * daly)) < 1.3 * lost(daly) and min(
+    lost(60), lost(6 * 3600)
+) > 5 * lost(daly), "Between saving too often and too rarely"
+assert lost(6 * 3600) > lost_share(6 * 3600, write, mtbf), "where the first order is too low"
+
 # %% [markdown]
 # Young says {{young:.0f}} seconds, Daly {{daly:.0f}}, and either loses {{lost(daly):.1%}} of the
-# time. The valley is so flat that the simpler formula will do. {{holds f"{lost(daly):.1%}" ==
-# f"{lost(young):.1%}"}} A copy to host memory that is written out while the job goes on shortens
-# $\delta$ to the time of the copy. Then you can save every few minutes at little cost, and what
-# counts is how fast a job finds the bad node and starts again. {{because advice}} A checkpoint has
-# weights, master weights and moments, {{checkpoint_bytes(1):.0f}} bytes a parameter. BLOOM's card
-# prints {{si(bloom_weights, "byte")}} for the weights in bf16 and {{si(bloom_size, "byte")}} for a
-# checkpoint, {{bloom_size / bloom_weights:.1f}} times as much: the same fourteen bytes, for two.
-# {{holds abs(bloom_size / bloom_weights - checkpoint_bytes(1) / 2) < 0.05 and checkpoint_bytes(1)
-# == 14}}
+# time. The valley is so flat that the simpler formula will do. A copy to host memory that is
+# written out while the job goes on shortens $\delta$ to the time of the copy. Then you can save
+# every few minutes at little cost, and what counts is how fast a job finds the bad node and starts
+# again. A checkpoint has weights, master weights and moments, {{checkpoint_bytes(1):.0f}} bytes a
+# parameter. BLOOM's card prints {{si(bloom.weights, "byte")}} for the weights in bf16 and
+# {{si(bloom.checkpoint, "byte")}} for a checkpoint, {{bloom.checkpoint / bloom.weights:.1f}} times as much: the
+# same fourteen bytes, for two.
 #
 # ## ◆ Try it
 #
-# Choose a model and a cluster, make it fit, then make it fast. *MFU* is the share of the GPUs'
-# peak that the model's own FLOPs fill. {{because definition}} Before each change say which bar
-# will move. Then find a plan in which the bubble is the largest loss, one in which tensor
-# parallelism is, and one in which gradients are. {{because advice}}
+# Choose a model and a cluster, make it fit, then make it fast. *MFU* is the share of the GPUs' peak
+# that the model's own FLOPs fill. Before each change say which bar will move. Then find a plan in
+# which the bubble is the largest loss, one in which tensor parallelism is, and one in which
+# gradients are.
+
+# %% tags=["holds"]
+assert f"{lost(daly):.1%}" == f"{lost(young):.1%}", "simpler formula will do"
+assert (
+    abs(bloom.checkpoint / bloom.weights - checkpoint_bytes(1) / 2) < 0.05 and checkpoint_bytes(1) == 14
+), "the same fourteen bytes"
 
 # %%
 from lightspeed_course.explorers.parallelism import explore
@@ -1219,11 +1356,12 @@ ask("parallelism.checkpoint_interval", seed="chapter")
 # ## Check: against published runs
 #
 # `step` adds up bounds: arithmetic at a share of the peak, passes through HBM, the traffic of each
-# split on its link, the bubble. It has no term for latency, congestion, hosts or jitter. {{because
-# definition}} One number stands for these: the share of peak that the matrix products reach. One
-# published run sets it for all others, and a second run sets it for that one, so no row of the
-# table uses its own result. {{holds all(calibration(r.model, r.plan) != k for k, r in
-# training_runs().items())}} 
+# split on its link, the bubble. It has no term for latency, congestion, hosts or jitter. One number
+# stands for these: the share of peak that the matrix products reach. One published run sets it for
+# all others, and a second run sets it for that one, so no row of the table uses its own result.
+
+# %% tags=["holds"]
+assert all(calibration(r.model, r.plan) != k for k, r in training_runs().items()), "sets it for all"
 
 # %%
 tested = training_runs()
@@ -1270,12 +1408,6 @@ narrow, wide
 
 
 # %% tags=["figure"]
-# holds "In three of the series": [s for s, keys in in_order.items()
-#   if error[keys[0]] < 0 < error[keys[-1]]]
-#   == ["Megatron, A100", "Korthikanti, A100", "Megatron, H100"]
-# holds "Wide products reach more": narrow < wide
-# holds "far less than": wide / narrow - 1 < (max(of["Megatron, A100"]) - min(of["Megatron, A100"])) / 2
-# because "Residuals of": definition
 def size_of(k):
     return tested[k].model.parameters, tested[k].plan.gpus
 
@@ -1298,6 +1430,17 @@ figure(
     f"to {max(error.values()):.0%}.",
 )
 
+# %% tags=["holds"]
+assert [s for s, keys in in_order.items() if error[keys[0]] < 0 < error[keys[-1]]] == [
+    "Megatron, A100",
+    "Korthikanti, A100",
+    "Megatron, H100",
+], "In three of the series"
+assert narrow < wide, "Wide products reach more"
+assert wide / narrow - 1 < (max(of["Megatron, A100"]) - min(of["Megatron, A100"])) / 2, (
+    "far less than"
+)
+
 # %%
 rows = [[n, len(e), *(f"{f(e):+.0%}" for f in (min, np.median, max))] for n, e in of.items()]
 columns = ["series", "runs", "lowest error of the time", "median", "highest"]
@@ -1305,15 +1448,16 @@ table(rows, columns, "The honest error, by series: a minus is a prediction that 
 
 # %% [markdown]
 # Over {{len(tested)}} runs, the median error is {{np.median(np.abs(list(error.values()))):.0%}} and
-# the largest {{max(np.abs(list(error.values()))):.0%}}. {{holds max(error, key=lambda k:
-# abs(error[k])).startswith("llama3")}} That is good enough to see which loss to look at first, not
-# to promise a date. {{because advice}}
+# the largest {{max(np.abs(list(error.values()))):.0%}}. That is good enough to see which loss to
+# look at first, not to promise a date.
 #
 # ### Bound and expectation
 #
-# Published runs were tuned by those who ran them. Most plans are not. {{because advice}}
-# Hugging Face swept the plans of four models on nodes of eight H100, and printed what they took.
-# {{because history}}
+# Published runs were tuned by those who ran them. Most plans are not. Hugging Face swept the plans
+# of four models on nodes of eight H100, and printed what they took.
+
+# %% tags=["holds"]
+assert max(error, key=lambda k: abs(error[k])).startswith("llama3"), "and the largest"
 
 # %%
 tries = swept_runs(dataset("training_sweep"))
@@ -1322,19 +1466,18 @@ runs, bound, expected, took = ended.rows, ended.bound, ended.expected, ended.too
 print(f"{len(runs):,} runs; the bound is {np.median(bound / took):.0%} of the time in the median")
 
 # %% [markdown]
-# `step` with the rates of the data sheet is below each of these runs. {{holds (bound <
-# took).all()}} An *expectation* also knows what a framework reaches on a cluster, its `Stack`:
-# shares of the peak and of the links, and times that do not shrink with the work, such as that of
-# launching a layer's kernels. {{because definition}} Its constants belong to that framework on that
-# cluster, and say nothing of another's runs. {{because definition}}
+# `step` with the rates of the data sheet is below each of these runs. An *expectation* also knows
+# what a framework reaches on a cluster, its `Stack`: shares of the peak and of the links, and times
+# that do not shrink with the work, such as that of launching a layer's kernels. Its constants
+# belong to that framework on that cluster, and say nothing of another's runs.
+
+# %% tags=["holds"]
+assert (bound < took).all(), "below each of these"
 
 # %%
 stack("nanotron_h100")
 
 # %%
-# because "Each model is expected": definition
-# holds "over the best one measured": (regret(tries, tries.expected).oracle <= 1).all()
-# because "scores nothing": definition
 factor = np.median(took / bound)
 times = {"bound": bound, "bound, times one factor": bound * factor, "expectation": expected}
 off = {n: np.abs(t / took - 1) for n, t in times.items()}
@@ -1353,59 +1496,64 @@ table(rows, columns, "Each model is expected from constants that the other model
       "rate of the plan that comes out first, over the best one measured: the memory is predicted, "
       "and a plan that failed scores nothing. An oracle is told which plans fit.")
 
+# %% tags=["holds"]
+assert (regret(tries, tries.expected).oracle <= 1).all(), "over the best one measured"
+
 # %% [markdown]
 # The factor was set by the runs that it predicts, and still misses by
-# {{np.median(off["bound, times one factor"]):.0%}} in the median. {{holds
-# np.median(off["bound, times one factor"]) > 0.5}} Waiting is a time, not a factor. A boosted
-# regressor on the same columns misses a model that it has not seen by
-# {{regressor["left_out"]:.0%}}, {{because quotation: lib/lightspeed/catalog/fitted_stacks.toml}}
-# and the expectation by {{np.median(off["expectation"]):.0%}}: the form of a law carries over, a
-# table does not.
+# {{np.median(off["bound, times one factor"]):.0%}} in the median. Waiting is a time, not a factor.
+# A boosted regressor on the same columns misses a model that it has not seen by
+# {{regressor["left_out"]:.0%}}, and the expectation by {{np.median(off["expectation"]):.0%}}: the
+# form of a law carries over, a table does not.
 #
 # Two things it cannot explain. In pipelines over nodes, and in jobs on {{runs["nodes"].max():.0f}}
 # nodes, collectives take {{si(stack("nanotron_h100", "slow_collectives").slow, "s", 2)}} more for
 # each layer and rank, for a cause that is not known; such runs of the other models set that number.
-# {{because quotation: lib/lightspeed/catalog/fitted_stacks.toml}} And {{np.mean(far):.0%}} of the
-# runs are still off by more than half, most of them slower than expected. {{holds np.mean((expected
-# < took)[far]) > 0.8}} The memory of a GPU, counted for each stage, is
-# {{np.median(np.abs(ended.memory / runs["memory"]
-# - 1)):.0%}} off in the median. `lightspeed fit-stack` finds the constants of your own runs, and
-# says which they can't tell.
+# And {{np.mean(far):.0%}} of the runs are still off by more than half, most of them slower than
+# expected. The memory of a GPU, counted for each stage, is
+# {{np.median(np.abs(ended.memory / runs["memory"] - 1)):.0%}} off in the median. `lightspeed fit-stack` finds the constants of your own runs, and
+#   says which they can't tell.
 #
 # ### Where it breaks
 #
-# - **One share of peak for every run.** {{because definition}} Kernels and overlap differ between
-#   the series, so a share from one misses another. The runs of MT-NLG were slower than predicted.
-#   {{holds all(error[k] < -0.1 for k in series["MT-NLG, A100"])}} Korthikanti's larger models were
-#   faster. {{holds all(error[k] > 0 for k in series["Korthikanti, A100"] if
-#   tested[k].model.parameters > 1e11)}}
+# - **One share of peak for every run.** Kernels and overlap differ between the series, so a share
+#   from one misses another. The runs of MT-NLG were slower than predicted. Korthikanti's larger
+#   models were faster.
 # - **Schedules.** The chunks of the H100 pipelines are not published, and the prediction takes one
 #   for each GPU, which makes their bubble too large. The bubble of Llama 3 at {{sequence:,}} tokens
 #   would then be {{bubble_over_total(16, 32):.0%}} of the step; with a chunk for each layer of a
 #   stage, {{bubble_over_total(16, 32, 8):.0%}}. So the pipelines on H100 all come out too slow.
-#   {{holds all(error[k] > 0.1 for k, r in tested.items() if r.gpu == "h100_sxm" and
-#   r.plan.pipeline > 1)}}
 # - **Long sequences.** Attention scores are counted as if each token attended to its whole
-#   sequence. At {{longest.sequence:,}} tokens they are {{1 - longest.model.flops_per_token() /
-#   longest.model.flops_per_token(longest.sequence):.0%}} of the FLOPs of the largest Llama 3, which
-#   that run trained, {{holds longest.model.parameters == models["Llama 3.1 405B"].parameters}} and a
-#   causal kernel needs half of them. {{because definition}}
-# - **Work that does not shrink.** Where a GPU has little to do for each layer, launches of
-#   kernels and latencies show, and the model has neither. {{because definition}}
-# - **Hardware or model FLOPs.** Megatron's A100 table counts the forward pass twice. {{because
-#   history}} Its "{{163e12 / accelerator("a100_80gb").bf16:.0%}} of peak" is an MFU of
+#   sequence. At {{longest.sequence:,}} tokens they are
+#   {{1 - longest.model.flops_per_token() / longest.model.flops_per_token(longest.sequence):.0%}} of
+#   the FLOPs of the largest Llama 3, which that run trained, and a causal kernel needs half of
+#   them.
+# - **Work that does not shrink.** Where a GPU has little to do for each layer, launches of kernels
+#   and latencies show, and the model has neither.
+# - **Hardware or model FLOPs.** Megatron's A100 table counts the forward pass twice. Its
+#   "{{163e12 / accelerator("a100_80gb").bf16:.0%}} of peak" is an MFU of
 #   {{tested["megatron_a100_1008b"].model_flops_per_gpu() / accelerator("a100_80gb").bf16:.0%}}.
 # - **Memory.** The counts of this chapter equal those recorded for Megatron's models, states and
-#   activations alike. {{because measured elsewhere: tests/published/test_published.py}} They do not
-#   give fragmentation, which has to be measured, nor the layer that full recomputation computes
-#   again.
+#   activations alike. They do not give fragmentation, which has to be measured, nor the layer that
+#   full recomputation computes again.
 #
 # ### Three checks at scale
 #
 # **MFU.** A table of FSDP runs prints throughput and MFU for models of many sizes, on sequences
 # from short to very long. Work the MFU out with six FLOPs for each parameter and token. Then add
 # attention: $6 \cdot 2Ds$ for each layer and token, at width $D$, in sequences of $s$ tokens.
-# {{because algebra: scores and values, two FLOPs each for s and D, forward and twice backward}}
+
+# %% tags=["holds"]
+assert np.median(off["bound, times one factor"]) > 0.5, "runs that it predicts"
+assert np.mean((expected < took)[far]) > 0.8, "them slower than expected"
+assert all(error[k] < -0.1 for k in series["MT-NLG, A100"]), "were slower than predicted"
+assert all(
+    error[k] > 0 for k in series["Korthikanti, A100"] if tested[k].model.parameters > 1e11
+), "larger models were faster"
+assert all(
+    error[k] > 0.1 for k, r in tested.items() if r.gpu == "h100_sxm" and r.plan.pipeline > 1
+), "all come out too"
+assert longest.model.parameters == models["Llama 3.1 405B"].parameters, "needs half of them"
 
 # %%
 short, counted = weigh("mfu-6pd"), weigh("mfu-attention")
@@ -1421,26 +1569,32 @@ table(
 # %% tags=["figure"]
 figure(
     residual_chart(short, dots=90, height=300),
-    # holds "the longer the sequence": [e.median for e in short.by_regime] == sorted(
-    #  e.median for e in short.by_regime)
     caption="MFU by six FLOPs over the printed one: the longer the sequence, the more is missing.",
     alt="MFU by six FLOPs over printed MFU, in the median: "
     + ", ".join(f"{e.regime} {e.ratios[1]:.2f}" for e in short.by_regime),
 )
 
+# %% tags=["holds"]
+assert [e.median for e in short.by_regime] == sorted(e.median for e in short.by_regime), (
+    "the longer the sequence"
+)
+
 # %% [markdown]
 # With attention counted, all {{counted.all.rows}} printed numbers come out within
-# {{max(abs(counted.ratio - 1)):.2%}}. {{holds max(abs(counted.ratio - 1)) < 5e-4}} Without it they
-# are {{short.by_regime[0].median:.0%}} off on short sequences, and the longest miss
-# {{short.by_regime[-1].median:.0%}} of the work. {{holds short.by_regime[-1].median > 0.5}}
+# {{max(abs(counted.ratio - 1)):.2%}}. Without it they are {{short.by_regime[0].median:.0%}} off on
+# short sequences, and the longest miss {{short.by_regime[-1].median:.0%}} of the work.
+
+# %% tags=["holds"]
+assert max(abs(counted.ratio - 1)) < 5e-4, "With attention counted, all"
+assert short.by_regime[-1].median > 0.5, "and the longest miss"
 
 # %%
 ask("parallelism.flops_of_long_sequences")
 
 # %% [markdown]
 # **FLOPs and steps of newer chips.** Megatron-Bridge prints tokens/s and model FLOP/s of tuned
-# runs, from H100 to GB300. {{because history}} It counts half of the scores, for the mask is
-# causal; the table above counts them all. {{because definition}}
+# runs, from H100 to GB300. It counts half of the scores, for the mask is causal; the table above
+# counts them all.
 
 # %%
 printed = weigh("megatron-flops")
@@ -1458,16 +1612,18 @@ table(
 
 # %% [markdown]
 # The shapes of the models give the printed FLOP/s to {{max(e.median for e in kinds):.1%}} in the
-# median. {{holds max(e.median for e in kinds) < 0.005}} Two printed MFUs compare only if both count
-# alike. {{because definition}} None of the runs is faster than its bound. {{holds tuned.all.beaten
-# == 0}} What a chip does that no constant has seen is expected to {{ahead.all.median:.0%}} in the
-# median; small models with experts, whose layers wait for the host, are furthest off. {{because
-# measured elsewhere: tests/evidence/test_tables.py}}
+# median. Two printed MFUs compare only if both count alike. None of the runs is faster than its
+# bound. What a chip does that no constant has seen is expected to {{ahead.all.median:.0%}} in the
+# median; small models with experts, whose layers wait for the host, are furthest off.
+
+# %% tags=["holds"]
+assert max(e.median for e in kinds) < 0.005, "give the printed FLOP/s"
+assert tuned.all.beaten == 0, "faster than its bound"
 
 # %% [markdown]
 # **Decoding.** A decoding step reads the cache of keys and values, so the bytes of the cache over
-# the bandwidth bound its attention (chapter 4). {{because definition}} Tables of three serving
-# libraries, where the cache is too large for the L2:
+# the bandwidth bound its attention (chapter 4). Tables of three serving libraries, where the cache
+# is too large for the L2:
 
 # %%
 decoding = weigh("kv-bandwidth")
@@ -1481,10 +1637,12 @@ table(
 # %% [markdown]
 # In the rows of one library, before one release, {{decoding.regime(faulty).beaten:.0%}} are faster
 # than memory, by up to {{decoding.regime(faulty).ratios[2]:.1f}} times in all but a twentieth of
-# them. {{holds decoding.regime(faulty).beaten > 0.2}} In the others at most
-# {{max(e.beaten for e in beyond if e.regime != faulty):.1%}} are. {{holds
-# max(e.beaten for e in beyond if e.regime != faulty) < 0.03}} The same GPUs cannot have had two
-# bandwidths, so the table is wrong, not the law. {{because advice}}
+# them. In the others at most {{max(e.beaten for e in beyond if e.regime != faulty):.1%}} are. The
+# same GPUs cannot have had two bandwidths, so the table is wrong, not the law.
+
+# %% tags=["holds"]
+assert decoding.regime(faulty).beaten > 0.2, "are faster than memory"
+assert max(e.beaten for e in beyond if e.regime != faulty) < 0.03, "the others at most"
 
 # %% [markdown]
 # ## Measure it here
@@ -1493,15 +1651,15 @@ table(
 # processes that MPI joins. It is split both ways, in two different kinds of step:
 #
 # - **tensors**: the forward pass, half of the columns and rows on each process, and an all-reduce
-#   of the activations; {{because design}}
+#   of the activations;
 # - **data**: forward and backward pass, half of the tokens on each process, and an all-reduce of
-#   the gradients. {{because design}}
+#   the gradients.
 #
 # The prediction needs two numbers of your machine, which are measured in the same run: what a
 # process reaches in a large product, and how long an all-reduce of that many bytes takes. Then it
-# is a sum, as in this chapter: FLOPs over peak, then bytes over the link, with no overlap.
-# {{because design}} Which of the two gains from more tokens, and which does not? From how many
-# tokens on does data parallelism pay at all?
+# is a sum, as in this chapter: FLOPs over peak, then bytes over the link, with no overlap. Which of
+# the two gains from more tokens, and which does not? From how many tokens on does data parallelism
+# pay at all?
 
 # %%
 from lightspeed_course import measure_here, shipped
@@ -1538,15 +1696,14 @@ split_table(mine)
 #
 # - **Tensors** send more when they compute more, so the ratio stays, and so does the predicted
 #   speedup. **Data** sends the same gradients for any batch, and few tokens cannot pay for that.
-#   Two processes may then be slower than one. {{because advice: what to look for in your own run}}
-#   That is the condition on tokens of this chapter, at the size of a laptop.
+#   Two processes may then be slower than one. That is the condition on tokens of this chapter, at
+#   the size of a laptop.
 # - **Few tokens miss the prediction.** A product with a thin matrix reads the whole weight for a
 #   few rows: it is bound by memory and does not reach the peak of a large product (chapter 2).
 #   Splitting the tokens makes it thinner still, so data parallelism loses more than its messages
-#   cost. {{because advice}}
+#   cost.
 # - **Smaller matrices fit better.** A part of the weights may fit into a cache where the whole ones
-#   did not. {{because advice}} A measured speedup can then lie above the predicted one. {{because
-#   advice}}
+#   did not. A measured speedup can then lie above the predicted one.
 # - **Two processes share** memory and cores with each other and with other programs. The peak was
 #   measured with both at work, but the all-reduce runs alone.
 
@@ -1586,9 +1743,9 @@ gallery("06")
 # %% [markdown]
 # ## ◆ Back to the job
 #
-# Give the story its numbers: {{ranks}} H100 in eight nodes, and sequences of two thousand
-# tokens, eight of them for each GPU in a step. {{because design}} The network was a cheap one, of a
-# hundred Gbit/s for each GPU. {{because design}} Then change one thing at a time.
+# Give the story its numbers: {{ranks}} H100 in eight nodes, and sequences of two thousand tokens,
+# eight of them for each GPU in a step. The network was a cheap one, of a hundred Gbit/s for each
+# GPU. Then change one thing at a time.
 
 # %%
 cheap = machine("h100_sxm", "ethernet_100g", share=fit_share())
@@ -1622,27 +1779,23 @@ table(
 
 # %% [markdown]
 # **What was forgotten?** Training's states. The weights take {{si(training.weights, "byte")}} of
-# the node's {{si(node, "byte")}}, and weights, gradients and optimizer {{si(training.total,
-# "byte")}}. Over {{ranks}} GPUs with ZeRO-3 that is {{si(training.total / ranks, "byte")}} for
-# each, and with the activations of one short sequence it fits. {{holds
-# room["ZeRO-3 over all GPUs"].total < h100.hbm_capacity}}
+# the node's {{si(node, "byte")}}, and weights, gradients and optimizer
+# {{si(training.total, "byte")}}. Over {{ranks}} GPUs with ZeRO-3 that is
+# {{si(training.total / ranks, "byte")}} for each, and with the activations of one short sequence it
+# fits.
 #
 # **What is each GPU waiting for?** Weights. They come again for each forward and each backward pass
-# of each micro-batch. {{because definition}} Between nodes with this network, a GPU would need
+# of each micro-batch. Between nodes with this network, a GPU would need
 # {{data_parallel_tokens(peak, 8 * cheap.network):,.0f}} tokens for each gather, at full peak, to
-# compute as long as it sends. It had {{brief:,}}. {{holds data_parallel_tokens(peak, 8 *
-# cheap.network) > 4 * brief}} So it did {{was:.0%}} of what it can do alone. {{holds 1 / 3 < was <
-# 0.4}}
+# compute as long as it sends. It had {{brief:,}}. So it did {{was:.0%}} of what it can do alone.
 #
 # **What helps?** More nodes would not: each GPU would gather as many weights for as few tokens.
-# {{because algebra: the share (n - 1)/n is near one already}} Larger micro-batches use each
-# gathered weight for more tokens. They need room for activations, so these are thrown away and the
-# forward pass runs twice. {{because definition}} That does {{recomputed:.0%}}. Or leave the weights
-# where they are: tensor parallelism on the fast links inside a node, a pipeline between nodes, and
-# gradients that cross the network once a step. That does {{now:.0%}}, on the same machines. {{holds
-# now > recomputed > was}} A faster network would have done more, for more money. {{holds bought >
-# now}} What the better plan waits for most is tensor parallelism, which no network between nodes
-# will mend. {{holds results["tensor 8 inside, pipeline 4, ZeRO-1"].largest_loss == "tensor"}}
+# Larger micro-batches use each gathered weight for more tokens. They need room for activations, so
+# these are thrown away and the forward pass runs twice. That does {{recomputed:.0%}}. Or leave the
+# weights where they are: tensor parallelism on the fast links inside a node, a pipeline between
+# nodes, and gradients that cross the network once a step. That does {{now:.0%}}, on the same
+# machines. A faster network would have done more, for more money. What the better plan waits for
+# most is tensor parallelism, which no network between nodes will mend.
 #
 # ## Exercises
 #
@@ -1656,10 +1809,10 @@ table(
 # | activations | what the forward pass computes and the backward pass needs |
 # | micro-batch | the part of a batch that goes through the model at a time; several are accumulated, or follow one another through a pipeline |
 # | bubble | idle time of a pipeline while it fills and drains |
-# | all-reduce | each rank gets the sum {{because definition}} |
+# | all-reduce | each rank gets the sum |
 # | reduce-scatter | each rank gets its own share of the sum |
-# | all-gather | each rank gets the shares of the others {{because definition}} |
-# | all-to-all {{because definition}} | each rank sends something else to each other rank |
+# | all-gather | each rank gets the shares of the others |
+# | all-to-all | each rank sends something else to each other rank |
 # | ZeRO | data parallelism without copies: of the optimizer's states (stage 1), also of gradients (2), also of weights (3) |
 # | FSDP | PyTorch's ZeRO: stage 3 (`FULL_SHARD`) or stage 2 (`SHARD_GRAD_OP`) |
 # | selective, full recomputation | the step from Q, K and V to the heads' result, or the whole layer, done again in the backward pass |
@@ -1680,6 +1833,21 @@ table(
 # parameters. A GPT has two MLP matrices, biases, a table of positions, and one table of words for
 # both ends. `transformer` counts the models of the catalog from their configurations.
 
+# %% tags=["holds"]
+assert room["ZeRO-3 over all GPUs"].total < h100.hbm_capacity, "short sequence it fits"
+assert data_parallel_tokens(peak, 8 * cheap.network) > 4 * brief, "It had"
+assert 1 / 3 < was < 0.4, "what it can do"
+assert now > recomputed > was, "on the same machines"
+assert bought > now, "network would have done"
+assert results["tensor 8 inside, pipeline 4, ZeRO-1"].largest_loss == "tensor", (
+    "no network between nodes"
+)
+from lightspeed.training import training_flops
+
+assert training_flops(1, 1, 1) - training_flops(1, 1) == training_flops(1, 1) / 3, (
+    "and the forward pass runs twice"
+)
+
 # %%
 published = {entries("models")[key].name: entries("models")[key].parameters for key in keys}
 counts = [[n, m.parameters, int(published[n]), m.active_parameters] for n, m in models.items()]
@@ -1687,29 +1855,48 @@ columns = ["model", "counted", "published", "used by a token"]
 table(counts, columns, "Parameters from configurations. The authors of GPT-3 round theirs.")
 
 # %% [markdown]
-# Where the exact number is published, the count agrees to the last parameter. {{holds [n for n in
-# models if models[n].parameters != published[n]] == ["GPT-3 175B"]}} Each of the two mixtures of
-# experts holds more than three times as many parameters as one token uses. {{holds sum(m.experts >
-# 0 for m in models.values()) == 2 and all(m.parameters > 3 * m.active_parameters for m in
-# models.values() if m.experts)}} The other parameters still take room, and so do their gradients.
+# Where the exact number is published, the count agrees to the last parameter. Each of the two
+# mixtures of experts holds more than three times as many parameters as one token uses. The other
+# parameters still take room, and so do their gradients.
 #
 # ### Activations of other models, and of chunks
 #
 # For the two GPTs the figure is that of Korthikanti and others (2022), who counted
-# {{per_layer:.0f}}. {{holds {round(kept(m), 9) for m in models.values() if m.gpt} == {34.0}}} The
-# gated models without experts happen to come close to it. {{holds all(0.9 < kept(m) / per_layer <
-# 1.01 for m in models.values() if not m.experts)}} In the two with experts it is more, because a
-# token goes through several of them. {{holds all(kept(m) > 1.5 * per_layer for m in models.values()
-# if m.experts)}} And if each GPU of a pipeline holds $v$ separate pieces of the model, its first
-# stage keeps $1 + (p - 1)/(pv)$ times as much. {{holds abs(transformer_activation_bytes(gpt3, 2048,
-# pipeline=8, interleave=3) / transformer_activation_bytes(gpt3, 2048) - (1 + 7 / 24)) < 1e-9}}
+# {{per_layer:.0f}}. The gated models without experts happen to come close to it. In the two with
+# experts it is more, because a token goes through several of them. And if each GPU of a pipeline
+# holds $v$ separate pieces of the model, its first stage keeps $1 + (p - 1)/(pv)$ times as much.
 #
 # ### What a served request keeps
 #
-# When a model serves requests there are no gradients and no optimizer. {{because definition}}
-# Instead it keeps a cache of keys and values, for each token that it remembers. These models all
-# attend to each of them, in every layer; sparse attention reads a selection, and linear attention
-# keeps a state that does not grow. {{because definition}}
+# When a model serves requests there are no gradients and no optimizer. Instead it keeps a cache of
+# keys and values, for each token that it remembers. These models all attend to each of them, in
+# every layer; sparse attention reads a selection, and linear attention keeps a state that does not
+# grow.
+
+# %% tags=["holds"]
+assert [n for n in models if models[n].parameters != published[n]] == ["GPT-3 175B"], (
+    "agrees to the last"
+)
+assert sum(m.experts > 0 for m in models.values()) == 2 and all(
+    m.parameters > 3 * m.active_parameters for m in models.values() if m.experts
+), "three times as many"
+assert {round(kept(m), 9) for m in models.values() if m.gpt} == {34.0}, (
+    "Korthikanti and others (2022)"
+)
+assert all(0.9 < kept(m) / per_layer < 1.01 for m in models.values() if not m.experts), (
+    "happen to come close"
+)
+assert all(kept(m) > 1.5 * per_layer for m in models.values() if m.experts), (
+    "through several of them"
+)
+assert (
+    abs(
+        transformer_activation_bytes(gpt3, 2048, pipeline=8, interleave=3)
+        / transformer_activation_bytes(gpt3, 2048)
+        - (1 + 7 / 24)
+    )
+    < 1e-9
+), "pieces of the model"
 
 # %%
 cache = {name: m.kv_cache_bytes_per_token() for name, m in models.items()}
@@ -1727,11 +1914,10 @@ table(
 # %% [markdown]
 # ### Exceptions of tensor parallelism
 #
-# With fewer KV heads than GPUs, K and V are computed or sent more than once. {{because definition}}
-# With sequence parallelism each GPU sees only its own tokens in the norms, so the gradients of
-# their few weights are summed over the group. {{because definition}} And to keep no more than its
-# share of a gathered input, each GPU gathers it once more in the backward pass, beside a product.
-# {{because definition}}
+# With fewer KV heads than GPUs, K and V are computed or sent more than once. With sequence
+# parallelism each GPU sees only its own tokens in the norms, so the gradients of their few weights
+# are summed over the group. And to keep no more than its share of a gathered input, each GPU
+# gathers it once more in the backward pass, beside a product.
 #
 # Word embeddings are split by rows of the table. Each GPU looks up the words it has, writes zeros
 # for the others, and one all-reduce adds the parts:
@@ -1747,18 +1933,30 @@ np.allclose(first_rows + second_rows, vectors[words])
 # ### When the traffic of both adds up
 #
 # If tensor-parallel traffic cannot hide, it adds its time to that of FSDP. With $R_1$ for FSDP and
-# $R_2$ for tensor parallelism, the best split needs $4\,C^2/(R_1 R_2 F)$ tokens for each GPU.
-# {{because algebra: mixed_tokens}} That beats FSDP alone at $R_1$ only where tensor parallelism
-# could be more than four ways, $F\,R_2/C > 4$. {{holds all((mixed_tokens(llama.hidden,
-# accelerator(g).bf16, link(w).bandwidth, rate) < data_parallel_tokens(accelerator(g).bf16,
-# link(w).bandwidth)) == (tensor_parallel_ways(llama.hidden, accelerator(g).bf16, rate) > 4) for g,
-# w in places.values() for rate in (accelerator(g).link_bandwidth, link(w).bandwidth))}}
+# $R_2$ for tensor parallelism, the best split needs $4\,C^2/(R_1 R_2 F)$ tokens for each GPU. That
+# beats FSDP alone at $R_1$ only where tensor parallelism could be more than four ways,
+# $F\,R_2/C > 4$.
 #
 # ### What it costs to wait
 #
-# When a packet is lost, the collective stalls and every rank waits for it (chapter 8). {{because
-# definition}} You pay for all the GPUs that wait. {{because definition}} How much? Price the
-# electricity of {{devices:,}} H100s for sixty days:
+# When a packet is lost, the collective stalls and every rank waits for it (chapter 8). You pay for
+# all the GPUs that wait. How much? Price the electricity of {{devices:,}} H100s for sixty days:
+
+# %% tags=["holds"]
+assert all(
+    (
+        mixed_tokens(llama.hidden, accelerator(g).bf16, link(w).bandwidth, rate)
+        < data_parallel_tokens(accelerator(g).bf16, link(w).bandwidth)
+    )
+    == (tensor_parallel_ways(llama.hidden, accelerator(g).bf16, rate) > 4)
+    for g, w in places.values()
+    for rate in (accelerator(g).link_bandwidth, link(w).bandwidth)
+), "more than four ways"
+from lightspeed.parallel import mixed_tokens
+
+assert (
+    abs(mixed_tokens(8192, 9e14, 5e10, 2e11) / (4 * 9e14**2 / (5e10 * 2e11 * 8192)) - 1) < 1e-9
+), "the best split needs"
 
 # %%
 from lightspeed.energy import JOULES_PER_KWH, cost_of, energy_of
@@ -1783,7 +1981,7 @@ table(rows, ["premise", "power", "energy", "electricity"])
 # %% [markdown]
 # Hosts, switches, storage and the machines come on top. An hour of the last row takes
 # {{cost_of(bills["and the building"], price) / (seconds / 3600):,.0f}} USD of electricity, and GPUs
-# that wait draw somewhat less. {{because design: the rows are at rated power}}
+# that wait draw somewhat less.
 #
 # ## What the model leaves out
 #

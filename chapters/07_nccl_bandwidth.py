@@ -1,18 +1,16 @@
 # %% [markdown]
 # # 7. NCCL bandwidth
 #
-# Somebody rented a hundred and twenty-five nodes of eight GPUs, ran the usual test, and asked
-# about one line of what it printed: sixteen gigabytes, all-reduced at an *algbw* far below what the
-# network is sold for. {{because quotation: the question that the chapter opens with; its numbers
-# are two cells below}} Is that normal, or is something broken?
+# Somebody rented a hundred and twenty-five nodes of eight GPUs, ran the usual test, and asked about
+# one line of what it printed: sixteen gigabytes, all-reduced at an *algbw* far below what the
+# network is sold for. Is that normal, or is something broken?
 #
 # The answer that circulates says: normal, for that is two fifths of the link, and the rest is lost
-# in the many steps. {{because quotation}} Is it? To find out, you need to know what the number
-# counts, what a link can carry, and how long the steps take.
+# in the many steps. Is it? To find out, you need to know what the number counts, what a link can
+# carry, and how long the steps take.
 #
 # An *all-reduce* adds up what all GPUs hold and gives each of them the sum. It is one of the
 # *collectives*, the messages that a group exchanges together; NCCL is NVIDIA's library of them.
-# {{because definition}}
 #
 # **You will be able to** read what nccl-tests prints and compare the right column with the right
 # link; say how long any collective must take, and which algorithm comes near; tell a slow network
@@ -39,7 +37,8 @@ from lightspeed_models.evidence.peers import percentile
 from lightspeed_tools.nccl.published import spread as nine_of_ten
 
 # %%
-per_node, nodes, message, asked = 8, 125, 16e9, 156e9
+told, per_node, nodes = find("efa_note"), 8, 125
+message, asked = float(told.message), float(told.algbw_125)
 n = per_node * nodes
 efa, nvlink = link("efa_p5"), link("nvlink4")
 efa.bandwidth_per_node
@@ -73,17 +72,15 @@ predict("nccl.share_of_line", ..., seed="said")
 #                                                           S
 # ```
 #
-# Both ways send $S$ bytes, so for two GPUs it does not matter. {{because algebra}} Now take four,
-# in a circle, each with a link to its right neighbour. If whole buffers went round, each GPU would
-# send three of them. {{because algebra: its own, and those of two others}} So cut the buffer into
-# four chunks, and share the adding again.
+# Both ways send $S$ bytes, so for two GPUs it does not matter. Now take four, in a circle, each
+# with a link to its right neighbour. If whole buffers went round, each GPU would send three of
+# them. So cut the buffer into four chunks, and share the adding again.
 #
 # ## ◆ A ring, step by step
 #
-# In each step every GPU sends one chunk to its right neighbour, each a different one. {{because
-# measured elsewhere: tests/laws/test_collectives.py}} At first the receiver adds what arrives to
-# its own. Later finished sums go round. Before you play it, guess how many steps it takes. Then
-# follow one chunk on its way.
+# In each step every GPU sends one chunk to its right neighbour, each a different one. At first the
+# receiver adds what arrives to its own. Later finished sums go round. Before you play it, guess how
+# many steps it takes. Then follow one chunk on its way.
 
 # %%
 from lightspeed_models.simulators.allreduce import states
@@ -94,15 +91,20 @@ explore_all_reduce()
 
 # %% [markdown]
 # Three steps of adding leave each GPU with one finished chunk: a *reduce-scatter*. Three steps of
-# handing round give all of them to all: an *all-gather*. {{because definition}} With $n$ GPUs each
-# half takes $n - 1$ steps, and in each step a GPU sends one chunk of $S/n$ bytes:
+# handing round give all of them to all: an *all-gather*. With $n$ GPUs each half takes $n - 1$
+# steps, and in each step a GPU sends one chunk of $S/n$ bytes:
 #
 # $$\text{sent by each} = 2\,(n - 1)\,\frac{S}{n} = \frac{2\,(n - 1)}{n}\,S$$
 #
-# For two GPUs that is $S$, as above. {{holds busbw_factor("all_reduce", 2) == 1}} **The longer the
-# ring, the more steps, but the bytes that a GPU sends stay below twice its buffer.** {{holds
-# ring_steps("all_reduce", 9) > ring_steps("all_reduce", 8) and busbw_factor("all_reduce", 10**6) <
-# 2}} Keep the two apart; the whole chapter depends on it.
+# For two GPUs that is $S$, as above. **The longer the ring, the more steps, but the bytes that a
+# GPU sends stay below twice its buffer.** Keep the two apart; the whole chapter depends on it.
+
+# %% tags=["holds"]
+assert busbw_factor("all_reduce", 2) == 1, "For two GPUs"
+assert (
+    ring_steps("all_reduce", 9) > ring_steps("all_reduce", 8)
+    and busbw_factor("all_reduce", 10**6) < 2
+), "sends stay below twice"
 
 # %% tags=["figure"]
 fig, panels = plt.subplots(1, 7, figsize=(9.5, 1.8), layout="constrained")
@@ -118,14 +120,17 @@ for step, (ax, state) in enumerate(zip(panels, states("ring", 4))):
 plt.close(fig)
 figure(
     fig,
-    # holds "All steps": len(states("ring", 4)) == ring_steps("all_reduce", 4) + 1
-    # holds "Seven squares": len(states("ring", 4)) == 7
-    #  and all(len(state.held) == len(state.held[0]) == 4 for state in states("ring", 4))
     caption="All steps of a ring of four. Rows are GPUs, columns chunks; the number, and the "
     "shade, count the summands in a cell. Bold has just arrived.",
     alt="Seven squares of four by four cells. Diagonals of bold cells grow from two to four "
     "summands in three steps, then spread the finished sums in three more.",
 )
+
+# %% tags=["holds"]
+assert len(states("ring", 4)) == ring_steps("all_reduce", 4) + 1, "All steps"
+assert len(states("ring", 4)) == 7 and all(
+    len(state.held) == len(state.held[0]) == 4 for state in states("ring", 4)
+), "Seven squares"
 
 # %% [markdown]
 # Now on real arrays, with the same schedule. Does every GPU (in NCCL's words, every *rank*) hold the
@@ -150,12 +155,11 @@ table(rows, ["ranks", "sent by each, in buffers", "2 (n − 1)/n"])
 # ## ◆ What nccl-tests prints
 #
 # `all_reduce_perf` and its sisters are small CUDA programs that time a call of NCCL and check the
-# result. {{because definition: of nccl-tests}} So the test shows what the network and NCCL can do
-# together; a training job gets that at best. {{because definition: the job does the same calls and
-# computes besides}}
+# result. So the test shows what the network and NCCL can do together; a training job gets that at
+# best.
 #
 # A line of the output, made up for the four GPUs of the ring above. Sizes are in bytes and times in
-# µs. {{because definition: of nccl-tests}} Which of the columns could be worked out from others?
+# µs. Which of the columns could be worked out from others?
 
 # %%
 HEAD = """# Collective test starting: all_reduce_perf
@@ -172,15 +176,14 @@ def row(size, rate, n):
 print(HEAD + row(8e9, 200e9, 4))
 
 # %% [markdown]
-# Two of them are rates in GB/s. {{because definition: of nccl-tests}} The first is
+# Two of them are rates in GB/s. The first is
 #
 # $$\text{algbw} = \frac{S}{t}$$
 #
 # That is the rate that the *caller* sees: divide your gradient by it and you have the time you
 # wait. But it cannot be compared with any wire, because $S$ is not what crosses a wire. You have
 # just counted what does. Multiply algbw by that count and you have **busbw**: the rate at which
-# each rank sends, and at the same time receives. {{because definition}} *That* can be held against
-# a link.
+# each rank sends, and at the same time receives. *That* can be held against a link.
 
 # %%
 ask("nccl.busbw", seed="chapter")
@@ -189,12 +192,10 @@ ask("nccl.busbw", seed="chapter")
 # ### Count the bytes
 #
 # Is the count that of a ring, or of any all-reduce? Look at one element. Its $n$ summands start on
-# $n$ different ranks, and to bring them together takes $n - 1$ transfers, in whatever order.
-# {{because algebra: each transfer joins two partial sums}} The sum is then on one rank, and the
-# other $n - 1$ need it: as many transfers again. So the ranks together send $2\,(n - 1)\,S$, and
-# each of them $2\,(n - 1)/n \cdot S$ if the load is even. **Each algorithm in which ranks do the
-# adding must move that much.** {{because algebra: the count above}} Other collectives have other
-# counts:
+# $n$ different ranks, and to bring them together takes $n - 1$ transfers, in whatever order. The
+# sum is then on one rank, and the other $n - 1$ need it: as many transfers again. So the ranks
+# together send $2\,(n - 1)\,S$, and each of them $2\,(n - 1)/n \cdot S$ if the load is even. **Each
+# algorithm in which ranks do the adding must move that much.** Other collectives have other counts:
 
 # %%
 k = 8
@@ -210,11 +211,13 @@ rows = [[name, pieces, pieces / k, busbw_factor(name, k)] for name, pieces in se
 table(
     rows,
     ["collective", f"pieces of S/{k} sent", "counted", "busbw_factor"],
-    # because "For gathers and scatters": definition: nccl-tests, doc/PERFORMANCE.md
-    # holds "Bytes that a rank sends": all(
-    #  abs(pieces / k - busbw_factor(name, k)) < 1e-12 for name, pieces in sent.items())
     caption=f"Bytes that a rank sends for each byte of S, for {k} ranks. For gathers and scatters "
     "nccl-tests counts the whole buffer, all shards together.",
+)
+
+# %% tags=["holds"]
+assert all(abs(pieces / k - busbw_factor(name, k)) < 1e-12 for name, pieces in sent.items()), (
+    "Bytes that a rank sends"
 )
 
 # %%
@@ -228,17 +231,25 @@ ax.legend()
 plt.close(fig)
 figure(
     fig,
-    # holds "Twice is where": busbw_factor("all_reduce", 1000) < busbw_factor("all_reduce", 10**9)
-    #  and 2 - 1e-8 < busbw_factor("all_reduce", 10**9) < 2
-    # holds "The factor of an all-reduce rises": busbw_factor("all_reduce", 2) == 1
-    #  and busbw_factor("broadcast", 8) == busbw_factor("reduce", 8) == 1
-    #  and all(np.allclose(2 * busbw_factor(name, many), busbw_factor("all_reduce", many))
-    #  for name in ("all_gather", "reduce_scatter", "alltoall"))
     caption="Twice is where the factor of an all-reduce ends, not what it is. And it counts GPUs, "
     "not nodes.",
     alt="The factor of an all-reduce rises from one at two ranks towards two; that of a gather, a "
     "scatter or an all-to-all is half of it; that of a broadcast or a reduce is one.",
 )
+
+# %% tags=["holds"]
+assert (
+    busbw_factor("all_reduce", 1000) < busbw_factor("all_reduce", 10**9)
+    and 2 - 1e-8 < busbw_factor("all_reduce", 10**9) < 2
+), "Twice is where"
+assert (
+    busbw_factor("all_reduce", 2) == 1
+    and busbw_factor("broadcast", 8) == busbw_factor("reduce", 8) == 1
+    and all(
+        np.allclose(2 * busbw_factor(name, many), busbw_factor("all_reduce", many))
+        for name in ("all_gather", "reduce_scatter", "alltoall")
+    )
+), "The factor of an all-reduce rises"
 
 # %% [markdown]
 # In Jupyter, drag the number of ranks: the algbw of the question stays.
@@ -266,8 +277,8 @@ display(slider, shown)
 #   counts one direction. NVLink is printed with both.
 # - **A GPU or a node.** NVLink is a GPU's own. EFA and InfiniBand are sold by the node or by the
 #   port. Every link of a ring carries what one rank sends, so the link that leaves a node does,
-#   too. {{because algebra: a ring has one link for each rank, and all carry the same}} NCCL cuts
-#   the buffer among many rings, each over another adapter: compare with the *node's* rate.
+#   too. NCCL cuts the buffer among many rings, each over another adapter: compare with the *node's*
+#   rate.
 # - **Bits or bytes.** Adapters are named in bits.
 
 # %% tags=["figure"]
@@ -293,16 +304,21 @@ busbw("all_reduce", n, asked)
 reveal("nccl.share_of_line", seed="said")
 
 # %% [markdown]
-# The answer that circulates divides the *algbw* by the line and finds {{asked /
-# efa.bandwidth_per_node:.0%}}, then explains the missing part. Most of that part is not missing:
-# each byte of the caller's buffer crosses the wire nearly twice. {{holds busbw("all_reduce", n,
-# asked) - asked > (efa.bandwidth_per_node - asked) / 2 and 1.99 < busbw_factor("all_reduce", n) <
-# 2}} The answer also gives an algbw for two nodes, and one for eight. Can those be?
+# The answer that circulates divides the *algbw* by the line and finds
+# {{asked / efa.bandwidth_per_node:.0%}}, then explains the missing part. Most of that part is not
+# missing: each byte of the caller's buffer crosses the wire nearly twice. The answer also gives an
+# algbw for two nodes, and one for eight. Can those be?
 #
 # The busbw says what a GPU has to send. It does not bound what a *node* sends: its GPUs can add up
 # their numbers first, and then the node counts as one rank. Of $k$ nodes each must send
-# $2\,(k - 1)/k \cdot S$, whatever the algorithm, as long as the network does not add.
-# {{because algebra: the count above, with a node for a rank}} Both counts, beside a public run:
+# $2\,(k - 1)/k \cdot S$, whatever the algorithm, as long as the network does not add. Both counts,
+# beside a public run:
+
+# %% tags=["holds"]
+assert (
+    busbw("all_reduce", n, asked) - asked > (efa.bandwidth_per_node - asked) / 2
+    and 1.99 < busbw_factor("all_reduce", n) < 2
+), "Most of that part"
 
 # %%
 from lightspeed_models.nccl_fit import calibrate, measurements, residuals
@@ -313,7 +329,7 @@ published = {row.nodes: algbw(row.size, row.time) for row in p5 if row.size == 2
 published
 
 # %%
-said = {2: 340e9, 8: 270e9, 125: asked}
+said = {2: float(told.algbw_2), 8: float(told.algbw_8), 125: asked}
 leaves = {k: busbw("all_reduce", k, rate) for k, rate in said.items()}
 leaves
 
@@ -332,19 +348,27 @@ table(
 )
 
 # %% [markdown]
-# On eight nodes a node would have to send {{leaves[8] / line:.0%}} of its line. {{holds
-# leaves[8] > line}} Two nodes would fit their line, {{holds leaves[2] < line}} but each GPU would
-# have to send {{si(busbw("all_reduce", 2 * per_node, said[2]), "byte/s")}}, and its NVLinks and
-# adapter together carry {{si(nvlink.bandwidth + efa.bandwidth, "byte/s")}}. {{holds
-# busbw("all_reduce", 2 * per_node, said[2]) > nvlink.bandwidth + efa.bandwidth}} So neither can be,
-# as long as GPUs do the adding. {{because algebra: the bounds just derived}} Switches that add
-# (below) would lift the second limit, but the public run had such switches and stays far below that
-# row. {{holds published[2] < 0.8 * said[2]}} The third row, the one that was measured, is sound.
-# For so many nodes the two counts are nearly the same, and the node's line is what bounds the
-# busbw. {{holds 0.99 < busbw_factor("all_reduce", nodes) / busbw_factor("all_reduce", n) < 1}} For
-# few it does not: the public run on two nodes has a busbw of {{si(busbw("all_reduce", 2 *
-# per_node, published[2]), "byte/s")}}. {{holds busbw("all_reduce", 2 * per_node, published[2]) >
-# line > published[2]}}
+# On eight nodes a node would have to send {{leaves[8] / line:.0%}} of its line. Two nodes would fit
+# their line, but each GPU would have to send
+# {{si(busbw("all_reduce", 2 * per_node, said[2]), "byte/s")}}, and its NVLinks and adapter together
+# carry {{si(nvlink.bandwidth + efa.bandwidth, "byte/s")}}. So neither can be, as long as GPUs do
+# the adding. Switches that add (below) would lift the second limit, but the public run had such
+# switches and stays far below that row. The third row, the one that was measured, is sound. For so
+# many nodes the two counts are nearly the same, and the node's line is what bounds the busbw. For
+# few it does not: the public run on two nodes has a busbw of
+# {{si(busbw("all_reduce", 2 * per_node, published[2]), "byte/s")}}.
+
+# %% tags=["holds"]
+assert leaves[8] > line, "eight nodes a node"
+assert leaves[2] < line, "nodes would fit their"
+assert busbw("all_reduce", 2 * per_node, said[2]) > nvlink.bandwidth + efa.bandwidth, (
+    "Two nodes would fit"
+)
+assert published[2] < 0.8 * said[2], "far below that row"
+assert 0.99 < busbw_factor("all_reduce", nodes) / busbw_factor("all_reduce", n) < 1, (
+    "what bounds the busbw"
+)
+assert busbw("all_reduce", 2 * per_node, published[2]) > line > published[2], "nodes has a busbw"
 
 # %%
 ask("nccl.possible_algbw", seed="chapter")
@@ -353,16 +377,23 @@ ask("nccl.possible_algbw", seed="chapter")
 # ## How long it must take
 #
 # So far we counted bytes. A message also costs a time that does not depend on its size: something
-# has to be launched, handed over and noticed. {{because definition}} Call that time $\alpha$, for
-# each step, and $W$ the rate at which a rank sends. Then a ring of $n$ takes
+# has to be launched, handed over and noticed. Call that time $\alpha$, for each step, and $W$ the
+# rate at which a rank sends. Then a ring of $n$ takes
 #
 # $$t_\text{ring} = 2\,(n - 1)\left(\alpha + \frac{S}{n\,W}\right)$$
 #
-# That is the *α–β model*, with $1/W$ for β. {{because definition}}
-# Which of the two terms counts? For a long message the bytes, for a short one the steps. Half of
-# the best rate is reached where both are equal, at $S = n\,\alpha\,W$: **the longer the ring, the
-# larger the message that it needs.** {{holds abs(ring_time(8 * 5.0 * 3.0, 8, 3.0, 5.0) - 2 *
-# bandwidth_bound("all_reduce", 8 * 5.0 * 3.0, 8, 3.0)) < 1e-9}}
+# That is the *α–β model*, with $1/W$ for β. Which of the two terms counts? For a long message the
+# bytes, for a short one the steps. Half of the best rate is reached where both are equal, at
+# $S = n\,\alpha\,W$: **the longer the ring, the larger the message that it needs.**
+
+# %% tags=["holds"]
+assert (
+    abs(
+        ring_time(8 * 5.0 * 3.0, 8, 3.0, 5.0)
+        - 2 * bandwidth_bound("all_reduce", 8 * 5.0 * 3.0, 8, 3.0)
+    )
+    < 1e-9
+), "where both are equal"
 
 # %%
 ask("nccl.half_size", seed="chapter")
@@ -371,51 +402,65 @@ ask("nccl.half_size", seed="chapter")
 # ### Two bounds
 #
 # How fast could any algorithm be? One bound is the count of bytes. The other is a chain of
-# messages: what one rank knows can reach at most twice as many ranks with each step. {{because
-# algebra: the counts above, and doubling}}
+# messages: what one rank knows can reach at most twice as many ranks with each step.
 #
 # $$t \ge \frac{2\,(n-1)}{n}\,\frac{S}{W} \qquad\qquad t \ge \lceil \log_2 n \rceil\,\alpha$$
 #
 # The ring meets the first bound exactly and misses the second by a wide margin, which grows with
-# $n$. {{holds abs(ring_time(1.0, n, 1.0) / bandwidth_bound("all_reduce", 1.0, n, 1.0) - 1) < 1e-12
-# and 5 < ring_time(0.0, 64, 1.0, 1.0) / latency_bound(64, 1.0) < ring_time(0.0, n, 1.0, 1.0) /
-# latency_bound(n, 1.0)}} Is there anything with fewer steps?
+# $n$. Is there anything with fewer steps?
 #
 # ### A tree: fewer steps, whole buffers
 #
 # Let pairs add up first, then pairs of pairs. Then the sum goes back down the same way. Play it
 # with eight GPUs, and look at how many of them send in each round.
 
+# %% tags=["holds"]
+assert abs(
+    ring_time(1.0, n, 1.0) / bandwidth_bound("all_reduce", 1.0, n, 1.0) - 1
+) < 1e-12 and 5 < ring_time(0.0, 64, 1.0, 1.0) / latency_bound(64, 1.0) < ring_time(
+    0.0, n, 1.0, 1.0
+) / latency_bound(n, 1.0), "meets the first bound"
+
 # %%
 explore_tree()
 
 # %% [markdown]
-# Eight GPUs take six rounds, where a ring takes fourteen. {{holds len(states("tree", 8)) - 1 == 6
-# and len(states("ring", 8)) - 1 == 14}} But each message is a whole buffer, and in each round at
-# least half of the GPUs send nothing. {{holds all(2 * len(s.arrived) <= 8 for s in states("tree",
-# 8))}} So a tree takes $2 \log_2 n\,(\alpha + S/W)$: few steps, many bytes. {{holds
-# tree_time(0.0, 8, 1.0, 1.0) == 6 and tree_time(1.0, 8, 1.0) == 6}}
+# Eight GPUs take six rounds, where a ring takes fourteen. But each message is a whole buffer, and
+# in each round at least half of the GPUs send nothing. So a tree takes
+# $2 \log_2 n\,(\alpha + S/W)$: few steps, many bytes.
 #
 # ### Between ring and tree
 #
 # Three more algorithms put the idle links to use.
 #
 # - **Two trees.** Each has half of the buffer, and the inner ranks of one are the leaves of the
-#   other, so that all ranks send. {{because definition}} They pass it on in small pieces. That has a
-#   logarithm of steps, and almost the bytes of a ring. {{holds double_tree_time(0.0, 512, 1.0, 1.0) < 0.05 * ring_time(0.0, 512, 1.0,
-#   1.0) and double_tree_time(1.0, 512, 1.0) < 1.01 * ring_time(1.0, 512, 1.0)}}
-# - **Recursive doubling.** Partners swap all that they have added up: first neighbours, then
-#   ranks two apart, then four apart. {{because definition}} Eight GPUs are done in three swaps, the
-#   fewest steps of these. {{holds recursive_doubling_time(0.0, 8, 1.0, 1.0) == 3 and
-#   all(recursive_doubling_time(0.0, k, 1.0, 1.0) <= law(0.0, k, 1.0, 1.0) for k in range(2, 600)
-#   for law in (ring_time, tree_time, double_tree_time, halving_doubling_time))}} But in each swap
-#   the whole buffer travels. {{because definition}}
-# - **Halving and doubling.** Partners swap halves, then quarters of that, and so on; the sums
-#   come back the same way. {{because definition}} For a power of two it meets the bound on bytes,
-#   in twice the steps that the other bound allows, as long as pairs that swap at the same time do
-#   not share a link. {{holds all(abs(halving_doubling_time(1.0, 2**k, 1.0) /
-#   bandwidth_bound("all_reduce", 1.0, 2**k, 1.0) - 1) < 1e-12 and halving_doubling_time(0.0, 2**k,
-#   1.0, 1.0) == 2 * latency_bound(2**k, 1.0) for k in range(1, 11))}}
+#   other, so that all ranks send. They pass it on in small pieces. That has a logarithm of steps,
+#   and almost the bytes of a ring.
+# - **Recursive doubling.** Partners swap all that they have added up: first neighbours, then ranks
+#   two apart, then four apart. Eight GPUs are done in three swaps, the fewest steps of these. But
+#   in each swap the whole buffer travels.
+# - **Halving and doubling.** Partners swap halves, then quarters of that, and so on; the sums come
+#   back the same way. For a power of two it meets the bound on bytes, in twice the steps that the
+#   other bound allows, as long as pairs that swap at the same time do not share a link.
+
+# %% tags=["holds"]
+assert len(states("tree", 8)) - 1 == 6 and len(states("ring", 8)) - 1 == 14, "where a ring takes"
+assert all(2 * len(s.arrived) <= 8 for s in states("tree", 8)), "half of the GPUs"
+assert tree_time(0.0, 8, 1.0, 1.0) == 6 and tree_time(1.0, 8, 1.0) == 6, "So a tree takes"
+assert double_tree_time(0.0, 512, 1.0, 1.0) < 0.05 * ring_time(
+    0.0, 512, 1.0, 1.0
+) and double_tree_time(1.0, 512, 1.0) < 1.01 * ring_time(1.0, 512, 1.0), "bytes of a ring"
+assert recursive_doubling_time(0.0, 8, 1.0, 1.0) == 3 and all(
+    recursive_doubling_time(0.0, k, 1.0, 1.0) <= law(0.0, k, 1.0, 1.0)
+    for k in range(2, 600)
+    for law in (ring_time, tree_time, double_tree_time, halving_doubling_time)
+), "fewest steps of these"
+assert all(
+    abs(halving_doubling_time(1.0, 2**k, 1.0) / bandwidth_bound("all_reduce", 1.0, 2**k, 1.0) - 1)
+    < 1e-12
+    and halving_doubling_time(0.0, 2**k, 1.0, 1.0) == 2 * latency_bound(2**k, 1.0)
+    for k in range(1, 11)
+), "in twice the steps"
 
 # %%
 # alpha: what NCCL charges for a step over InfiniBand, in its quickest protocol
@@ -441,15 +486,6 @@ for name, law in algorithms.items():
     marks.append(Line(sizes, law(sizes, ranks, wire, alpha), name, colors[name]))
 figure(
     Chart(Axis("message", "byte", "log"), Axis("time", "s", "log"), marks),
-    # holds "Doubling is lowest": min(
-    #  algorithms, key=lambda name: algorithms[name](1e3, ranks, wire, alpha)) == "doubling"
-    #  and recursive_doubling_time(1e11, ranks, wire, alpha) > 4 * bound[-1]
-    #  and max(algorithms, key=lambda name: algorithms[name](1e3, ranks, wire, alpha)) == "ring"
-    #  and ring_time(1e11, ranks, wire, alpha) < 1.01 * bound[-1]
-    #  and double_tree_time(1e11, ranks, wire, alpha) < 1.01 * bound[-1]
-    #  and double_tree_time(1e3, ranks, wire, alpha) < 2.01 * bound[0]
-    # holds "Two trees lie": np.allclose(double_tree_time(sizes, ranks, wire, alpha),
-    #  halving_doubling_time(sizes, ranks, wire, alpha), rtol=0.02)
     caption=f"{ranks} ranks that send {si(wire, 'byte/s')} each, with {si(alpha, 's')} a step. "
     "Flat means steps, sloped means bytes. Two trees lie under halving and doubling.",
     alt="Times over message size on logarithmic axes. Doubling is lowest for small messages and "
@@ -458,18 +494,37 @@ figure(
     "for large ones.",
 )
 
+# %% tags=["holds"]
+assert (
+    min(algorithms, key=lambda name: algorithms[name](1e3, ranks, wire, alpha)) == "doubling"
+    and recursive_doubling_time(1e11, ranks, wire, alpha) > 4 * bound[-1]
+    and max(algorithms, key=lambda name: algorithms[name](1e3, ranks, wire, alpha)) == "ring"
+    and ring_time(1e11, ranks, wire, alpha) < 1.01 * bound[-1]
+    and double_tree_time(1e11, ranks, wire, alpha) < 1.01 * bound[-1]
+    and double_tree_time(1e3, ranks, wire, alpha) < 2.01 * bound[0]
+), "Doubling is lowest"
+assert np.allclose(
+    double_tree_time(sizes, ranks, wire, alpha),
+    halving_doubling_time(sizes, ranks, wire, alpha),
+    rtol=0.02,
+), "Two trees lie"
+
 # %%
-shown = (1e3, 1e6, 1e9, 16e9)
+shown = (1e3, 1e6, 1e9, message)
 rows = [[name, *(law(s, ranks, wire, alpha) for s in shown)] for name, law in algorithms.items()]
 floors = [bandwidth_bound("all_reduce", s, ranks, wire) for s in shown]
 slowest = [max(floor, latency_bound(ranks, alpha)) for floor in floors]
 table(
     [*rows, ["lower bound", *slowest]],
     ["algorithm", *(si(s, "byte") for s in shown)],
-    # holds "No algorithm wins": len({min(algorithms, key=lambda name:
-    #  algorithms[name](s, ranks, wire, alpha)) for s in shown}) > 1
     caption="The same, in numbers. No algorithm wins everywhere, so a library has several.",
 )
+
+# %% tags=["holds"]
+assert (
+    len({min(algorithms, key=lambda name: algorithms[name](s, ranks, wire, alpha)) for s in shown})
+    > 1
+), "No algorithm wins"
 
 # %%
 ask("nccl.best_algorithm", seed="read")
@@ -481,8 +536,7 @@ ask("nccl.best_algorithm", seed="read")
 # {{si(efa.bandwidth, "byte/s")}}. So the work is done in three stages. A reduce-scatter inside the
 # node leaves each of its eight GPUs with an eighth of the buffer, added up over the node. An
 # all-reduce adds this eighth to those of the GPUs of the same place in other nodes, over all
-# adapters at once. {{because definition: of two levels}} A gather inside brings the eighths
-# together. For {{si(message, "byte")}}:
+# adapters at once. A gather inside brings the eighths together. For {{si(message, "byte")}}:
 
 # %%
 grid = [2, 4, 16, 32, 125]
@@ -495,12 +549,19 @@ levels = {k: hierarchical_time(message, per_node, k, **speeds) for k in grid}
 
 # %% [markdown]
 # Latency is left out. In the table `lower` is with the levels overlapped, `upper` one after the
-# other. From two nodes to any number, the time across no more than doubles. {{holds all(t.across <=
-# 2 * levels[2].across for t in levels.values()) and hierarchical_time(message, per_node, 10**6,
-# **speeds).across <= 2 * levels[2].across}} The second cell shows the busbw. It can exceed
-# NVLink's rate, since each GPU uses NVLink and its adapter at once. {{holds nvlink.bandwidth <
-# max(busbw("all_reduce", per_node * k, message / t.lower) for k, t in levels.items()) <=
-# nvlink.bandwidth + efa.bandwidth}}
+# other. From two nodes to any number, the time across no more than doubles. The second cell shows
+# the busbw. It can exceed NVLink's rate, since each GPU uses NVLink and its adapter at once.
+
+# %% tags=["holds"]
+assert (
+    all(t.across <= 2 * levels[2].across for t in levels.values())
+    and hierarchical_time(message, per_node, 10**6, **speeds).across <= 2 * levels[2].across
+), "no more than doubles"
+assert (
+    nvlink.bandwidth
+    < max(busbw("all_reduce", per_node * k, message / t.lower) for k, t in levels.items())
+    <= nvlink.bandwidth + efa.bandwidth
+), "can exceed NVLink's rate"
 
 # %%
 ask("nccl.two_levels", seed="chapter")
@@ -509,19 +570,22 @@ ask("nccl.two_levels", seed="chapter")
 # ### A switch that adds
 #
 # The count of bytes took it that ranks do the adding. NVLink switches from the H100 on (*NVLS*),
-# and some InfiniBand switches (*SHARP*), add up what passes through them. {{because definition}}
-# What does that save? Play it.
+# and some InfiniBand switches (*SHARP*), add up what passes through them. What does that save? Play
+# it.
 
 # %%
 explore_switch()
 
 # %% [markdown]
 # Two rounds, however many GPUs there are. Each rank sends its buffer once and receives the sum
-# once. {{holds all(len(states("switch", k)) == 3 and max(states("switch", k)[-1].sent) == 1 for k
-# in (2, 8, 64))}} In a large ring that would be nearly twice. {{holds 1.99 <
-# busbw_factor("all_reduce", 1000) < 2}} nccl-tests does not know about the switch and multiplies by
-# the usual factor. {{because definition: of nccl-tests}} So what will the two columns show when
-# GPUs are added?
+# once. In a large ring that would be nearly twice. nccl-tests does not know about the switch and
+# multiplies by the usual factor. So what will the two columns show when GPUs are added?
+
+# %% tags=["holds"]
+assert all(
+    len(states("switch", k)) == 3 and max(states("switch", k)[-1].sent) == 1 for k in (2, 8, 64)
+), "receives the sum once"
+assert 1.99 < busbw_factor("all_reduce", 1000) < 2, "would be nearly twice"
 
 # %%
 series = {"switch adds": ("h200_nvls",), "GPUs add": ("h200_ring", "h200_ring_eight")}
@@ -552,26 +616,31 @@ figure(
         Chart(gpus, Axis("algbw", "byte/s", domain=(180e9, 300e9)), above, height=200),
         Chart(gpus, Axis("busbw", "byte/s", domain=(330e9, 500e9)), below, height=230),
     ],
-    # holds "With NVLS": max(v for _, v in pick["switch adds"])
-    #  < 1.1 * min(v for _, v in pick["switch adds"])
-    #  and busbw("all_reduce", *pick["switch adds"][-1]) > nvlink.bandwidth
-    # holds "Only the factor": max(v for _, v in pick["switch adds"])
-    #  < 1.1 * min(v for _, v in pick["switch adds"])
-    # holds "Above, algbw": pick["GPUs add"][-1][1] < 0.9 * pick["GPUs add"][0][1]
-    # holds "Below, busbw": all(0.98 < busbw("all_reduce", *row)
-    #  / busbw("all_reduce", *pick["GPUs add"][0]) < 1.02 for row in pick["GPUs add"])
-    #  and busbw("all_reduce", *pick["GPUs add"][0]) < nvlink.bandwidth
-    #  < busbw("all_reduce", *pick["switch adds"][-1])
     caption="H200, the same large all-reduce. With NVLS the algbw stays where it is, and the busbw "
     "climbs past the link. Only the factor has changed.",
     alt="Above, algbw: nearly flat with the switch, falling without. Below, busbw: rising past the "
     "line rate with the switch, flat below it without.",
 )
 
+# %% tags=["holds"]
+assert (
+    max(v for _, v in pick["switch adds"]) < 1.1 * min(v for _, v in pick["switch adds"])
+    and busbw("all_reduce", *pick["switch adds"][-1]) > nvlink.bandwidth
+), "With NVLS"
+assert max(v for _, v in pick["switch adds"]) < 1.1 * min(v for _, v in pick["switch adds"]), (
+    "Only the factor"
+)
+assert pick["GPUs add"][-1][1] < 0.9 * pick["GPUs add"][0][1], "Above, algbw"
+assert all(
+    0.98 < busbw("all_reduce", *row) / busbw("all_reduce", *pick["GPUs add"][0]) < 1.02
+    for row in pick["GPUs add"]
+) and busbw("all_reduce", *pick["GPUs add"][0]) < nvlink.bandwidth < busbw(
+    "all_reduce", *pick["switch adds"][-1]
+), "Below, busbw"
+
 # %% [markdown]
-# A busbw above the link is neither an error nor a miracle: the unit is used outside its range.
-# {{because definition: busbw counts what ranks send that add}} To read a rate of
-# the wire, ask for `NCCL_ALGO=Ring`.
+# A busbw above the link is neither an error nor a miracle: the unit is used outside its range. To
+# read a rate of the wire, ask for `NCCL_ALGO=Ring`.
 
 # %%
 ask("nccl.switch_busbw", seed="page")
@@ -579,16 +648,19 @@ ask("nccl.switch_busbw", seed="page")
 # %% [markdown]
 # ### `alltoall`
 #
-# An *all-to-all* gives each rank the piece that every other one has for it. {{because definition}}
-# Every byte is meant for one receiver, so nothing can be combined, and no algorithm saves a byte.
-# {{because definition: of an all-to-all}} Take two nodes: half of a buffer is for the other one.
-# {{because algebra}} With $k$ nodes the share $1/k$ stays inside, and the rest leaves through the
-# sender's own adapter: the line is a GPU's {{si(efa.bandwidth, "byte/s")}}, not the node's. (That takes
-# a switch between the nodes. Where ranks have links to neighbours alone, as in a torus, a byte
-# takes several links, and all of them count.) {{because definition: of a torus}} That is why an all-to-all between nodes looks so
-# slow beside an all-reduce on the same machine, and why expert parallelism is kept inside a node
-# while it can be. {{holds efa.bandwidth / (1 - 1 / nodes) < efa.bandwidth_per_node /
-# busbw_factor("all_reduce", n) / 3}}
+# An *all-to-all* gives each rank the piece that every other one has for it. Every byte is meant for
+# one receiver, so nothing can be combined, and no algorithm saves a byte. Take two nodes: half of a
+# buffer is for the other one. With $k$ nodes the share $1/k$ stays inside, and the rest leaves
+# through the sender's own adapter: the line is a GPU's {{si(efa.bandwidth, "byte/s")}}, not the
+# node's. (That takes a switch between the nodes. Where ranks have links to neighbours alone, as in
+# a torus, a byte takes several links, and all of them count.) That is why an all-to-all between
+# nodes looks so slow beside an all-reduce on the same machine, and why expert parallelism is kept
+# inside a node while it can be.
+
+# %% tags=["holds"]
+assert (
+    efa.bandwidth / (1 - 1 / nodes) < efa.bandwidth_per_node / busbw_factor("all_reduce", n) / 3
+), "all-to-all between nodes looks"
 
 # %%
 ask("nccl.alltoall_across", seed="chapter")
@@ -597,14 +669,13 @@ ask("nccl.alltoall_across", seed="chapter")
 # ## What NCCL itself believes
 #
 # One algorithm is for short messages, another for long ones. Who chooses? Before each call NCCL
-# estimates a time for each algorithm and each *protocol*, and takes the smallest. {{because
-# definition: ncclTopoGetAlgoTime and what calls it}} A protocol is how data is handed over:
+# estimates a time for each algorithm and each *protocol*, and takes the smallest. A protocol is how
+# data is handed over:
 #
 # - **LL** sends a flag with every few bytes, so the receiver sees by itself when data is complete.
-#   {{because definition: of LL}} That is quick, but half of the bandwidth is flags. {{because
-#   definition: of LL}}
+#   That is quick, but half of the bandwidth is flags.
 # - **LL128** does so with longer lines and loses little. It needs NVLink inside the nodes.
-# - **Simple** sends large blocks and synchronises on each. {{because definition}}
+# - **Simple** sends large blocks and synchronises on each.
 #
 # The estimates are tables in NCCL's source: latencies of a start and of a step, and caps on
 # bandwidth. They change from release to release; the next table names the one that this page uses.
@@ -645,7 +716,6 @@ for size in (2.0**13, 2.0**20, 2.0**24, 2.0**28, 2.0**34):
 table(
     rows,
     ["message", f"one node of {per_node} H100", "its estimate", "sixteen nodes", "its estimate"],
-    # because definition: of NCCL's name for it
     caption="What the tables choose, and the time that they expect. NVLSTree: switches add inside "
     "the nodes, and a tree across them.",
 )
@@ -653,34 +723,49 @@ table(
 # %% [markdown]
 # Now the steps of a ring. NCCL adds up the way of one chunk, first around the ring to be summed up
 # and then once more. With {{n:,}} GPUs that is {{ring_steps("all_reduce", n):,}} steps, and in
-# {{ring_steps("all_reduce", nodes)}} of them, by its count, the chunk changes nodes. {{because
-# definition: of the tables}} (Others do so meanwhile.) For every
-# message that NCCL posts to the network it charges {{si(overhead, "s")}} on hosts with AMD
-# processors, as here, and half of that on Intel's. {{holds overhead == efa.nccl_overhead == 2 *
-# NET_OVERHEAD["intel"]}} A step of Simple posts three, and NCCL takes no step to be shorter than
-# its posts. {{because definition: of the tables}} So one inside a node costs
+# {{ring_steps("all_reduce", nodes)}} of them, by its count, the chunk changes nodes. (Others do so
+# meanwhile.) For every message that NCCL posts to the network it charges {{si(overhead, "s")}} on
+# hosts with AMD processors, as here, and half of that on Intel's. A step of Simple posts three, and
+# NCCL takes no step to be shorter than its posts. So one inside a node costs
 # {{si(3 * overhead, "s")}}, too. What share of the time is that?
+
+# %% tags=["holds"]
+assert overhead == efa.nccl_overhead == 2 * NET_OVERHEAD["intel"], "every message that NCCL"
 
 # %%
 predict("nccl.latency_share", ..., seed="opening")
 
 # %% [markdown]
-# The steps take {{si(ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU), "s")}}, and the
-# bytes {{si(bandwidth_bound("all_reduce", message, n, steady), "s")}}. The {{si(steady, "byte/s")}}
-# are what NVIDIA showed for large messages between nodes with as good a line. {{holds steady <
-# efa.bandwidth_per_node}} The public rows of this network on more than two nodes end at
-# {{si(max(reached), "byte/s")}}, a little below; {{holds 0.9 * steady < max(reached) < steady}} a
-# later section fits where larger messages would.
+# The steps take {{si(ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU), "s")}}, and
+# the bytes {{si(bandwidth_bound("all_reduce", message, n, steady), "s")}}. The
+# {{si(steady, "byte/s")}} are what NVIDIA showed for large messages between nodes with as good a
+# line. The public rows of this network on more than two nodes end at
+# {{si(max(reached), "byte/s")}}, a little below; a later section fits where larger messages would.
+
+# %% tags=["holds"]
+assert steady < efa.bandwidth_per_node, "nodes with as good"
+assert 0.9 * steady < max(reached) < steady, "more than two nodes"
 
 # %%
 reveal("nccl.latency_share", seed="opening")
 
 # %% [markdown]
-# So the steps take about a fifth of the time at this size, and do not halve the rate. {{holds 0.17
-# < ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU) / (ring_latency(n, nodes,
-# net_overhead=overhead, plateau=PLATEAU) + bandwidth_bound("all_reduce", message, n, steady)) <
-# 0.21}} For a message of a gigabyte they do that, and worse. {{holds ring_latency(n, nodes,
-# net_overhead=overhead, plateau=PLATEAU) > bandwidth_bound("all_reduce", 1e9, n, steady)}}
+# So the steps take about a fifth of the time at this size, and do not halve the rate. For a message
+# of a gigabyte they do that, and worse.
+
+# %% tags=["holds"]
+assert (
+    0.17
+    < ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU)
+    / (
+        ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU)
+        + bandwidth_bound("all_reduce", message, n, steady)
+    )
+    < 0.21
+), "not halve the rate"
+assert ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU) > bandwidth_bound(
+    "all_reduce", 1e9, n, steady
+), "message of a gigabyte"
 
 # %%
 hosts = {"net_overhead": overhead, "plateau": PLATEAU}
@@ -691,31 +776,47 @@ ring_latency(n, nodes, **hosts), declared
 # ### Tuned to choose, not to predict
 #
 # The *plugin* of a network, the library through which NCCL sends, may declare that steps take
-# longer. {{because definition}} EFA's says {{si(efa.nccl_latency, "s")}} for a step between nodes,
-# and for a large message NCCL counts it twice. {{holds abs(ring_latency(16, 2, net_latency=1.0) -
-# ring_latency(16, 2) - 4) < 1e-9 and abs(ring_latency(16, 2, protocol="LL", net_latency=1.0) -
-# ring_latency(16, 2, protocol="LL") - 2) < 1e-9}} With that, it expects {{si(declared, "s")}} for
-# the steps alone, and for the whole ring half as much time again as the run took. {{holds 1.4 <
-# (ring_latency(n, nodes, net_overhead=overhead, net_latency=efa.nccl_latency, plateau=PLATEAU) +
-# bandwidth_bound("all_reduce", message, n, steady)) / (message / asked) < 1.6}} Its authors write
-# why: with this value NCCL chose better. So a constant of these tables may be far from any latency
-# that you can measure.
+# longer. EFA's says {{si(efa.nccl_latency, "s")}} for a step between nodes, and for a large message
+# NCCL counts it twice. With that, it expects {{si(declared, "s")}} for the steps alone, and for the
+# whole ring half as much time again as the run took. Its authors write why: with this value NCCL
+# chose better. So a constant of these tables may be far from any latency that you can measure.
 #
 # NCCL prints what it charged your own job with `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`;
 # `lightspeed_tools.nccl.tuning_log` reads that.
 #
 # ## ◆ Try it
 #
-# A *step* takes a time of its own, however little it carries. {{because definition}} Algorithms
-# differ in how many steps they take and how many bytes they send: beside the ring there are trees,
-# swaps with ever farther partners (*doubling*), and a ring inside each node with one across (*two
-# levels*). {{because definition}} The picture opens with the question of this chapter, at line rate
-# and with cheaper steps inside a node than NCCL's tables charge: the ring is quicker here. {{holds
-# number("nvlink4.nccl_step_simple") < 3 * overhead and steady < efa.bandwidth_per_node}} It takes
-# whichever is fastest: a *double tree*, with far fewer steps than the ring. {{holds
-# double_tree_time(0.0, nodes, 1.0, 1.0) + 2 * (per_node - 1) < ring_steps("all_reduce", n) / 10}}
-# Halve the nodes: what changes? Make the message a thousand times smaller and do it again. Then one
-# node, and let the switch between its GPUs add (*NVLS*).
+# A *step* takes a time of its own, however little it carries. Algorithms differ in how many steps
+# they take and how many bytes they send: beside the ring there are trees, swaps with ever farther
+# partners (*doubling*), and a ring inside each node with one across (*two levels*). The picture
+# opens with the question of this chapter, at line rate and with cheaper steps inside a node than
+# NCCL's tables charge: the ring is quicker here. It takes whichever is fastest: a *double tree*,
+# with far fewer steps than the ring. Halve the nodes: what changes? Make the message a thousand
+# times smaller and do it again. Then one node, and let the switch between its GPUs add (*NVLS*).
+
+# %% tags=["holds"]
+assert (
+    abs(ring_latency(16, 2, net_latency=1.0) - ring_latency(16, 2) - 4) < 1e-9
+    and abs(
+        ring_latency(16, 2, protocol="LL", net_latency=1.0) - ring_latency(16, 2, protocol="LL") - 2
+    )
+    < 1e-9
+), "NCCL counts it twice"
+assert (
+    1.4
+    < (
+        ring_latency(n, nodes, net_overhead=overhead, net_latency=efa.nccl_latency, plateau=PLATEAU)
+        + bandwidth_bound("all_reduce", message, n, steady)
+    )
+    / (message / asked)
+    < 1.6
+), "half as much time"
+assert number("nvlink4.nccl_step_simple") < 3 * overhead and steady < efa.bandwidth_per_node, (
+    "node than NCCL's tables"
+)
+assert (
+    double_tree_time(0.0, nodes, 1.0, 1.0) + 2 * (per_node - 1) < ring_steps("all_reduce", n) / 10
+), "steps than the ring"
 
 # %%
 from lightspeed_course.explorers.nccl import explore
@@ -748,18 +849,16 @@ ask("nccl.one_direction", seed="chapter")
 # %% [markdown]
 # ## Check: models against measurements
 #
-# Two models are on trial. One is NCCL's own, with nothing fitted. {{because definition}} The other
-# is ours: NCCL's latency for short messages times a factor, joined to the bytes on the busiest link
-# over a bandwidth. The join is that of a pipeline, in which latency and transfer hide each other in
-# part:
+# Two models are on trial. One is NCCL's own, with nothing fitted. The other is ours: NCCL's latency
+# for short messages times a factor, joined to the bytes on the busiest link over a bandwidth. The
+# join is that of a pipeline, in which latency and transfer hide each other in part:
 #
 # $$t = \left(\ell^{\,e} + \left(\frac{\text{bytes} }{W}\right)^{e}\right)^{1/e}$$
 #
 # With $e = 1$ that is α–β, a sum. With $e = 1/2$ it is a pipeline: $k$ chunks over $d$ steps take
-# $(d + k)(\alpha + S/(k\,W))$, and the best $k$ makes that $(\sqrt{d\,\alpha} +
-# \sqrt{S/W})^2$. {{because algebra: of a pipeline of d hops and k chunks, in overlapped_time}} We fit a single $e$,
-# and a factor and a $W$ for each kind of link and path. The parameters see some of the rows; the
-# others are for testing.
+# $(d + k)(\alpha + S/(k\,W))$, and the best $k$ makes that $(\sqrt{d\,\alpha} + \sqrt{S/W})^2$. We
+# fit a single $e$, and a factor and a $W$ for each kind of link and path. The parameters see some
+# of the rows; the others are for testing.
 
 # %%
 rows_all, fits = residuals(), calibrate()
@@ -781,11 +880,17 @@ table(
 
 # %% [markdown]
 # On EFA the factor is {{fits["efa_p5.bandwidth_per_node", "ring"].latency:.2f}}: with the overhead
-# of the right processor, NCCL's latency for short messages needs no correction there. {{holds
-# all(abs(fit.latency - 1) < 0.05 for (key, _), fit in fits.items() if key.startswith("efa"))}} And
-# its $W$ is {{si(fits["efa_p5.bandwidth_per_node", "ring"].bandwidth, "byte/s")}}, close to what
-# NVIDIA showed for large messages. {{holds abs(fits["efa_p5.bandwidth_per_node", "ring"].bandwidth / steady - 1) <
-# 0.05}}
+# of the right processor, NCCL's latency for short messages needs no correction there. And its $W$
+# is {{si(fits["efa_p5.bandwidth_per_node", "ring"].bandwidth, "byte/s")}}, close to what NVIDIA
+# showed for large messages.
+
+# %% tags=["holds"]
+assert all(
+    abs(fit.latency - 1) < 0.05 for (key, _), fit in fits.items() if key.startswith("efa")
+), "needs no correction there"
+assert abs(fits["efa_p5.bandwidth_per_node", "ring"].bandwidth / steady - 1) < 0.05, (
+    "showed for large messages"
+)
 
 # %%
 at_question = expected_by_model("all_reduce", message, n, nodes, "p5")
@@ -801,10 +906,6 @@ chart = busbw_over_nodes(line, (nodes, star))
 curves = [mark for mark in chart.marks if isinstance(mark, Line)]
 figure(
     chart,
-    # holds "The largest message keeps": curves[-1].y[-1] / curves[-1].y[0] > 0.7
-    #  and curves[0].y[-1] / curves[0].y[0] < 0.1
-    #  and all(curve.y[-1] < curve.y[0] for curve in curves) and len(curves) == 4
-    # holds "A star": 1.17 < star / curves[-1].y[-1] < 1.23
     caption="Busbw over nodes. Lines: our model. Circles: rows it was fitted to "
     f"({', '.join(map(str, fitted_nodes))} nodes); crosses: rows that it had not seen. Size "
     "decides how much the number of nodes matters.",
@@ -813,26 +914,45 @@ figure(
     "twenty-five nodes lies a fifth above the curve of the largest message.",
 )
 
+# %% tags=["holds"]
+assert (
+    curves[-1].y[-1] / curves[-1].y[0] > 0.7
+    and curves[0].y[-1] / curves[0].y[0] < 0.1
+    and all(curve.y[-1] < curve.y[0] for curve in curves)
+    and len(curves) == 4
+), "The largest message keeps"
+assert 1.17 < star / curves[-1].y[-1] < 1.23, "A star"
+
 # %% [markdown]
-# From four to thirty-two nodes, {{si(big, "byte")}} keep {{busbw("all_reduce", 256,
-# published[32]) / busbw("all_reduce", 32, published[4]):.0%}} of their busbw. A message of
-# {{si(smaller, "byte")}} keeps half. {{holds 0.45 < np.divide(*[next(r.size / r.time *
-# busbw_factor("all_reduce", r.n) for r, _ in rows_all if (r.series, r.nodes, r.size) ==
-# ("p5_all_reduce", k, smaller)) for k in (32, 4)]) < 0.55}} "Slow because of many nodes" needs a
-# size beside it.
+# From four to thirty-two nodes, {{si(big, "byte")}} keep
+# {{busbw("all_reduce", 256, published[32]) / busbw("all_reduce", 32, published[4]):.0%}} of their
+# busbw. A message of {{si(smaller, "byte")}} keeps half. "Slow because of many nodes" needs a size
+# beside it.
 #
 # The same over size, on four machines. Small rates of small messages: that is what a latency looks
 # like in a column of bandwidths.
+
+# %% tags=["holds"]
+assert (
+    0.45
+    < np.divide(
+        *[
+            next(
+                r.size / r.time * busbw_factor("all_reduce", r.n)
+                for r, _ in rows_all
+                if (r.series, r.nodes, r.size) == ("p5_all_reduce", k, smaller)
+            )
+            for k in (32, 4)
+        ]
+    )
+    < 0.55
+), "keeps half"
 
 # %% tags=["figure"]
 chart = busbw_over_size()
 curves = [mark for mark in chart.marks if isinstance(mark, Line)]
 figure(
     chart,
-    # because "Busbw over message size": definition: what is drawn
-    # holds "Four rising curves": len(curves) == 4
-    #  and all(curve.y[0] < curve.y[-1] for curve in curves)
-    #  and curves[-1].y[-1] == min(curve.y[-1] for curve in curves)
     caption="Busbw over message size: one node of A100, one of H200 whose switch adds, four of "
     "B200, and an all-to-all over many nodes of H100. Lines are the model; circles were fitted, "
     "crosses were not.",
@@ -840,11 +960,18 @@ figure(
     "many nodes, ends lowest.",
 )
 
+# %% tags=["holds"]
+assert (
+    len(curves) == 4
+    and all(curve.y[0] < curve.y[-1] for curve in curves)
+    and curves[-1].y[-1] == min(curve.y[-1] for curve in curves)
+), "Four rising curves"
+
 # %% [markdown]
 # ### Errors by regime
 
 # %%
-large_from, small_below = 64e6, 1e6
+large_from, small_below = 64e6, 1e6  # assumed
 large_test = [abs(e) for r, e in rows_all if not r.fitted and r.size >= large_from]
 round(float(np.median(large_test)), 3), round(float(np.quantile(large_test, 0.9)), 3)
 
@@ -873,7 +1000,6 @@ table(
     [[name, *spread(errors(name, True)), *spread(errors(name, False))] for name in kept],
     ["message, where", "fitted rows", "median error", "worst"]
     + ["test rows", "median error", "worst"],
-    # because "Large is from": definition
     caption=f"Model over measured, minus one. Large is from {si(large_from, 'byte')} on, small "
     f"below {si(small_below, 'byte')}.",
 )
@@ -882,25 +1008,27 @@ table(
 chart = residual_rows(kept, regime)
 figure(
     chart,
-    # holds "Residuals of all": sum(len(mark.x) for mark in chart.marks[1:]) == len(measurements())
-    # because "The vertical scatter": design: drawn at random
-    # holds "Large messages lie": max(abs(e) for r, e in rows_all if r.size >= large_from) < 0.45
-    #  and np.std([e for r, e in rows_all if r.size < large_from])
-    #  > 3 * np.std([e for r, e in rows_all if r.size >= large_from])
     caption="Residuals of all measured rows. To the left the model is too fast, to the right too "
     "slow. The vertical scatter inside a row of the chart means nothing.",
     alt=f"Points in {len(kept)} bands. Large messages lie close to zero, the middle and small "
     "ones scatter widely.",
 )
 
+# %% tags=["holds"]
+assert sum(len(mark.x) for mark in chart.marks[1:]) == len(measurements()), "Residuals of all"
+assert max(abs(e) for r, e in rows_all if r.size >= large_from) < 0.45 and np.std(
+    [e for r, e in rows_all if r.size < large_from]
+) > 3 * np.std([e for r, e in rows_all if r.size >= large_from]), "Large messages lie"
+
 # %% [markdown]
 # For {{len(large_test)}} test rows from {{si(large_from, "byte")}} on, the median error is
 # {{np.median(large_test):.1%}} and nine of ten lie within {{np.quantile(large_test, 0.9):.0%}}.
-# {{holds np.mean(np.array(large_test) <= np.quantile(large_test, 0.9)) >= 0.89}} That is good
-# enough to call a number odd. {{because advice: how far a report may trust the model}} For smaller
-# messages it is not.
+# That is good enough to call a number odd. For smaller messages it is not.
 #
 # ### Where each model fails
+
+# %% tags=["holds"]
+assert np.mean(np.array(large_test) <= np.quantile(large_test, 0.9)) >= 0.89, "nine of ten lie"
 
 
 # %%
@@ -921,36 +1049,51 @@ table(
         for s in seen_sizes[::2]
     ],
     ["message", *(f"{k} nodes" for k in grid)],
-    # holds "NCCL's own are too fast": all(theirs[s, k] < 0 for s in seen_sizes for k in grid)
     caption="Error in time on p5, ours / NCCL's own tables. NCCL's own are too fast in every row. "
     f"Ours was fitted on {fitted_nodes[0]} and {fitted_nodes[1]} nodes.",
 )
+
+# %% tags=["holds"]
+assert all(theirs[s, k] < 0 for s in seen_sizes for k in grid), "NCCL's own are too fast"
 
 # %% [markdown]
 # - **Our model, small messages.** It has a single latency, but some of the measurements time a loop
 #   in C++ and others launch each call from Python. For middle-sized messages across many nodes NCCL
 #   changes its algorithm, and one curve goes through the times of several.
-# - **Our model, beyond {{max(tested_nodes)}} nodes.** We found no public row there.
-#   {{holds max(r.nodes for r in measurements()) == max(tested_nodes)}} For {{nodes}} nodes the
-#   model extrapolates, and expects a lower number than the question reports.
-#   {{holds expected_by_model("all_reduce", message, n, nodes, "p5").algbw < asked}}
+# - **Our model, beyond {{max(tested_nodes)}} nodes.** We found no public row there. For {{nodes}}
+#   nodes the model extrapolates, and expects a lower number than the question reports.
 # - **NCCL's tables** are for choosing. At {{si(float(seen_sizes[-1]), "byte")}} they are at most
-#   {{max(abs(theirs[seen_sizes[-1], k]) for k in (2, 4, 8, 16, 32)):.0%}} off.
-#   {{holds max(abs(theirs[seen_sizes[-1], k]) for k in (2, 4, 8, 16, 32)) < 0.25}} On many nodes
-#   and for less than a gigabyte they are too fast by up to a factor of
-#   {{1 / (1 + min(theirs.values())):.1f}}.
-#   {{holds min(theirs, key=theirs.get)[0] < 1e9 and min(theirs, key=theirs.get)[1] >= 8}} There
-#   they would choose a tree, and expect more of it than the runs, whatever those chose, delivered.
-#   {{holds "Tree" in nccl_choices(min(theirs, key=theirs.get)[0], 8 * min(theirs,
-#   key=theirs.get)[1], min(theirs, key=theirs.get)[1], cpu="amd")[0].algorithm}}
+#   {{max(abs(theirs[seen_sizes[-1], k]) for k in (2, 4, 8, 16, 32)):.0%}} off. On many nodes and
+#   for less than a gigabyte they are too fast by up to a factor of
+#   {{1 / (1 + min(theirs.values())):.1f}}. There they would choose a tree, and expect more of it
+#   than the runs, whatever those chose, delivered.
 # - **α–β**, a plain sum. Fitted to both ends of a curve it misses the middle by a third; the
-#   exponent repairs that. {{because measured elsewhere: tests/published/test_nccl_measured.py}}
+#   exponent repairs that.
 # - **Both** know an idle network.
 #
 # ### One node, nine kinds of GPU
 #
-# Inside a node one program measured nine kinds of GPU. {{because history}} First a forecast for a
-# chip that is left out.
+# Inside a node one program measured nine kinds of GPU. First a forecast for a chip that is left
+# out.
+
+# %% tags=["holds"]
+assert max(r.nodes for r in measurements()) == max(tested_nodes), "no public row there"
+assert expected_by_model("all_reduce", message, n, nodes, "p5").algbw < asked, (
+    "number than the question"
+)
+assert max(abs(theirs[seen_sizes[-1], k]) for k in (2, 4, 8, 16, 32)) < 0.25, "they are at most"
+assert min(theirs, key=theirs.get)[0] < 1e9 and min(theirs, key=theirs.get)[1] >= 8, (
+    "less than a gigabyte"
+)
+assert (
+    "Tree"
+    in nccl_choices(
+        min(theirs, key=theirs.get)[0],
+        8 * min(theirs, key=theirs.get)[1],
+        min(theirs, key=theirs.get)[1],
+        cpu="amd",
+    )[0].algorithm
+), "it than the runs"
 
 # %%
 predict("nccl.left_out_chip", ...)
@@ -970,43 +1113,52 @@ table(
 # %% tags=["figure"]
 figure(
     residual_chart(plain_sum, dots=90, height=300),
-    # holds "worst in the middle": max(plain_sum.by_regime, key=lambda e: e.median).regime
-    #   == plain_sum.by_regime[1].regime
     caption="α–β on a chip that it has not seen: worst in the middle of the sizes.",
     alt="Predicted over measured time by size of the message, around one; medians "
     + ", ".join(f"{e.ratios[1]:.2f}" for e in plain_sum.by_regime)
     + " from small to large.",
 )
 
+# %% tags=["holds"]
+assert max(plain_sum.by_regime, key=lambda e: e.median).regime == plain_sum.by_regime[1].regime, (
+    "worst in the middle"
+)
+
 # %%
 reveal("nccl.left_out_chip")
 
 # %%
-mine = 350e9
+mine = 350e9  # assumed
 standing = percentile(mine, "h100_sxm", 8, "all_reduce", 2**29)
 fastest = float(np.max(wires.rows["ranks"][wires.ratio > 1.02]))
 si(mine, "byte/s"), standing.peers, si(standing.median, "byte/s")
 
 # %% [markdown]
 # - **A link carries over.** α–β with both constants from other chips is off by
-#   {{plain_sum.all.median:.0%}} in the median of {{plain_sum.all.rows:,}} rows. {{holds
-#   plain_sum.all.median < 0.13}}
+#   {{plain_sum.all.median:.0%}} in the median of {{plain_sum.all.rows:,}} rows.
 # - **The bound in which ranks add is beaten** in {{sum(wires.ratio > 1.02)}} of
 #   {{wires.all.rows:,}} rows, each an all-reduce of floats over {{fastest:.0f}} GPUs, in which the
-#   switch adds. {{holds 0 < sum(wires.ratio > 1.02) < 10 and wires.all.excused == 1}}
+#   switch adds.
 # - **Is mine normal?** Ask where a busbw stands among its peers: the same collective over links of
 #   the same rate. For {{si(mine, "byte/s")}} on eight H100, all {{standing.peers}} peers are
-#   faster, {{holds standing.percentile == 0}} and their median is {{si(standing.median,
-#   "byte/s")}}.
+#   faster, and their median is {{si(standing.median, "byte/s")}}.
+
+# %% tags=["holds"]
+assert plain_sum.all.median < 0.13, "other chips is off"
+assert 0 < sum(wires.ratio > 1.02) < 10 and wires.all.excused == 1, "which the switch adds"
+assert standing.percentile == 0, "peers are faster"
 
 # %% [markdown]
 # ## ◆ The answer
 #
-# Now put two estimates beside the number; neither was fitted to it. {{holds all(r.nodes != nodes
-# for r, _ in rows_all)}} The first takes what NCCL itself charges for the steps of a ring, from the
-# tables in its source by which it chooses an algorithm, and adds the bytes at the
-# {{si(steady, "byte/s")}} that NVIDIA showed for large messages. The second is a model that we
-# fitted to public runs of up to {{max(tested_nodes)}} nodes. {{because history}}
+# Now put two estimates beside the number; neither was fitted to it. The first takes what NCCL
+# itself charges for the steps of a ring, from the tables in its source by which it chooses an
+# algorithm, and adds the bytes at the {{si(steady, "byte/s")}} that NVIDIA showed for large
+# messages. The second is a model that we fitted to public runs of up to {{max(tested_nodes)}}
+# nodes.
+
+# %% tags=["holds"]
+assert all(r.nodes != nodes for r, _ in rows_all), "neither was fitted"
 
 # %%
 steps = ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU)
@@ -1040,38 +1192,48 @@ round(best_share, 2), round(within, 2)
 # %% [markdown]
 # **Is that normal?** Yes. The caller saw {{si(asked, "byte/s")}}, but each rank sent
 # {{busbw_factor("all_reduce", n):.3f}} bytes for each byte of the buffer. So the nodes used
-# {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of their line, not {{asked /
-# efa.bandwidth_per_node:.0%}}. A share of a line is at most one, and this one is. {{holds
-# busbw("all_reduce", n, asked) / efa.bandwidth_per_node <= 1}} Public runs of a quarter of the nodes reach {{published[32] *
-# busbw_factor("all_reduce", 256) / efa.bandwidth_per_node:.0%}}, and none of our rows of this
-# network, on more than two nodes, exceeds {{best_share:.0%}}. {{holds busbw("all_reduce", n, asked)
-# / efa.bandwidth_per_node < best_share < 1}}
+# {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of their line, not
+# {{asked / efa.bandwidth_per_node:.0%}}. A share of a line is at most one, and this one is. Public
+# runs of a quarter of the nodes reach
+# {{published[32] * busbw_factor("all_reduce", 256) / efa.bandwidth_per_node:.0%}}, and none of our
+# rows of this network, on more than two nodes, exceeds {{best_share:.0%}}.
 #
 # That does not depend on the ring. Where the GPUs of a node add first, the node still sends
 # {{busbw_factor("all_reduce", nodes):.3f}} bytes for each byte, {{leaves[nodes] / line:.0%}} of its
-# line. {{holds leaves[nodes] == busbw_factor("all_reduce", nodes) * asked}}
+# line.
 #
 # **Are the many steps to blame?** In part, if the run was a ring. Then NCCL's tables charge
-# {{si(steps, "s")}} of {{si(message / asked, "s")}} for the steps, about a fifth. {{holds 0.17 <
-# steps / (message / asked) < 0.21}} In a tree the same tables charge next to nothing. {{holds
-# tree_latency(n, nodes) < 0.01 * message / asked}} The run does not say which it was, nor where the
-# rest of the line goes.
+# {{si(steps, "s")}} of {{si(message / asked, "s")}} for the steps, about a fifth. In a tree the
+# same tables charge next to nothing. The run does not say which it was, nor where the rest of the
+# line goes.
 #
-# **What would not be normal?** For {{si(message, "byte")}} an algbw
-# below {{si(at_question.algbw / within, "byte/s")}}, the fitted model's
-# {{si(at_question.algbw, "byte/s")}} over {{within:.2f}}, if nine runs of ten are normal. {{because
-# definition}} For a small
-# message far less is normal, with the same nodes. {{holds expected_by_model("all_reduce", smaller,
-# n, nodes, "p5").algbw < 0.5 * at_question.algbw}} And if a number is not normal, the cause may
-# be a single link. What one lost packet, one hot port or one wrong cable does to all others is
-# the subject of chapter 8. {{because design}}
+# **What would not be normal?** For {{si(message, "byte")}} an algbw below
+# {{si(at_question.algbw / within, "byte/s")}}, the fitted model's
+# {{si(at_question.algbw, "byte/s")}} over {{within:.2f}}, if nine runs of ten are normal. For a
+# small message far less is normal, with the same nodes. And if a number is not normal, the cause
+# may be a single link. What one lost packet, one hot port or one wrong cable does to all others is
+# the subject of chapter 8.
 #
 # ### Have a log judged
 #
-# `lightspeed nccl report FILE` does this to what nccl-tests printed, and says what to look at first.
-# It counts the steps at what NCCL charges for short messages, which is less than in the answer. {{holds ring_latency(n,
-# nodes, protocol="LL", net_overhead=overhead) < steps / 4}} The question again, and a run that is
-# not normal:
+# `lightspeed nccl report FILE` does this to what nccl-tests printed, and says what to look at
+# first. It counts the steps at what NCCL charges for short messages, which is less than in the
+# answer. The question again, and a run that is not normal:
+
+# %% tags=["holds"]
+assert busbw("all_reduce", n, asked) / efa.bandwidth_per_node <= 1, "line is at most"
+assert busbw("all_reduce", n, asked) / efa.bandwidth_per_node < best_share < 1, (
+    "more than two nodes"
+)
+assert leaves[nodes] == busbw_factor("all_reduce", nodes) * asked, "GPUs of a node"
+assert 0.17 < steps / (message / asked) < 0.21, "Then NCCL's tables charge"
+assert tree_latency(n, nodes) < 0.01 * message / asked, "charge next to nothing"
+assert expected_by_model("all_reduce", smaller, n, nodes, "p5").algbw < 0.5 * at_question.algbw, (
+    "far less is normal"
+)
+assert ring_latency(n, nodes, protocol="LL", net_overhead=overhead) < steps / 4, (
+    "than in the answer"
+)
 
 # %%
 from lightspeed_tools.nccl.judge import judge_report
@@ -1135,9 +1297,8 @@ table(
 
 # %% [markdown]
 # So `all_reduce_perf` with NVLS flatters a machine that will run FSDP: switches that add do not
-# shorten a gather or a scatter.
-# {{because algebra: a rank still has to receive, or to send, all that is not its own}} And a number
-# at {{si(message, "byte")}} says little about a job that sends buckets of {{si(bucket, "byte")}}.
+# shorten a gather or a scatter. And a number at {{si(message, "byte")}} says little about a job
+# that sends buckets of {{si(bucket, "byte")}}.
 #
 # ## Measure it here
 #
@@ -1145,11 +1306,11 @@ table(
 #
 # ### Processes of one machine
 #
-# Processes that MPI starts send to each other through memory, in steps as before. {{because design: of the experiment}} First comes a *shift*: every process sends
-# to its right neighbour and receives from its left one, all at once, as in one step of a ring.
-# {{because definition: of a shift}} A line through the times of the shift gives α and $W$ of your
-# machine. From these two the ring's all-reduce is computed, and set beside the measured one;
-# nothing is fitted to it. {{because design: of the experiment}}
+# Processes that MPI starts send to each other through memory, in steps as before. First comes a
+# *shift*: every process sends to its right neighbour and receives from its left one, all at once,
+# as in one step of a ring. A line through the times of the shift gives α and $W$ of your machine.
+# From these two the ring's all-reduce is computed, and set beside the measured one; nothing is
+# fitted to it.
 #
 # Will the measured all-reduce of a large message be faster than the computed ring, or slower?
 # Remember who does the adding. And will busbw keep rising with the message, as on the curves above?
@@ -1179,21 +1340,18 @@ collectives_findings(mine)
 # %% [markdown]
 # ### Explain the difference
 #
-# - **Somebody must add.** A GPU adds at the rate of its memory, which is far above its links.
-#   {{holds number("h100_sxm.hbm_bandwidth") > 5 * nvlink.bandwidth}} Here a core adds, and to do so
-#   it reads two arrays and writes one through the very memory that serves as the link. The line of
-#   the shift does not contain that.
+# - **Somebody must add.** A GPU adds at the rate of its memory, which is far above its links. Here
+#   a core adds, and to do so it reads two arrays and writes one through the very memory that serves
+#   as the link. The line of the shift does not contain that.
 # - **The link is a memory.** A small message stays in a cache. So the curves have a hump instead of
 #   a plateau, and no single $W$ is right for all sizes.
-#   {{because measured elsewhere: tests/measure/test_measured_collectives.py}}
-# - **α is software.** The findings say what an empty call costs. On GPUs a kernel is launched.
-#   And two processes may swap whole buffers in one step, where the ring takes two: a tiny message
-#   can beat it. {{holds recursive_doubling_time(0.0, 2, 1.0, 1.0) == 1 and ring_time(0.0, 2, 1.0,
-#   1.0) == 2}}
+# - **α is software.** The findings say what an empty call costs. On GPUs a kernel is launched. And
+#   two processes may swap whole buffers in one step, where the ring takes two: a tiny message can
+#   beat it.
 # - **Memory that comes anew.** MPI's scratch memory may go back to the system after each call, and
 #   return page by page. Then a middle-sized message takes as long as a far larger one.
 # - **Processes share.** If there are more processes than cores, a message waits until its receiver
-#   runs again. {{because definition: of time sharing}}
+#   runs again.
 #
 # A call is timed alone, after a barrier, and the mean over processes is taken; each result is
 # checked. In a terminal you choose the number of processes, or start the same command with the
@@ -1208,14 +1366,19 @@ collectives_findings(mine)
 #
 # ### Nodes, and links of a known rate
 #
-# The other experiment needs Linux and the right to make network namespaces (root has it). Every node
-# is a process with one link to a switch, and the kernel lets through only so many bytes a second in
-# each direction.
-# {{because design: of the experiment}} The ring and the tree are short programs on plain sockets.
-# So this time $W$ is known beforehand, and the question is what the number of nodes does.
+# The other experiment needs Linux and the right to make network namespaces (root has it). Every
+# node is a process with one link to a switch, and the kernel lets through only so many bytes a
+# second in each direction. The ring and the tree are short programs on plain sockets. So this time
+# $W$ is known beforehand, and the question is what the number of nodes does.
 #
 # How many times longer will the ring take on six nodes than on two, for a tiny message and for a
 # large one? And the tree? By the formulas of this chapter:
+
+# %% tags=["holds"]
+assert number("h100_sxm.hbm_bandwidth") > 5 * nvlink.bandwidth, "far above its links"
+assert recursive_doubling_time(0.0, 2, 1.0, 1.0) == 1 and ring_time(0.0, 2, 1.0, 1.0) == 2, (
+    "tiny message can beat"
+)
 
 # %%
 from lightspeed_tools.measure.instruments.network import NODES, RATE, SIZES
@@ -1242,24 +1405,34 @@ network_findings(network)
 # ### Explain the difference, again
 #
 # - **The large message** shows the factor of busbw at work: the ring rises towards twice $S/W$ and
-#   stays below it, however many nodes.
-#   {{holds all(ring_time(1.0, k, 1.0) < ring_time(1.0, k + 1, 1.0) < 2 for k in range(2, 100))}}
-#   The tree takes two whole buffers longer with every doubling, one up and one down.
-#   {{holds all(tree_time(1.0, 2 * k, 1.0) == tree_time(1.0, k, 1.0) + 2 for k in range(2, 100))}}
+#   stays below it, however many nodes. The tree takes two whole buffers longer with every doubling,
+#   one up and one down.
 # - **The small message** is for the steps: by the law the ring's grow with every node, the tree's
-#   with every doubling. {{holds ring_time(0.0, 9, 1.0, 1.0) - ring_time(0.0, 8, 1.0, 1.0) == 2 ==
-#   tree_time(0.0, 16, 1.0, 1.0) - tree_time(0.0, 8, 1.0, 1.0)}}
+#   with every doubling.
 # - **A rate not reached.** The kernel counts headers, too, nearly a twentieth of a full packet. So
 #   the fitted $W$ cannot reach the rate of the link.
 # - **A time off the line.** The nodes share your cores. The more of them there are, the longer each
 #   waits to be woken, so here α itself grows with the nodes. In a ring all of them send in each
-#   step, in a tree at most half. {{because algebra: shown above, where both are played}}
-# - **Too short a time?** A shaper lets the first few packets pass at once, so a short test misleads.
-#   {{because definition: of a token bucket}}
+#   step, in a tree at most half.
+# - **Too short a time?** A shaper lets the first few packets pass at once, so a short test
+#   misleads.
 #
 # ### The same on a recorded machine
 #
 # This record was made for the course.
+
+# %% tags=["holds"]
+assert all(ring_time(1.0, k, 1.0) < ring_time(1.0, k + 1, 1.0) < 2 for k in range(2, 100)), (
+    "ring rises towards twice"
+)
+assert all(tree_time(1.0, 2 * k, 1.0) == tree_time(1.0, k, 1.0) + 2 for k in range(2, 100)), (
+    "longer with every doubling"
+)
+assert (
+    ring_time(0.0, 9, 1.0, 1.0) - ring_time(0.0, 8, 1.0, 1.0)
+    == 2
+    == tree_time(0.0, 16, 1.0, 1.0) - tree_time(0.0, 8, 1.0, 1.0)
+), "tree's with every doubling"
 
 # %%
 recorded = shipped()["amd_epyc_2core"]

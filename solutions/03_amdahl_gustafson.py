@@ -243,10 +243,12 @@ print(f"peak {fit.peak:.0f}, from {fit.peak_interval[0]:.0f} to {fit.peak_interv
 # %% [markdown] tags=["solution"]
 # From a dozen threads the peak comes out at {{fit.peak:.0f}}, with an interval from
 # {{fit.peak_interval[0]:.0f}} to {{fit.peak_interval[1]:.0f}}: it has no upper end, because κ may
-# still be zero. {{holds fit.kappa_interval[0] <= 0 and math.isinf(fit.peak_interval[1])}} All
-# {{threads.size}} points together say {{fit_usl(threads, rate / rate[0]).peak:.0f}}.
-# {{because definition}} The interval is honest about the scatter of the points that the fit saw,
-# not about what comes after them.
+# still be zero. All {{threads.size}} points together say
+# {{fit_usl(threads, rate / rate[0]).peak:.0f}}. The interval is honest about the scatter of the
+# points that the fit saw, not about what comes after them.
+
+# %% tags=["holds"]
+assert fit.kappa_interval[0] <= 0 and math.isinf(fit.peak_interval[1]), "has no upper end"
 
 # %% [markdown]
 # ## Training

@@ -109,7 +109,6 @@ def round_to_bf16(x):
     # END SOLUTION
 
 
-# because "The nearest bf16 number": definition
 
 
 check("precision.round_to_bf16", round_to_bf16)

@@ -8,7 +8,7 @@
 `lightspeed_authoring.prose` that of numbers in its Markdown: expressions in double braces,
 evaluated by the page's own kernel at that place of the page. A page fails to build on an error, on
 anything written to stderr (so on a warning), on a number that was typed instead of bound and on a
-statement that does not hold (`lightspeed_authoring.gates`).
+claim that does not hold (`lightspeed_authoring.claims`).
 
 Tags. `measured`: the cell measures this machine. Its output is never compared, and kept as long as
 the sources of all such cells of its page are; then none of them runs. `raises-exception`: the cell
@@ -21,6 +21,7 @@ neither widget state nor times nor versions are stored.
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import tempfile
@@ -36,7 +37,8 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from lightspeed import catalog
-from lightspeed_authoring.gates import separate
+from lightspeed_authoring.claims import as_json
+from lightspeed_authoring.facts import typed_facts
 from lightspeed_authoring.notebooks import METADATA, BuildError, exercise, label, page, read
 from lightspeed_authoring.prose import typed_in_code, typed_numbers
 from lightspeed_show.bound import expressions, fill
@@ -63,7 +65,7 @@ class _Kernel(NotebookClient):
     """
 
     cell: NotebookNode | None = None
-    line = 0  # in the cell, of the gate that is held
+    line = 0  # of a claim that does not hold, from the start of its cell's words
 
     def __init__(
         self, notebook: NotebookNode, folder: Path, scratch: Path, measurements: Outputs | None
@@ -122,15 +124,12 @@ class _Kernel(NotebookClient):
         cell.source = fill(cell.source, texts)
 
     async def _hold(self, cell: NotebookNode) -> None:
-        for gate in cell.metadata.gates:
-            if gate.condition:
-                self.line = gate.line
-                (found,) = await self._texts(
-                    cell, [(f"{gate.words}\n    {gate.condition}", gate.python)]
-                )
-                if fault := gate.fault(found):
-                    raise BuildError(fault)
-        self.line = 0
+        if not cell.metadata.holds:
+            return
+        (found,) = await self._texts(cell, [("holds", as_json(cell.metadata.holds))])
+        if faults := json.loads(found):
+            self.line = cell.metadata.holds_line - cell.metadata.line + faults[0][0]
+            raise BuildError("\n".join(fault for _, fault in faults))
 
     async def _texts(self, cell: NotebookNode, wanted: list[tuple[str, str]]) -> list[str]:
         """What the kernel makes of expressions whose values are texts, each named for the error
@@ -217,21 +216,26 @@ def _end_of(traceback: str) -> str:
 
 # --- typed numbers --------------------------------------------------------------------------------
 
+_FACT = "a fact belongs into the catalog; what the page assumes for an example says `# assumed`"
+
 
 def unbound(path: Path) -> list[str]:
-    """Every number typed in the prose, strings or comments of a script: "file:line: text"."""
+    """Every number typed in the prose, strings or comments of a script, and every fact that a cell
+    of a chapter assigns without a source: "file:line: text".
+    """
     found = []
-    for cell in read(path):
-        source, _ = separate(cell.metadata.written, cell.cell_type == "markdown", keep_lines=True)
+    try:
+        cells = read(path)
+    except BuildError as error:
+        return [str(error)]
+    for cell in cells:
+        source = cell.source
         if cell.cell_type == "markdown":
             typed = [(source[:at].count("\n") + 1, text) for at, text in typed_numbers(source)]
         else:
-            try:
-                typed = list(typed_in_code(source))
-            except SyntaxError as error:
-                raise BuildError(
-                    f"{label(path)}:{cell.metadata.line + error.lineno - 1}: {error.msg}"
-                ) from None
+            typed = list(typed_in_code(source))
+            if path.parent.name == "chapters":
+                typed += [(line, f"{text}: {_FACT}") for line, text in typed_facts(source)]
         found += [
             f"{label(path)}:{cell.metadata.line + line - 1}: typed number: {text}"
             for line, text in typed
@@ -290,8 +294,8 @@ def _measures(cell: NotebookNode) -> bool:
 
 def _write(notebook: NotebookNode, path: Path) -> None:
     for cell in notebook.cells:
-        cell.metadata.pop("line", None)
-        cell.metadata.pop("gates", None)
+        for name in ("line", "holds", "holds_line"):
+            cell.metadata.pop(name, None)
     notebook.metadata = nbformat.from_dict(METADATA)  # the kernel has added its versions
     nbformat.validate(notebook)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -25,21 +25,20 @@ from lightspeed_authoring.build import (
 from lightspeed_authoring.new import todos
 from lightspeed_authoring.notebooks import label
 from lightspeed_authoring.prose import typed_in_code, typed_numbers
-from lightspeed_authoring.statements import ungated
 
 WIDTH, BEFORE = 160, 40  # characters of a line that are shown, and of them before a difference
 
 
 def gates(root: Path = ROOT) -> list[str]:
     """What is wrong in the sources, one text a fault, without running any of them: what is not
-    written yet, typed numbers, statements that nothing holds, notebooks without a source, a stale
+    written yet, typed numbers, claims without an anchor, notebooks without a source, a stale
     bibliography, format and lint.
     """
     scripts = sources(root=root)
     sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
     sourced |= {name.replace("solutions/", "exercises/") for name in sourced}
     found = [*todos(root), *(fault for path in scripts for fault in unbound(path))]
-    found += unbound_in_library() + ungated()
+    found += unbound_in_library()
     found += [
         f"{label(path)}: no source makes this notebook"
         for folder in ("chapters", "solutions", "exercises")
@@ -136,19 +135,29 @@ def _start(old: str | None, new: str | None) -> int:
 
 
 def unbound_in_library() -> list[str]:
-    """Every number typed in what the library shows readers: question banks, explorers and the
+    """Every number typed in what the library shows readers: questions, explorers and the
     rebuttals of the gallery.
     """
     from lightspeed_course.content.wrong_claims import claims
+    from lightspeed_course.practice.question_files import texts
+    from lightspeed_course.practice.questions import topics
 
     course = Path(__file__).parents[1] / "lightspeed_course"
     found = [
         f"{label(file)}:{line}: typed number: {text}"
-        for file in sorted([*course.glob("practice/banks/*.py"), *course.glob("explorers/*.py")])
+        for file in sorted([*course.glob("content/*.py"), *course.glob("explorers/*.py")])
         for line, text in typed_in_code(
             file.read_text(encoding="utf-8"), comments=False, docstrings=False
         )
     ]
+    for text in (text for topic in topics() for text in texts(topic)):
+        words = [text.prompt, *text.options.values(), *(s[0] for s in text.steps), text.after]
+        words += [*(m[3] for m in text.misconceptions), text.facts.get("why", ("",))[0]]
+        for said in words:
+            found += [
+                f"content/{text.id.partition('.')[0]}.md: {text.id}: typed number: {typed}"
+                for _, typed in typed_numbers(said.replace("}}}", "}} }"))
+            ]
     for claim in claims():
         for text in (claim.because, claim.sound):
             found += [

@@ -40,11 +40,11 @@ def new(kind: str, name: str, root: Path = ROOT) -> list[Path]:
 
 
 def todos(root: Path = ROOT) -> Iterator[str]:
-    """Every TODO in catalog, laws, banks and pages: "file:line: what is missing"."""
+    """Every TODO in catalog, laws, questions and pages: "file:line: what is missing"."""
     files = [
         *root.glob("lib/lightspeed/**/*.py"),
         *root.glob("lib/lightspeed/catalog/*.toml"),
-        *root.glob("lib/lightspeed_course/practice/banks/*.py"),
+        *root.glob("lib/lightspeed_course/content/*.[mp][dy]"),
         *root.glob("chapters/*.py"),
         *root.glob("solutions/*.py"),
     ]
@@ -62,33 +62,14 @@ def _chip(name: str, root: Path) -> list[Path]:
 
 
 def _question(name: str, root: Path) -> list[Path]:
-    file, _, short = name.partition(".")
-    bank = _there(root / "lib/lightspeed_course/practice/banks", file, "topic")
-    topic = file.partition("_")[0]  # network_design.py holds questions of network, too
-    name = f"{topic}.{short}"
-    for other in bank.parent.glob(f"{topic}*.py"):
-        _free(other, rf'id="{re.escape(name)}"', name)
-    chapter = _chapter_of(bank)
+    topic, _, _ = name.partition(".")
+    file = _there(root / "lib/lightspeed_course/content", topic, "topic", ".md")
+    _free(file, rf"^## {re.escape(name)}$", name)
+    chapter = re.search(r"^- chapter: (\w+)$", file.read_text("utf-8"), re.MULTILINE)
     if not chapter:
-        raise BuildError(f"{bank.relative_to(root)} does not say its CHAPTER")
-    page = root / "solutions" / f"{chapter}.py"
-    _import(bank, "lightspeed_course.practice.derivation", "derivation", "step")
-    practice = ("Misconception", "Parameter", "Question", "register")
-    _import(bank, "lightspeed_course.practice.questions", *practice)
-    return [
-        _add(bank, "question.py", name=name, variable=f"{short}_question"),
-        _add(page, "question_page.py", name=name),
-    ]
-
-
-def _chapter_of(bank: Path) -> str:
-    """The CHAPTER that a bank names, itself or with the bank that it takes it from; "" without."""
-    text = bank.read_text("utf-8")
-    if named := re.search(r'^CHAPTER = "(\w+)"', text, re.MULTILINE):
-        return named[1]
-    taken = r"^from [\w.]+\.banks\.(\w+) import (?:\([^)]*|.*)\bCHAPTER\b"
-    other = re.search(taken, text, re.MULTILINE)
-    return _chapter_of(bank.with_name(f"{other[1]}.py")) if other else ""
+        raise BuildError(f"{file.relative_to(root)} does not say its chapter")
+    page = root / "solutions" / f"{chapter[1]}.py"
+    return [_add(file, "question.md", name=name), _add(page, "question_page.py", name=name)]
 
 
 def _law(name: str, root: Path) -> list[Path]:
@@ -110,10 +91,10 @@ def _chapter(name: str, root: Path) -> list[Path]:
     return made
 
 
-def _there(folder: Path, name: str, what: str) -> Path:
-    file = folder / f"{name}.py"
+def _there(folder: Path, name: str, what: str, suffix: str = ".py") -> Path:
+    file = folder / f"{name}{suffix}"
     if not file.exists():
-        names = sorted(path.stem for path in folder.glob("[a-z]*.py"))
+        names = sorted(path.stem for path in folder.glob(f"[a-z]*{suffix}"))
         meant = did_you_mean(name, names) or f"There are {', '.join(names)}."
         raise BuildError(f"there is no {what} '{name}'. {meant}")
     return file

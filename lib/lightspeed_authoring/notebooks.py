@@ -11,7 +11,8 @@ what the exercise has in their place (`...` if there are none), indented as the 
         return peak / bandwidth
         # END SOLUTION
 
-A cell tagged `figure` does nothing but draw: JupyterLab folds its code away, behind a bar that
+A cell tagged `holds` keeps the words of the cell before it true (`.claims`) and is taken out. A
+cell tagged `figure` does nothing but draw: JupyterLab folds its code away, behind a bar that
 opens it. A cell tagged `solution` (a worked explanation) is dropped from the exercise. An exercise
 keeps the outputs of cells that do nothing but show a question (`PROMPTS`); it has no other outputs,
 and its prose may not use what a solution computes. Where pyproject.toml names a public repository,
@@ -33,7 +34,7 @@ import jupytext
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from lightspeed_authoring.gates import GateError, separate
+from lightspeed_authoring.claims import ClaimError, check_anchors, claims
 from lightspeed_show.bound import expressions
 
 PROMPTS = ("ask", "question")
@@ -65,28 +66,41 @@ def label(path: Path) -> str:
 
 
 def read(path: Path) -> list[NotebookNode]:
-    """The cells of a percent script; metadata has its tags and, under `line`, where its text starts
-    in the file.
+    """The cells of a percent script that readers get; metadata has the tags of each and, under
+    `line`, where its text starts in the file.
 
-    Its `gates` are what its statements are held to (lightspeed_authoring.gates). They are
-    taken out of the source, not of `written`.
+    `holds` is what a cell of that tag behind it says, "" without one
+    (lightspeed_authoring.claims), and `holds_line` where that starts.
     """
     text = path.read_text(encoding="utf-8")
     starts = [n for n, line in enumerate(text.splitlines(), 2) if line.startswith("# %%")]
     cells = deepcopy(_parsed(text))
     if len(cells) != len(starts):
         raise BuildError(f"{label(path)}: every cell begins with a line `# %%`, the first one too")
+    shown: list[NotebookNode] = []
     for cell, line in zip(cells, starts, strict=True):
+        tags = cell.metadata.get("tags", [])
         try:
-            clean, gates = separate(cell.source, cell.cell_type == "markdown")
-        except GateError as error:
+            if "holds" in tags:
+                _put_behind(shown, cell.source, line)
+                continue
+            if cell.cell_type == "code":
+                ast.parse(cell.source)
+        except ClaimError as error:
             raise BuildError(f"{label(path)}:{line + error.line}: {error}") from None
         except SyntaxError as error:
             raise BuildError(f"{label(path)}:{line + error.lineno - 1}: {error.msg}") from None
-        tags = cell.metadata.get("tags", [])
-        cell.metadata = NotebookNode(tags=tags, line=line, gates=gates, written=cell.source)
-        cell.source = clean
-    return cells
+        cell.metadata = NotebookNode(tags=tags, line=line, holds="", holds_line=line)
+        shown.append(cell)
+    return shown
+
+
+def _put_behind(shown: list[NotebookNode], source: str, line: int) -> None:
+    """Note the claims of a `holds` cell with the cell whose words they hold."""
+    if not shown or shown[-1].metadata.holds:
+        raise ClaimError("a `holds` cell stands behind the cell whose words it holds, one each", 0)
+    check_anchors(claims(source), shown[-1].source, shown[-1].cell_type == "markdown")
+    shown[-1].metadata.update(holds=source, holds_line=line)
 
 
 @lru_cache(maxsize=64)
@@ -114,7 +128,8 @@ def page(path: Path, stubs: bool = False) -> NotebookNode:
         identity = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
         metadata = {
             "line": cell.metadata.line,
-            "gates": cell.metadata.gates,
+            "holds": cell.metadata.holds,
+            "holds_line": cell.metadata.holds_line,
             **({"tags": tags} if tags else {}),
         }
         if "figure" in tags:
@@ -122,7 +137,7 @@ def page(path: Path, stubs: bool = False) -> NotebookNode:
         new = new_code_cell if cell.cell_type == "code" else new_markdown_cell
         cells.append(new(source, id=identity, metadata=metadata))
     if path.parent.name == "chapters" and (address := public_repository(path.parents[1])):
-        metadata = {"line": 1, "gates": [], "tags": ["colab"], "jupyter": {"source_hidden": True}}
+        metadata = {"line": 1, "holds": "", "tags": ["colab"], "jupyter": {"source_hidden": True}}
         source = COLAB.format(packages=PACKAGES, address=address)
         cells.insert(1, new_code_cell(source, id="colab", metadata=metadata))
     return new_notebook(cells=cells, metadata=METADATA)

@@ -1,27 +1,28 @@
-"""Finds the statements of the course that nothing holds to be true: `lightspeed statements`.
+"""Counts the statements of the course, and which of them nothing holds to be true:
+`lightspeed statements`.
 
 A statement is a sentence that a learner reads and that compares, ranks or counts out: it matches
-one of `TRIGGERS`. It is *bound* if a gate (`lightspeed_authoring.gates`) holds it to a
-condition, *excused* if one gives a reason, else it is *open*. Questions and what begins with a word
-of `DEMANDS` ("Find the largest number") state nothing.
+one of `TRIGGERS`. It is *held* if a claim (`lightspeed_authoring.claims`) has its anchor in
+it. Questions and what begins with a word of `DEMANDS` ("Find the largest number") state nothing.
 
 Read are the Markdown and the strings of chapters and solutions, `because` and `sound` of the
-gallery's entries, and prompts, options, hints and solutions of the banks' questions. Explorers are
-not: tests try every choice of their menus. `lightspeed check` fails on an open one.
+gallery's entries, prompts, options, hints and solutions of questions, and, outside the
+pages, README, docs and the strings of `ROOMS`, whose claims stand in tests/notebooks/outside.py.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lightspeed_authoring.gates import Gate, Sentence, occurs, refusal, sentences
+from lightspeed_authoring.claims import claims
 from lightspeed_authoring.notebooks import label, read
 from lightspeed_authoring.prose import strings
+from lightspeed_authoring.sentences import Sentence, occurs, sentences
 from lightspeed_show.bound import held
 
 ROOT = Path(__file__).parents[2]
@@ -86,30 +87,23 @@ DEMANDS = (
     "run say see set show sketch start state suppose take tell think try turn use write"
 )  # fmt: skip
 _DEMAND = re.compile(rf"[*_“\"(]*(?:{'|'.join(DEMANDS.split())})\b", re.I)
-OPEN, BOUND, EXCUSED = "open", "bound", "excused"
+# The rooms of the library whose strings a user reads.
+ROOMS = ("evidence", "measure", "incidents", "explorers", "nccl_report", "practice")
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence, where it stands, what shows that it states something, and what holds it."""
+    """A sentence, where it stands, what shows that it states something, and whether it is held."""
 
     file: str
     place: str
     text: str
     trigger: str
-    gate: Gate | None
-
-    @property
-    def state(self) -> str:
-        return OPEN if self.gate is None else BOUND if self.gate.condition else EXCUSED
+    held: bool
 
     def __str__(self) -> str:
-        held_by = (
-            ""
-            if self.gate is None
-            else f"\n    {self.state}: {self.gate.condition or self.gate.reason}"
-        )
-        return f"{self.file}:{self.place}: [{self.trigger}] {self.text}{held_by}"
+        state = "held" if self.held else self.trigger
+        return f"{self.file}:{self.place}: [{state}] {self.text}"
 
 
 def trigger(sentence: Sentence) -> str | None:
@@ -128,31 +122,32 @@ def trigger(sentence: Sentence) -> str | None:
 
 
 def _stated(
-    file: str, place: str | int, text: str, gates: Iterable[Gate] = ()
+    file: str, place: str | int, text: str, anchors: Collection[str] = ()
 ) -> Iterator[Statement]:
-    """The statements of a text; `gates` are those that name their words.
-
-    A number as `place` is the line on which the text begins.
-    """
+    """The statements of a text; a number as `place` is the line on which the text begins."""
     for sentence in sentences(text):
         if found := trigger(sentence):
-            own = [*sentence.gates, *(gate for gate in gates if occurs(gate.words, sentence.text))]
-            gate = min(own, key=lambda g: not g.condition, default=None)
             where = str(place + sentence.line) if isinstance(place, int) else place
-            yield Statement(file, where, sentence.text, found, gate)
+            is_held = any(occurs(words, sentence.text) for words in anchors)
+            yield Statement(file, where, sentence.text, found, is_held)
+
+
+def _stated_in_strings(
+    file: str, line: int, source: str, anchors: Collection[str] = (), docstrings: bool = True
+) -> Iterator[Statement]:
+    """The statements of the strings of Python code that begins on this line."""
+    for at, text in strings(source, docstrings):
+        if re.search(r"[.!?][\"'”’)*_]*\s*\Z", text):  # a label is no sentence
+            yield from _stated(file, str(line + at - 1), text, anchors)
 
 
 def of_page(path: Path) -> list[Statement]:
     """The statements of a chapter's or a solution's script, in their order."""
     found = []
     for cell in read(path):
-        line, source = cell.metadata.line, cell.metadata.written
-        if cell.cell_type == "markdown":
-            found += _stated(label(path), line, source)
-        else:
-            for at, text in strings(source):
-                if re.search(r"[.!?][\"'”’)*_]*\s*\Z", text):  # a label is no sentence
-                    found += _stated(label(path), str(line + at - 1), text, cell.metadata.gates)
+        stated = _stated if cell.cell_type == "markdown" else _stated_in_strings
+        anchors = [claim.anchor for claim in claims(cell.metadata.holds)]
+        found += stated(label(path), cell.metadata.line, cell.source, anchors)
     return found
 
 
@@ -160,39 +155,49 @@ def of_gallery(folder: Path = ROOT / "chapters") -> list[Statement]:
     """The statements of the gallery's rebuttals."""
     found = []
     for entry in tomllib.loads((folder / "gallery.toml").read_text("utf-8"))["claim"]:
-        held_to = [
-            (
-                (words, "", text.removeprefix("because:").strip())
-                if text.startswith("because:")
-                else (words, text, "")
-            )
-            for words, text in entry.get("holds", {}).items()
-        ]
-        gates = list(
-            _named(held_to, entry["because"] + entry["sound"], f"gallery.toml: {entry['id']}")
-        )
+        anchors = entry.get("holds", {})
+        _refuse_stray(anchors, entry["because"] + entry["sound"], f"gallery.toml: {entry['id']}")
         for part in ("because", "sound"):
-            found += _stated("chapters/gallery.toml", f"{entry['id']}, {part}", entry[part], gates)
+            where = f"{entry['id']}, {part}"
+            found += _stated("chapters/gallery.toml", where, entry[part], anchors)
     return found
 
 
 def of_question(question) -> list[Statement]:
     """The statements of a question; its solution is that of the canonical values."""
     texts = texts_of(question)
-    held_to = [
-        (
-            (words, "", given)
-            if isinstance(given, str)
-            else (words, "a function of the parameters", "")
-        )
-        for words, given in question.holds.items()
-    ]
-    gates = list(_named(held_to, "\n".join(texts.values()), question.id))
+    anchors = list(question.holds)
+    _refuse_stray(question.holds, "\n".join(texts.values()), question.id)
     return [
         found
         for part, text in texts.items()
-        for found in _stated(_file(question), f"{question.id}, {part}", text, gates)
+        for found in _stated(_file(question), f"{question.id}, {part}", text, anchors)
     ]
+
+
+def outside(folder: Path = ROOT) -> dict[str, str]:
+    """What holds the words outside the pages: file or room -> its cell, as under a `holds` tag."""
+    file = folder / "tests/notebooks/outside.py"
+    parts = re.split(r"(?m)^# %% (.+)\n", file.read_text("utf-8")) if file.exists() else []
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def of_outside(folder: Path = ROOT) -> dict[str, list[Statement]]:
+    """The statements of README, docs and `ROOMS`: file or room -> statements, in their order."""
+    anchors = {
+        name: [claim.anchor for claim in claims(source)] for name, source in outside(folder).items()
+    }
+    found = {}
+    for path in (folder / "README.md", *sorted(folder.glob("docs/**/*.md"))):
+        name = str(path.relative_to(folder))
+        found[name] = list(_stated(name, 1, path.read_text("utf-8"), anchors.get(name, ())))
+    for room in ROOMS:
+        found[room] = []
+        for path in sorted(folder.glob(f"lib/*/{room}/**/*.py")):
+            if "banks" not in path.parts:
+                name, source = str(path.relative_to(folder)), path.read_text("utf-8")
+                found[room] += _stated_in_strings(name, 1, source, anchors.get(room, ()), False)
+    return found
 
 
 def texts_of(question) -> dict[str, str]:
@@ -211,10 +216,10 @@ def texts_of(question) -> dict[str, str]:
 def false_statements(question, seeds: Iterable = (None, *range(20))) -> list[str]:
     """The statements of a question that do not hold for the variants of these seeds."""
     found = []
-    for seed in seeds if any(callable(condition) for condition in question.holds.values()) else ():
+    for seed in seeds if question.holds else ():
         variant = question.variant(seed)
         for words, condition in question.holds.items():
-            for sample in variant.samples if callable(condition) else ():
+            for sample in variant.samples:
                 if not held(condition(**variant.inputs(sample))):
                     found.append(
                         f"{question.id}, seed {seed}, {dict(sample)}: does not hold: {words}"
@@ -222,30 +227,16 @@ def false_statements(question, seeds: Iterable = (None, *range(20))) -> list[str
     return found
 
 
-def _named(held_to: list[tuple[str, str, str]], texts: str, where: str) -> Iterator[Gate]:
-    """A gate for each (words, condition, reason); ValueError for words or reasons that are none."""
-    for words, condition, reason in held_to:
+def _refuse_stray(anchors: Iterable[str], texts: str, where: str) -> None:
+    """ValueError for an anchor that stands in none of the texts."""
+    for words in anchors:
         if not occurs(words, texts):
             raise ValueError(f"{where}: holds: no text of it has the words {words!r}")
-        if not condition and (wrong := refusal(reason)):
-            raise ValueError(f"{where}: holds: {words}: {wrong}")
-        yield Gate(words, 0, condition, reason)
 
 
 def _file(question) -> str:
-    """The bank that a question is in, as banks/roofline.py."""
-    functions = [
-        question.expected,
-        *(m.wrong for m in question.misconceptions),
-        question.solution,
-        question.valid,
-    ]
-    names = [getattr(function, "__module__", None) or "" for function in functions]
-    module = next(
-        (name.rpartition(".")[2] for name in names if ".banks." in name),
-        question.id.partition(".")[0],
-    )
-    return f"banks/{module}.py"
+    """The text that a question is in, as content/roofline.md."""
+    return f"content/{question.id.partition('.')[0]}.md"
 
 
 # --- the course ----------------------------------------------------------------------------------
@@ -270,27 +261,13 @@ def of_course(*names: str) -> dict[str, list[Statement]]:
     for question in (question for topic in topics() for question in bank(topic)):
         if wanted(_file(question)):
             found.setdefault(_file(question), []).extend(of_question(question))
+    found |= {name: stated for name, stated in of_outside().items() if wanted(name)}
     return found
 
 
-def count(statements: list[Statement], state: str) -> int:
-    return sum(each.state == state for each in statements)
-
-
-def ungated(*names: str) -> list[str]:
-    """The files (of these names, or all) with open statements, one text each."""
-    return [
-        f"{file}: {n} statements that nothing holds: run `lightspeed statements {file}`, then "
-        "write {{holds ...}} or {{because ...}} behind each"
-        for file, found in of_course(*names).items()
-        if (n := count(found, OPEN))
-    ]
-
-
 def report(names: list[str], everything: bool = False) -> list[str]:
-    """The open statements of the named files (all without names), and a table of counts.
-
-    With `everything` those too that are bound or excused, each with what holds it.
+    """The statements of the named files (all without names) that nothing holds, and a table of
+    counts. With `everything` the held ones too.
     """
     chosen = of_course(*names)
     if not chosen:
@@ -298,16 +275,16 @@ def report(names: list[str], everything: bool = False) -> list[str]:
             f"no file of the course has {' or '.join(names)} in its name; "
             f"there are {', '.join(of_course())}"
         )
-    listed = (s for found in chosen.values() for s in found if everything or s.state == OPEN)
+    listed = (s for found in chosen.values() for s in found if everything or not s.held)
     return [*map(str, listed), "", *counts(chosen)]
 
 
 def counts(chosen: dict[str, list[Statement]]) -> list[str]:
-    """A table: how many statements each file has, and how many are bound, excused and open."""
-    rows = [[file, *(count(f, s) for s in (BOUND, EXCUSED, OPEN))] for file, f in chosen.items()]
-    rows.append(["all", *(sum(row[i] for row in rows) for i in (1, 2, 3))])
+    """A table: how many statements each file makes, and how many of them a claim holds."""
+    rows = [(file, len(found), sum(s.held for s in found)) for file, found in chosen.items()]
+    rows.append(("all", sum(row[1] for row in rows), sum(row[2] for row in rows)))
     width = max(len(row[0]) for row in rows)
     return [
-        f"{'':{width}}  statements  bound  excused  open",
-        *(f"{f:{width}}  {b + e + o:10}  {b:5}  {e:7}  {o:4}" for f, b, e, o in rows),
+        f"{'':{width}}  statements  held  not held",
+        *(f"{file:{width}}  {n:10}  {k:4}  {n - k:8}" for file, n, k in rows),
     ]

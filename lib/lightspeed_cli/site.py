@@ -14,6 +14,7 @@ def add(parser):
     parser.add_argument(
         "--lite", action="store_true", help="with JupyterLite: each chapter as a live notebook"
     )
+    parser.add_argument("--book", metavar="FILE", help="no site, but its pages as one PDF")
     parser.add_argument("--serve", action="store_true", help="serve a site that is built")
     parser.add_argument("--port", type=port, default=8000, help="of --serve (8000)")
 
@@ -31,6 +32,14 @@ def run(options):
     from lightspeed_authoring.site.build_lite import build_lite
     from lightspeed_course.workspace import course_root
 
+    if options.book:
+        from lightspeed_authoring.site.book import print_book
+
+        try:
+            print_book(course_root(), options.book)
+        except CannotBuild as problem:
+            raise UserError(str(problem)) from None
+        return
     try:
         build(course_root(), options.folder, lite=build_lite if options.lite else None)
     except CannotBuild as problem:

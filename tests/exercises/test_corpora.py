@@ -1,20 +1,22 @@
-"""What learners answer: honest right answers are accepted, wrong ones are explained, and no
-cause is made up.
+"""What learners answer, as it stands beside each question: honest right answers are accepted,
+wrong ones are explained, and no cause is made up.
+
+Right answers are rounded, in another unit, with a noun, as a fraction, a list or a dict by name. A
+text that begins with Q( is code; any other is what is typed into the box, or handed to `check` in
+quotation marks; of a function it is the source, in which `math` is there. The wrong ones were
+written from the chapters and the questions before any misconception was read.
 """
 
 import math
 import random
 import re
-import tomllib
-from pathlib import Path
 
 from lightspeed.units import Q
 from lightspeed_course import diagnose
+from lightspeed_course.practice.question_files import texts
 from lightspeed_course.practice.questions import bank, question, topics
 
-HERE = Path(__file__).parent
-WRONG = tomllib.loads((HERE / "wrong_answers.toml").read_text("utf-8"))["wrong"]
-HONEST = tomllib.loads((HERE / "honest_answers.toml").read_text("utf-8"))["honest"]
+TEXTS = [text for topic in topics() for text in texts(topic)]
 NAMES_NO_CAUSE = ("magnitude", "close", "partial", "error")
 
 
@@ -26,40 +28,36 @@ def handed_in(q, answer):
     return eval(answer, {"Q": Q}) if str(answer).startswith("Q(") else answer
 
 
-def judged(entry):
-    q = question(entry["id"])
-    return diagnose(q.variant(), handed_in(q, entry["answer"]))
+def judged(id, answer):
+    q = question(id)
+    return diagnose(q.variant(), handed_in(q, answer))
 
 
 def test_wrong_answers_are_explained_and_no_cause_is_made_up():
+    told = [(text.id, *each) for text in TEXTS for each in text.wrong]
     named, misleading = 0, []
-    for entry in WRONG:
-        verdict = judged(entry)
-        assert not verdict.correct, entry
-        if re.search(
-            entry["says"], verdict.message.partition(". ")[2] or verdict.message, re.IGNORECASE
-        ):
+    for id, answer, _, mistake, says in told:
+        verdict = judged(id, answer)
+        assert not verdict.correct, (id, answer)
+        if re.search(says, verdict.message.partition(". ")[2] or verdict.message, re.IGNORECASE):
             named += 1
         # which is said to be no more than that
         elif verdict.kind not in NAMES_NO_CAUSE and verdict.name != "factor of two":
-            misleading.append((entry["id"], entry["answer"], entry["mistake"], verdict.message))
+            misleading.append((id, answer, mistake, verdict.message))
     print(
-        f"{len(WRONG)} wrong answers: {named / len(WRONG):.1%} named,"
-        f" {len(misleading) / len(WRONG):.1%} misleading"
+        f"{len(told)} wrong answers: {named / len(told):.1%} named,"
+        f" {len(misleading) / len(told):.1%} misleading"
     )
-    assert len({entry["id"] for entry in WRONG}) == sum(len(bank(topic)) for topic in topics()), (
-        "a question has no wrong answer"
-    )
-    assert named >= 0.9 * len(WRONG)
-    assert len(misleading) <= 0.01 * len(WRONG), misleading
+    assert all(text.wrong for text in TEXTS), "a question has no wrong answer"
+    assert named >= 0.9 * len(told)
+    assert len(misleading) <= 0.01 * len(told), misleading
 
 
 def test_honest_answers_are_accepted_in_a_cell_as_in_the_box():
-    refused = [
-        (entry, verdict.message) for entry in HONEST if not (verdict := judged(entry)).correct
-    ]
-    print(f"{len(HONEST)} honest answers: {1 - len(refused) / len(HONEST):.1%} accepted")
-    assert len(refused) <= 0.01 * len(HONEST), refused
+    told = [(text.id, answer) for text in TEXTS for answer in text.right]
+    refused = [(*each, verdict.message) for each in told if not (verdict := judged(*each)).correct]
+    print(f"{len(told)} honest answers: {1 - len(refused) / len(told):.1%} accepted")
+    assert len(refused) <= 0.01 * len(told), refused
 
 
 def test_a_number_out_of_the_air_is_seldom_explained():

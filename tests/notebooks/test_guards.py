@@ -62,7 +62,7 @@ def test_no_typed_number_in_a_page(path):
     assert unbound(path) == []
 
 
-def test_no_typed_number_in_banks_explorers_and_gallery():
+def test_no_typed_number_in_questions_explorers_and_gallery():
     assert unbound_in_library() == []
 
 

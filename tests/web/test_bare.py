@@ -1,12 +1,14 @@
 """What the web edition runs, on a Python without numpy, pint and all else that a browser lacks."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from lightspeed_authoring.site.build import zip_course
 from lightspeed_course.practice.questions import bank, topics
 
 BLOCKED = (
@@ -16,9 +18,13 @@ BLOCKED = (
 
 
 @pytest.mark.slow
-def test_explorers_and_questions_run_on_a_bare_python():
+def test_explorers_and_questions_run_on_a_bare_python(tmp_path):
+    """As the site has the course: its texts are read and compiled when it is built."""
     script = Path(__file__).with_name("bare.py")
+    zip_course(tmp_path / "course.zip")
+    shutil.unpack_archive(tmp_path / "course.zip", tmp_path / "course")
     environment = os.environ | {"LIGHTSPEED_DATA": "/nowhere"}
+    environment |= {"PYTHONPATH": str(tmp_path / "course")}
     run = subprocess.run(
         [sys.executable, script, *BLOCKED], env=environment, capture_output=True, text=True
     )

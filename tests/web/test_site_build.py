@@ -4,6 +4,7 @@ import gzip
 import html
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from lightspeed_authoring.notebooks import page
 from lightspeed_authoring.site import build as site_build
 from lightspeed_authoring.site import edition
+from lightspeed_authoring.site.book import CHROMIUM, print_book
 from lightspeed_authoring.site.build import (
     CannotBuild,
     from_npm,
@@ -32,6 +34,8 @@ from lightspeed_authoring.site.cells import for_page
 from lightspeed_authoring.site.pages import door, first_explorer
 from lightspeed_authoring.site.serve import server
 from lightspeed_course.explorers import roofline
+
+COURSE = Path(__file__).parents[2]
 
 
 def test_the_start_page_shows_a_roofline():
@@ -201,3 +205,21 @@ def test_a_sitemap_names_each_page_by_its_address():
     told = edition.sitemap("https://a.example/x/", ["index.html", "chapters/02_x.html"])
     found = [node.text for node in ElementTree.fromstring(told).iter() if node.tag.endswith("loc")]
     assert found == ["https://a.example/x/index.html", "https://a.example/x/chapters/02_x.html"]
+
+
+@pytest.mark.slow
+def test_the_book_has_every_lesson_and_leaves_what_is_no_pdf_alone(tmp_path):
+    thesis = tmp_path / "thesis.pdf"
+    thesis.write_text("years of work")
+    with pytest.raises(CannotBuild, match="not a PDF"):
+        print_book(COURSE, thesis)
+    assert thesis.read_text() == "years of work"
+    book = tmp_path / "book.pdf"
+    if not (any(map(shutil.which, CHROMIUM)) and shutil.which("npm")):
+        pytest.skip("no Chromium or no Node.js (apt-get install chromium nodejs npm)")
+    # In a process of its own: Playwright's loop is another one here.
+    command = [sys.executable, "-m", "lightspeed_cli", "site", "--book", book]
+    subprocess.run(command, cwd=COURSE, check=True, capture_output=True)
+    pdf = book.read_bytes()
+    assert pdf.startswith(b"%PDF") and b"/Outlines" in pdf
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 10 * len(list(COURSE.glob("chapters/*.py")))

@@ -81,6 +81,7 @@ def test_the_first_screen_asks_the_questions_of_the_chapters(stranger, address, 
     )
     assert page.locator(".sol-first .sol-hint").is_visible() == wider, "the hint tells the truth"
     assert not page.locator(".sol-first .sol-facts").is_visible()
+    assert "(measured)" not in page.locator(".sol-first .sol-verdict").inner_text()
     page.get_by_role("button", name="More controls and numbers").click()
     page.locator(".sol-first .sol-facts").wait_for()
 
@@ -104,8 +105,9 @@ def named(page, found):
     return page.locator(f"#{page.locator(found).first.get_attribute('id')}")
 
 
-def test_cells_that_cannot_run_are_marked_and_import_cells_run(visit):
-    page = visit("chapters/02_roofline.html")
+def test_cells_that_cannot_run_are_marked_and_import_cells_run(stranger, address):
+    page = stranger(address + "chapters/02_roofline.html", SIZES[0])
+    alive(page)
     marked = page.locator(".sol-cell:has(.sol-lack)")
     assert 5 < marked.count() < page.locator(".sol-cell").count() / 2
     assert not page.locator(".sol-cell.sol-lab").get_by_role("button", name="Edit and run").count()
@@ -117,8 +119,9 @@ def test_cells_that_cannot_run_are_marked_and_import_cells_run(visit):
     assert not first.locator(".sol-problem").count()
 
 
-def test_stop_keeps_explorers_and_words_and_says_what_is_lost(visit):
-    page = visit("chapters/02_roofline.html")
+def test_stop_keeps_explorers_and_words_and_says_what_is_lost(stranger, address):
+    page = stranger(address + "chapters/02_roofline.html", SIZES[0])
+    alive(page)
     explorer = page.locator('.sol-explore[data-call*="roofline.explore"]').first
     slider = explorer.locator("input[type=range]").first
     said = explorer.locator(".sol-verdict").inner_text()

@@ -20,6 +20,8 @@ from pathlib import Path
 
 from lightspeed_authoring.site import edition
 from lightspeed_authoring.site.pages import notebooks, write_source
+from lightspeed_course.practice.question_files import compiled
+from lightspeed_course.practice.questions import topics
 from lightspeed_course.web.packages import offered
 
 HERE = Path(__file__).parent
@@ -33,7 +35,7 @@ PACKAGES = (
 # What a page does not run. What it does need, Markdown for prompts and replies, comes along.
 LEFT_OUT = re.compile(
     r"__pycache__|/(_delivered|evidence)/|/measure/(pages|instruments)/"
-    r"|\.(js|css|html|csv)$|gallery\.toml"
+    r"|\.(js|css|html|csv)$|/content/\w+\.md$|gallery\.toml"
 )
 KEPT = re.compile(r"/instruments/(__init__|timing|latency_levels)\.py$|/tuning.*\.csv$")
 ALONG = ("markdown_it", "mdurl", "mdit_py_plugins")
@@ -205,6 +207,11 @@ def zip_course(path):
     """What of the course, and of Markdown, the page imports; the same bytes at every build."""
     import importlib
 
+    def add(archive, inside, content):
+        entry = zipfile.ZipInfo(inside, (1980, 1, 1, 0, 0, 0))
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        archive.writestr(entry, content)
+
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name in (*PACKAGES, *ALONG):
             root = Path(importlib.import_module(name).__file__).parent
@@ -212,9 +219,10 @@ def zip_course(path):
                 inside = f"{name}/{file.relative_to(root).as_posix()}"
                 if LEFT_OUT.search(inside) and not KEPT.search(inside):
                     continue
-                entry = zipfile.ZipInfo(inside, (1980, 1, 1, 0, 0, 0))
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(entry, file.read_bytes())
+                add(archive, inside, file.read_bytes())
+        for topic in topics():  # read and compiled here, where it does not keep a reader waiting
+            inside = f"lightspeed_course/content/{topic}_questions.py"
+            add(archive, inside, compiled(topic))
 
 
 # --- Sphinx and what follows it -----------------------------------------------------------------
@@ -250,7 +258,7 @@ def translate(source, built, language, address):
         page.write_text(text.replace("</head>", f"{icon}\n</head>", 1), "utf-8")
 
 
-def run_sphinx(source, out, more=()):
+def run_sphinx(source, out, more=(), builder="html"):
     """The pages, with `more` settings than the usual ones."""
     try:
         from sphinx.application import Sphinx
@@ -259,7 +267,7 @@ def run_sphinx(source, out, more=()):
         raise CannotBuild("The site is built by Sphinx: pip install '.[web]'") from None
     with docutils_namespace():
         app = Sphinx(
-            source, None, out, source / ".doctrees", "html", SETTINGS | dict(more),
+            source, None, out, source / ".doctrees", builder, SETTINGS | dict(more),
             status=None, warningiserror=False,
         )  # fmt: skip
         app.build()
@@ -295,6 +303,7 @@ SETTINGS = {
 
 # What the theme and Markdown leave out for those who listen: pattern -> replacement.
 LISTENERS = {
+    r'(<div class="highlight"><pre)>': r'\1 tabindex="0">',
     r'(<p class="caption" role="heading")>': r'\1 aria-level="2">',
     r"<th\b([^>]*)>\s*(?:<p>\s*</p>)?\s*</th>": r"<td\1></td>",
     r'<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Contents">',

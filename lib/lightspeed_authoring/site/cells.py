@@ -17,7 +17,13 @@ ROOMS = "lightspeed_course.explorers."
 PICTURE = re.compile(r'<img [^>]*?src="data:image/svg\+xml(?:;[^,"]*)?,([^"]*)"[^>]*>')
 MEASURED = "measured"  # the tag of cells that measure the machine they run on
 CLASSES = {"code": "edit", "progress": "tally"}  # of live cells; others by what they call
-OURS = ("lightspeed", "lightspeed_course")
+OURS = (
+    "lightspeed",
+    "lightspeed_show",
+    "lightspeed_models",
+    "lightspeed_tools",
+    "lightspeed_course",
+)
 
 
 def explorers_of(tree):

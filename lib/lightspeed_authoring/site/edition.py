@@ -63,8 +63,9 @@ def closing(course, source, title):
         body = f"Page: {title}\n{', '.join(said)}\n\nThe page says:\n\nIt should say, because:\n"
         asked = f"title={quote(f'A wrong number: {title}', '')}&body={quote(body, '')}"
         parts.append(_link("Report a wrong number", f"{repository}/issues/new?{asked}"))
-        path = source.relative_to(course).as_posix()
-        parts.append(_link("Edit this page", f"{repository}/edit/HEAD/{path}"))
+        if source.is_relative_to(course):
+            path = source.relative_to(course).as_posix()
+            parts.append(_link("Edit this page", f"{repository}/edit/HEAD/{path}"))
     return f'<p class="sol-edition">{" · ".join(filter(None, parts))}</p>\n'
 
 

@@ -12,7 +12,7 @@ GRADER = "lightspeed_class/grading/grade.py"
 # What nothing imports by its name: questions are found in their folder, and a submission has an
 # interpreter of its own, with all laws.
 SCRIPTS = ("lightspeed_class/grading/student.py",)
-FOLDERS = ("lightspeed", "lightspeed_course/practice/banks", "lightspeed_class/grading/inside")
+FOLDERS = ("lightspeed", "lightspeed_course/content", "lightspeed_class/grading/inside")
 DATA = {".toml", ".txt", ".md"}
 # A parser would take a second, in each process that grades.
 _IMPORT = re.compile(

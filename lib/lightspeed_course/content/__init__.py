@@ -1,1 +1,1 @@
-"""What the course asks and shows: wrong claims."""
+"""Questions as text: a Markdown file a topic, and beside it the Python that its formulas call."""

@@ -10,9 +10,8 @@ The claims are in chapters/gallery.toml. Its expressions may use
     si, plain, human_time   from lightspeed_show.format, to write numbers
     claimed, right          in `because`, `sound` and `holds`: both values, in SI
 
-`holds` is what keeps the statements of an entry true: words of `because` or `sound` -> a
-condition, or "because: " and a reason. A claim with a condition that is
-false is not shown; it raises.
+`holds` is what keeps the statements of an entry true: words of `because` or `sound` -> a condition.
+A claim with a condition that is false is not shown; it raises.
 """
 
 from __future__ import annotations
@@ -83,12 +82,9 @@ class Claim:
         """The statements of `because` and `sound` whose conditions do not hold, each with its
         condition.
         """
-        conditions = {
-            words: text for words, text in self.holds.items() if not text.startswith("because:")
-        }
         return [
             f"{words}: {text}"
-            for words, text in conditions.items()
+            for words, text in self.holds.items()
             if not held(eval(f"(\n{text}\n)", self._values()))
         ]
 

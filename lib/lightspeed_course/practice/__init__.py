@@ -6,6 +6,5 @@
     cards("numbers"); progress()
     today()                                          # what is due and next: desk.py, memory.py
 
-A page imports these from `lightspeed_course`. Questions are in `banks/`, one module or more a
-topic.
+A page imports these from `lightspeed_course`. Questions are in `content/`, a text a topic.
 """

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import graphlib
 import time
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from pathlib import Path
 
 from lightspeed_course.practice import memory as m
 from lightspeed_course.practice import store
 from lightspeed_course.practice.questions import LEVELS, UnknownQuestion, bank, question, topics
 
-RESTS = Path(__file__).with_name("rests.toml")
 TRICKLE = 0.5  # of a right answer's effect, for what it rests on
 A_DAY = 10  # questions in ten minutes
 KNOWN, NEAR = 0.1, 0.5  # decades, as of `cards`
@@ -30,19 +27,22 @@ HARDER = {level: float(n) for n, level in enumerate(LEVELS)}  # FSRS difficulty,
 
 @cache
 def catalogue():
-    """Question id -> question, of all banks, in the order of the chapters."""
+    """Question id -> question, of all topics, in the order of the chapters."""
     return {q.id: q for topic in topics() for q in bank(topic)}
 
 
 @cache
 def rests() -> Mapping[str, list[str]]:
-    """Question id -> the questions that it rests on, as rests.toml has them."""
-    return tomllib.loads(RESTS.read_text("utf-8"))
+    """Question id -> the questions that it rests on, as its text has them. A question that is new
+    waits until they were answered right once; a right answer is credited, in part, to them; the
+    placement test asks where most hangs on the answer.
+    """
+    return {id: list(q.rests) for id, q in catalogue().items() if q.rests}
 
 
 @cache
 def parts(id):
-    """The questions that one rests on: those of rests.toml, and the smaller one that it offers."""
+    """The questions that one rests on: those of its text, and the smaller one that it offers."""
     smaller = question(id).smaller
     return tuple(dict.fromkeys([*rests().get(id, ()), *([smaller] if smaller else [])]))
 
@@ -132,7 +132,7 @@ def day_of(at):
 
 @cache
 def _level(id):
-    """The level of a question, from its own bank alone; "" for one of an earlier version."""
+    """The level of a question, from its own topic alone; "" for one of an earlier version."""
     try:
         return question(id).level
     except UnknownQuestion:

@@ -1,9 +1,9 @@
-"""Parameters as the banks write them: the canonical value, then those that variants draw from. The
+"""Parameters as questions write them: the canonical value, then those that variants draw from. The
 canonical value is one of these, named again or not; without any, it is the only one.
 """
 
 from lightspeed.catalog import accelerator
-from lightspeed_course.practice.questions import Parameter
+from lightspeed_course.practice.question_model import Parameter
 from lightspeed_show.format import si
 
 FACTS = {
@@ -12,6 +12,11 @@ FACTS = {
     "hbm_bandwidth": ("HBM at", "byte/s"),
     "hbm_capacity": ("HBM of", "byte"),
 }
+
+
+def given(canonical, *choices, unit="", show=None):
+    """A value in `unit` as the prompt shows it, or as `show(value)` writes it."""
+    return _parameter(canonical, choices, unit, show)
 
 
 def plain(canonical, *choices):

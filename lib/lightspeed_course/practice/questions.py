@@ -1,199 +1,119 @@
 """Questions: data plus functions of the library, so that no answer is ever typed.
 
-A bank (`banks/<topic>.py`, `banks/<topic>_<part>.py`) calls `register(Question(...), ...)`;
-`question("topic.name")` finds it by the prefix of its id. A learner meets a `Variant`: the question
-with the canonical values of its parameters in self-study, with values drawn from a seed in a class.
+They are written as text, `content/<topic>.md`, which `question_text` reads;
+`question("topic.name")` finds one by the prefix of its id. A learner meets a `Variant`: the
+question with the canonical values of its parameters in self-study, with values drawn from a seed in
+a class.
 """
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
+from pathlib import Path
 
 from lightspeed.errors import nearest
-from lightspeed_course.practice import banks
-from lightspeed_course.practice.amounts import amount, si_factor
-from lightspeed_course.practice.derivation import Derivation
-from lightspeed_course.practice.variants import Variant, draw, seeded
+from lightspeed_course import content
+from lightspeed_course.practice.question_model import (
+    INCIDENT,
+    KINDS,
+    LEVELS,
+    Misconception,
+    Parameter,
+    Question,
+)
 
-LEVELS = ("recall", "apply", "design", "judge")
-KINDS = ("number", "choice", "array", "function")
-# Words of ids that a title has in capitals.
-ACRONYMS = {
-    *("ddp", "dram", "ecmp", "fma", "flop", "fsdp", "gemm", "gpu", "h100", "hbm", "hfu", "l1"),
-    *("mfu", "mlp", "mtbf", "ndr", "nic", "sqnr", "usl"),
-}
-INCIDENT = "incident"  # the topic of incidents, and their kind
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A premise: its canonical value and the values of its variants, in `unit` as the prompt shows
-    it.
-
-    A text (a key of the catalog) is a value too; `show(value)` is how the prompt writes it.
-    """
-
-    canonical: object
-    choices: tuple = ()
-    unit: str = ""
-    show: Callable | None = None
-
-    def text(self, value):
-        if self.show:
-            return self.show(value)
-        return value if isinstance(value, str) else amount(value, self.unit, 6)
-
-    def si(self, value):
-        """The value as the library takes it; counts stay whole numbers."""
-        factor = 1 if isinstance(value, str) else si_factor(self.unit)
-        return value if factor == 1 else value * factor
-
-
-@dataclass(frozen=True)
-class Misconception:
-    """A wrong way to think: `wrong(**parameters)` is the answer it leads to, `hint` what to think
-    about instead.
-
-    One that is `slight` may lead to an answer within the tolerance of some variants, where it is no
-    mistake.
-    """
-
-    name: str
-    wrong: Callable
-    hint: str
-    slight: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """One question. `expected`, every `wrong` and `solution` take the parameters in SI; results are
-    in SI too.
-
-    number    one value, asked in `unit`
-    array     several values in one unit, named by `names`
-    choice    `expected` returns a key of `options` (key -> text)
-    function  the learner writes a function of the parameters; `expected` is the library's own.
-              It is tried on draws from the parameters' choices and on `edges` (dicts of values).
-
-    `solution` is a derivation, or a function of the parameters that gives one; its steps are also
-    the hints. `smaller` names the question to try next after a wrong answer: a step of this one.
-
-    `valid(**parameters)` refuses draws that would change what the question is about.
-
-    `holds` keeps its statements true: words of the prompt, an option, a hint or the solution -> a
-    function of the parameters that is True for each variant, or a reason. Tests evaluate it, a
-    learner's machine never.
-
-    `why` is one sentence, true for each variant, on why the answer matters; it is shown to who is
-    right.
-    """
-
-    id: str
-    chapter: str
-    level: str
-    prompt: str
-    expected: Callable
-    solution: str | Derivation | Callable
-    misconceptions: tuple[Misconception, ...]
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    unit: str = ""
-    tolerance: float = 0.02
-    kind: str = "number"
-    options: Mapping[str, str] = field(default_factory=dict)
-    names: tuple[str, ...] = ()
-    edges: tuple[Mapping, ...] = ()
-    valid: Callable | None = None
-    smaller: str = ""
-    holds: Mapping[str, Callable | str] = field(default_factory=dict)
-    why: str = ""
-
-    def __post_init__(self):
-        def refuse(condition, reason):
-            if condition:
-                raise ValueError(f"question {self.id}: {reason}")
-
-        refuse(
-            not re.fullmatch(r"[a-z][a-z0-9]*\.[a-z]\w*", self.id),
-            "the id is topic.name, in lower case",
-        )
-        refuse(self.level not in LEVELS, f"level is one of {', '.join(LEVELS)}")
-        refuse(self.kind not in KINDS, f"kind is one of {', '.join(KINDS)}")
-        refuse(
-            (self.kind == "choice") != bool(self.options),
-            "a choice, and only a choice, has options",
-        )
-        refuse((self.kind == "array") != bool(self.names), "an array, and only an array, has names")
-        refuse(not 0 <= self.tolerance < 0.5, "tolerance is relative, from 0 to below 0.5")
-
-    @property
-    def title(self):
-        """What a reader sees in place of the id: "DRAM over FMA" of numbers.dram_over_fma."""
-        words = self.id.partition(".")[2].split("_")
-        first, *more = [word.upper() if word in ACRONYMS else word for word in words]
-        return " ".join([first[0].upper() + first[1:], *more])
-
-    def variant(self, seed=None):
-        """The question with the parameters that `seed` draws; the canonical ones without a seed."""
-        return _variant(self, None if seed is None else str(seed))
-
-
-@lru_cache(maxsize=256)  # who tries again does not wait again for what was worked out
-def _variant(q, seed):
-    drawn = [p for p in q.parameters.values() if p.choices]
-    if seed is None or q.kind == "function" or not drawn:
-        return Variant(q, seed, {name: p.canonical for name, p in q.parameters.items()})
-    rng = seeded(q.id, seed)
-    for _ in range(500):
-        variant = Variant(q, seed, {n: draw(rng, p) for n, p in q.parameters.items()})
-        if variant.is_sound():
-            return variant
-    raise ValueError(
-        f"question {q.id}: 500 draws gave no valid variant; widen the choices or `valid`"
-    )
-
+__all__ = (
+    "INCIDENT",
+    "KINDS",
+    "LEVELS",
+    "Misconception",
+    "Parameter",
+    "Question",
+    "UnknownQuestion",
+    "bank",
+    "load",
+    "question",
+    "register",
+    "topics",
+)
 
 _registry: dict[str, Question] = {}
+_own: dict[Path, list[str]] = {}  # files of one's own -> the questions that they gave
 
 
 class UnknownQuestion(LookupError):
-    """No bank has a question of this id."""
+    """No topic has a question of this id."""
 
 
 def register(*questions):
-    """Add questions to the registry; a bank calls this when it is imported."""
+    """Add questions to the registry."""
     for q in questions:
         if q.id in _registry:
             raise ValueError(f"question {q.id} is registered twice")
         _registry[q.id] = q
 
 
+@cache
+def _topics():
+    texts = {file.stem for file in Path(content.__path__[0]).glob("*.md")}
+    modules = (module.name for module in pkgutil.iter_modules(content.__path__))
+    return sorted(texts | {n.removesuffix("_questions") for n in modules if "_questions" in n})
+
+
 def topics():
-    """The topics that have a bank, in the order of their first question's chapter."""
-    names = {name.split("_")[0] for name in _banks()}
-    return sorted(names, key=lambda name: (min((q.chapter for q in bank(name)), default=""), name))
+    """The course's topics, in the order of their first question's chapter."""
+    return sorted(_topics(), key=lambda name: (min(q.chapter for q in bank(name)), name))
 
 
 @cache
-def _banks():
-    return sorted(m.name for m in pkgutil.iter_modules(banks.__path__))
+def _of_course(topic):
+    from lightspeed_course.practice.question_files import of_topic
+
+    found = of_topic(topic)
+    register(*found)
+    return found
 
 
 def bank(topic):
-    """All questions of a topic, in the order of its bank."""
-    for name in _banks():
-        if name.split("_")[0] == topic:
-            importlib.import_module(f"{banks.__name__}.{name}")
+    """All questions of a topic, in the order of its file."""
+    if topic in _topics():
+        _of_course(topic)
     return [q for q in _registry.values() if q.id.partition(".")[0] == topic]
+
+
+def load(path):
+    """The questions of a file of one's own, from now on found by `question`; its Python is in the
+    file of the same name that ends in .py, if there is one. Loaded again it takes the place of
+    what it gave before. Raises QuestionError, which names file, line and what is expected.
+    """
+    from lightspeed_course.practice.question_files import of_file
+    from lightspeed_course.practice.question_proof import faults
+    from lightspeed_course.practice.question_text import QuestionError
+
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise QuestionError(path, 1, "there is no such file; expected is one such as energy.md")
+    found, mine = of_file(file), _own.get(file, ())
+    for text, one in found:
+        topic = one.id.partition(".")[0]
+        if topic in topics():
+            reason = "is a topic of the course; expected is a name of your own before the dot"
+            raise QuestionError(file.name, text.line, f"{topic} {reason}")
+        if one.id in _registry and one.id not in mine:
+            raise QuestionError(file.name, text.line, f"another file has {one.id} already")
+        for line, fault in faults(text, one):
+            raise QuestionError(file.name, line, fault)
+    for id in mine:
+        del _registry[id]
+    register(*(one for _, one in found))
+    _own[file] = [one.id for _, one in found]
+    return [one for _, one in found]
 
 
 def question(id):
     """The question of this id. Raises UnknownQuestion, naming the nearest."""
-    if str(id).partition(".")[0] == INCIDENT:  # of no bank: a simulator makes them
+    if str(id).partition(".")[0] == INCIDENT:  # of no text: a simulator makes them
         from lightspeed_course.practice.incident_question import incident_question
 
         try:

@@ -174,7 +174,7 @@ class Variant:
         )
 
     @cached_property
-    def _worked(self):
+    def worked(self):
         given = self.question.solution
         return given(**self.inputs()) if callable(given) else given
 
@@ -183,12 +183,12 @@ class Variant:
         """What leads to the solution, one step at a time and without its numbers; none where the
         solution is a text.
         """
-        return getattr(self._worked, "hints", [])
+        return [self.fill(hint) for hint in getattr(self.worked, "hints", ())]
 
     @property
     def solution(self):
         """The worked solution; that of a number, an array or a choice ends with the answer."""
-        q, steps = self.question, self.fill(str(self._worked)).strip()
+        q, steps = self.question, self.fill(str(self.worked)).strip()
         return steps if q.kind == "function" else f"{steps}\n\n**Answer:** {self.answer}"
 
     def fill(self, template):

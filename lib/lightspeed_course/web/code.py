@@ -205,7 +205,7 @@ class Sheet:
 
 def not_here(module):
     """What a page says of a module that it does not have."""
-    ours = module.split(".")[0] in ("lightspeed", "lightspeed_course")
+    ours = module.split(".")[0].startswith("lightspeed")
     has = "which has the laws, the explorers and the questions" if ours else None
     has = has or "whose Python has its standard library alone"
     return f"{module} is not on this page, {has}. In the lab the same cell runs as it is."

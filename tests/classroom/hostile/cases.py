@@ -325,7 +325,7 @@ OPEN = (
     " os.listdir(p)\n    except OSError:\n        continue\n    raise Breach(p)"
 )
 case(
-    "reads solutions, banks and tests",
+    "reads solutions, questions and tests",
     idle(
         "import lightspeed_course\nroot = os.path.dirname(lightspeed_course.__file__)\nfor p in"
         " ('practice', 'content', '_delivered', '../lightspeed_tools', '../lightspeed_authoring',"
@@ -336,9 +336,9 @@ case(
     (),
 )
 case(
-    "imports the bank",
+    "imports the questions",
     idle(
-        "try:\n    import lightspeed_course.practice.banks.roofline\nexcept ImportError:"
+        "try:\n    import lightspeed_course.content.roofline\nexcept ImportError:"
         " pass\nelse: raise Breach\nfrom importlib.util import find_spec\nif"
         " find_spec('lightspeed_class'): raise Breach"
     ),

@@ -59,11 +59,8 @@ function stack({model, el}) {
     for (const part of model.get("parts")) if (!drawn.has(part)) el.append(shown(models.get(part)));
     model.get("parts").forEach((part) => drawn.add(part));
   };
-  const dress = () => (el.className = (model.get("classes") ?? []).join(" "));
   model.on("change:parts", draw);
-  model.on("change:classes", dress);
   draw();
-  dress();
   const dress = () => (el.className = (model.get("classes") ?? []).join(" "));
   model.on("change:classes", dress);
   dress();
@@ -371,7 +368,7 @@ function failed({failed: id, words, trace}) {
 
 function live(cell, model) {
   const still = cell.querySelector(".sol-still");
-  const el = shown(model);
+  const el = shown(cell.dataset.first ? brief(model) : model);
   const keep = still?.contains(document.activeElement);
   if (still) still.replaceWith(el);
   else if (cell.matches(".sol-cell")) cell.querySelector(".sol-editor").replaceWith(el); // opened again, as below
@@ -393,6 +390,13 @@ function live(cell, model) {
   }
   performance.mark("sol-live");
   if (cell === first) others();
+}
+
+// What a newcomer needs of a verdict: what holds this back, and what would change it.
+const SENTENCES = /^(?:.+?[.!?](?=\s|$)\s*){1,2}/;
+function brief(model) {
+  const first = (content) => ({...content, verdict: content.verdict.match(SENTENCES)?.[0].trim() ?? content.verdict});
+  return Object.assign(Object.create(model), {get: (name) => (name === "content" ? first(model.get(name)) : model.get(name))});
 }
 
 // Of an explorer that shows its picture first: the controls that a newcomer wants, and the others with the numbers behind a button.

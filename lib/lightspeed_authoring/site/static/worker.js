@@ -31,11 +31,11 @@ function unpacked(given) {
   return {...list, contents};
 }
 
-// The banks and the simulator of a topic, on their way while Python starts; what does not come is asked for again when it is read.
+// The questions and the simulator of a topic, on their way while Python starts; what does not come is asked for again when it is read.
 const topics = new Map();
 function bring(topic) {
   if (!topics.has(topic)) topics.set(topic, soon.then(({files, contents}) => Promise.all(files.map(async ([name]) => {
-    if (name.match(/\/(?:banks|simulators)\/([a-z]+)/)?.[1] !== topic) return;
+    if (name.match(/\/(?:content|simulators)\/([a-z]+)/)?.[1] !== topic) return;
     const answer = await fetch(at(`course/${name}`));
     if (answer.ok) contents.set(name, new Uint8Array(await answer.arrayBuffer()));
   }))).catch(() => {}));

@@ -1,0 +1,53 @@
+"""What the formulas of numbers.md call."""
+
+from __future__ import annotations
+
+from lightspeed import roofline
+from lightspeed.catalog import accelerator, find
+from lightspeed_course.practice.questions import Parameter
+from lightspeed_show.format import si
+
+h100, horowitz, adam = accelerator("h100_sxm"), find("horowitz_45nm"), find("adam_mixed_precision")
+
+
+def sourced(n, unit):
+    """The number with where it comes from."""
+    return f"{si(n, unit)}, from {n.source.author or n.source.publisher}, {n.source.title}."
+
+
+BILLIONS = Parameter(
+    7 * 10**9, tuple(n * 10**9 for n in (1, 3, 7, 8, 13, 34, 70)), show=lambda n: si(n, "parameter")
+)
+
+
+def bytes_of(format):
+    return {"bf16": 2, "int8": 1}[format]
+
+
+def share_of_latency(size, bandwidth, latency):
+    return latency / roofline.transfer_time(size, bandwidth, latency)
+
+
+def recompute_limit(key):
+    """FLOPs that take as long as reading two bytes."""
+    return 2 * roofline.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth)
+
+
+MEMORIES = {
+    "cache_32kb": f"a cache of {si(32e3, 'byte')}",
+    "cache_1mb": f"a cache of {si(1e6, 'byte')}",
+    "dram": "DRAM",
+}
+
+SMALL_CACHE = 8e3  # bytes: the smallest of Horowitz's table
+SECTOR = 32  # bytes: the least that an NVIDIA GPU reads from its memory at a time
+
+
+def reading(memory):
+    """Joules to read a word of four bytes."""
+    return getattr(horowitz, memory)
+
+
+def multiply_add(arithmetic):
+    """Joules of a multiply-add."""
+    return getattr(horowitz, f"{arithmetic}_fma")

@@ -1,0 +1,120 @@
+"""What the formulas of quantization.md call."""
+
+from __future__ import annotations
+
+from lightspeed import energy as e
+from lightspeed import quantization as q
+from lightspeed import roofline as r
+from lightspeed.catalog import accelerator, energy
+from lightspeed_course.practice.derivation import step
+
+TABLE = energy("horowitz_45nm")
+
+CHIPS = ("tpu_v5e", "tpu_v6e", "a100_80gb", "h100_sxm", "h200_sxm")
+
+
+def code_of(x, amax, bits):
+    return q.symmetric_code(x, q.symmetric_scale(amax, bits), 2 ** (bits - 1) - 1)
+
+
+def zero_point(low, high, bits):
+    return q.asymmetric_scale(low, high, bits)[1]
+
+
+def clipped(code, bits):
+    top = 2 ** (bits - 1) - 1
+    return max(-top, min(top, code))
+
+
+def decode_time(side, key, weight_bits, fixed=0.0):
+    """A product of one token with a square matrix: memory-bound, plus a fixed cost."""
+    moved = r.matmul_bytes(1, side, side, weight_bytes=weight_bits / 8)
+    return r.transfer_time(moved, accelerator(key).hbm_bandwidth, latency=fixed)
+
+
+def bound_after(batch, D, key, change):
+    """The lower bound of a matmul after one change of precision."""
+    device = accelerator(key)
+    weight = 1 if change == "weights" else 2
+    activation = 1 if change == "activations" else 2
+    peak = device.int8 if change == "arithmetic" else device.bf16
+    return r.time_bounds(
+        r.matmul_flops(batch, D, D),
+        r.matmul_bytes(batch, D, D, weight, activation, activation),
+        peak,
+        device.hbm_bandwidth,
+    ).lower
+
+
+def best_change(batch, D, key):
+    return min(
+        ("weights", "activations", "arithmetic"),
+        key=lambda change: bound_after(batch, D, key, change),
+    )
+
+
+def other_change(batch, D, key):
+    return "arithmetic" if best_change(batch, D, key) == "weights" else "weights"
+
+
+def energy_of_weight(batch, width, per_operation):
+    """Joules for one weight read from DRAM and used by a batch of tokens."""
+    return e.operation_energy(batch, width, per_operation, TABLE.dram_per_byte)
+
+
+def weight_only_speedup_steps(side, key, bits, fixed):
+    return [
+        step(
+            f"The time with weights in {format}: they and two vectors of bf16 are moved, beside"
+            " the fixed cost.",
+            "fixed + (side**2 * width + 2 * side * 2[byte]) / bandwidth",
+            (float(decode_time(side, key, held, fixed)), "s"),
+            fixed=(fixed, "s"),
+            side=side,
+            width=(held / 8, "byte"),
+            bandwidth=(accelerator(key).hbm_bandwidth, "byte/s"),
+        )
+        for format, held in (("bf16", 16), (f"int{bits}", bits))
+    ]
+
+
+def which_int8_steps(batch, D, key):
+    return [
+        step(
+            f"The longer clock {words}.",
+            "max(flops / peak, traffic / bandwidth)",
+            (float(bound_after(batch, D, key, change)), "s"),
+            flops=(r.matmul_flops(batch, D, D), "FLOP"),
+            peak=(
+                accelerator(key).int8 if change == "arithmetic" else accelerator(key).bf16,
+                "FLOP/s",
+            ),
+            traffic=(
+                D * D * (1 if change == "weights" else 2)
+                + 2 * batch * D * (1 if change == "activations" else 2),
+                "byte",
+            ),
+            bandwidth=(accelerator(key).hbm_bandwidth, "byte/s"),
+        )
+        for change, words in (
+            (None, "as it is"),
+            ("weights", "with int8 weights"),
+            ("activations", "with int8 activations"),
+            ("arithmetic", "with int8 arithmetic"),
+        )
+    ]
+
+
+def int8_energy_steps(batch):
+    return [
+        step(
+            f"In {format} a weight is read, and then takes part in a multiply-add for each token.",
+            "width * per_byte + tokens * multiply_add",
+            (float(energy_of_weight(batch, width, fma)), "J"),
+            width=(width, "byte"),
+            per_byte=(float(TABLE.dram_per_byte), "J/byte"),
+            tokens=batch,
+            multiply_add=(float(fma), "J"),
+        )
+        for format, width, fma in (("fp32", 4, TABLE.fp32_fma), ("int8", 1, TABLE.int8_fma))
+    ]

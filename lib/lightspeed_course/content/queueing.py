@@ -1,0 +1,44 @@
+"""What the formulas of queueing.md call."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist as NormalDist
+
+from lightspeed import queueing as q
+from lightspeed_course.practice.questions import Parameter
+
+RATE = "request/s"
+
+
+def rate(canonical, *choices):
+    """Requests per second, written as people say it."""
+    return Parameter(canonical, choices, RATE, show=lambda value: f"{value:,} requests a second")
+
+
+def after_change(load, service):
+    """Mean time in the system after each of the changes."""
+    mu = 1 / service
+    return {
+        "pool": q.mmc(2 * load * mu, mu, 2).W,
+        "fast": q.mm1(2 * load * mu, 2 * mu).W,
+        "steady": q.md1(load * mu, mu).W,
+        "memory": q.mm1(load * mu, mu).W,
+    }
+
+
+def loss_servers(load, share):
+    """The fewest servers with which at most this share would be turned away."""
+    return next(n for n in range(1, 10_000) if q.erlang_b(load, n) <= share)
+
+
+def after_growth(load):
+    """What a tenth more traffic does to an M/M/1 server."""
+    if 1.1 * load >= 1:
+        return "unstable"
+    return "holds" if q.mm1(1.1 * load, 1).W <= 1.25 * q.mm1(load, 1).W else "steep"
+
+
+def spare(load):
+    """The slots of a pool with one in twenty to spare."""
+    return math.ceil(1.05 * load - 1e-9)

@@ -1,0 +1,141 @@
+"""What the formulas of serving.md call."""
+
+from __future__ import annotations
+
+from lightspeed import serving
+from lightspeed.catalog import accelerator, find, number
+from lightspeed_course.practice.derivation import step as line
+from lightspeed_course.practice.questions import Parameter
+
+
+def chip_of(canonical, *choices):
+    """A chip whose memory counts, shown with what the device reports of it."""
+    return Parameter(
+        canonical,
+        choices,
+        show=lambda key: (
+            f"{accelerator(key).name} ({accelerator(key).hbm_capacity / 2**20:,.0f} MiB of memory"
+            " per chip)"
+        ),
+    )
+
+
+def label(key):
+    """The GB of memory that the data sheet prints, as a number."""
+    return float(number(f"{key}.hbm_capacity").others[0]["printed"].split()[0])
+
+
+def weight_bytes(name, width=2):
+    return find(name).parameters * width
+
+
+def slots(key, name, cache):
+    return serving.batch_that_fits(accelerator(key).hbm_capacity, weight_bytes(name), cache)
+
+
+def cache(name, context):
+    m = find(name)
+    return serving.kv_cache_bytes(m.layers, m.kv_heads, m.head_width, context)
+
+
+def replica(name, chips, key, context):
+    """Arguments of the laws of `serving` for bf16 weights and caches."""
+    return {
+        "parameters": find(name).parameters,
+        "kv_bytes": cache(name, context),
+        "peak": chips * accelerator(key).bf16,
+        "bandwidth": chips * accelerator(key).hbm_bandwidth,
+    }
+
+
+def in_memory(name, chips, key, context):
+    return serving.batch_that_fits(
+        chips * accelerator(key).hbm_capacity, weight_bytes(name), cache(name, context)
+    )
+
+
+def budget_steps(budget, **p):
+    """The lines that work out the largest batch whose step keeps the budget."""
+    one = serving.decode_step(1, **replica(**p))
+    batch = serving.batch_within(budget, **replica(**p))
+    full = serving.decode_step(batch, **replica(**p))
+    bandwidth = p["chips"] * accelerator(p["key"]).hbm_bandwidth
+    read = (
+        line(
+            "Each step reads the weights once.",
+            "weights / bandwidth",
+            one.weights,
+            weights=(weight_bytes(p["name"]), "byte"),
+            bandwidth=(bandwidth, "byte/s"),
+        ),
+        line(
+            "For each request it reads a cache.",
+            "cache / bandwidth",
+            (float(one.kv), "s/request"),
+            cache=(cache(p["name"], p["context"]), "byte/request"),
+            bandwidth=(bandwidth, "byte/s"),
+        ),
+        line(
+            "Arithmetic runs beside reading the weights; a request takes",
+            "2[FLOP/parameter/request] * parameters / peak",
+            (float(one.math), "s/request"),
+            parameters=(find(p["name"]).parameters, "parameter"),
+            peak=(p["chips"] * accelerator(p["key"]).bf16, "FLOP/s"),
+        ),
+    )
+    if full.compute_bound:
+        return (
+            *read,
+            line(
+                "For the batch, arithmetic takes longer than reading the weights and counts in"
+                " their place.",
+                "floor(budget / (arithmetic + cache))",
+                (batch, "request"),
+                budget=(budget, "s"),
+                arithmetic=(float(one.math), "s/request"),
+                cache=(float(one.kv), "s/request"),
+            ),
+        )
+    return (
+        *read,
+        line(
+            "Arithmetic hides behind the weights. What they leave of the budget, in caches.",
+            "floor((budget - weights) / cache)",
+            (batch, "request"),
+            budget=(budget, "s"),
+            weights=(float(one.weights), "s"),
+            cache=(float(one.kv), "s/request"),
+        ),
+    )
+
+
+def power(batch, **p):
+    """Throughput over latency, Kleinrock's power, at a batch that need not be whole."""
+    step = serving.decode_step.__wrapped__(batch, **replica(**p))
+    return batch / step.time**2
+
+
+def power_at_best(**p):
+    return max(power(batch, **p) for batch in range(1, 2000))
+
+
+def best_change(**p):
+    return max(after_change(**p).items(), key=lambda pair: pair[1])[0]
+
+
+def after_change(budget, **p):
+    """Tokens per second at the best batch allowed, after each of the changes."""
+    fit, now = in_memory(**p), replica(**p)
+    faster = now | {"peak": 2 * now["peak"]}
+    room = fit + p["chips"] * accelerator(p["key"]).hbm_capacity // now["kv_bytes"]
+
+    def rate(fit, budget, replica):
+        batch = min(fit, serving.batch_within(budget, **replica))
+        return batch / serving.decode_step(batch, **replica).time if batch else 0.0
+
+    return {
+        "memory": rate(room, budget, now),
+        "budget": rate(fit, 2 * budget, now),
+        "peak": rate(fit, budget, faster),
+        "queue": rate(fit, budget, now),
+    }

@@ -1,3 +1,0 @@
-"""The questions: `<topic>.py`, `<topic>_<part>.py`; `lightspeed_course.practice.questions` finds
-them.
-"""

@@ -1,0 +1,83 @@
+"""Whether a question keeps what it promises: that its Python runs, and its units are right."""
+
+from __future__ import annotations
+
+import math
+import traceback
+
+from lightspeed_course.practice.amounts import close
+from lightspeed_course.practice.derivation import measured, unit_of
+from lightspeed_course.practice.question_text import QuestionError
+from lightspeed_course.practice.unit_table import UnknownUnit, unit
+
+COUNTED = {"[request]", "[token]"}  # a plain number may be a count of these
+
+
+def faults(text, question, seeds=(None, 0, 1)):
+    """(line, what is wrong) of each fault that the variants of these seeds show."""
+    for seed in seeds:
+        try:
+            variant = question.variant(seed)
+            found = list(_of_variant(text, question, variant))
+        except QuestionError:
+            raise
+        except Exception as error:
+            frames = traceback.walk_tb(error.__traceback__)
+            lines = [line for frame, line in frames if frame.f_code.co_filename.endswith(".md")]
+            found = [((lines or [text.line])[-1], f"{type(error).__name__}: {error}")]
+        yield from found
+        if found:
+            return
+
+
+def _of_variant(text, q, variant):
+    worked = [step for step in variant.worked.steps if step.formula]
+    if worked and "answer" not in text.facts and q.kind == "number":
+        of = worked[-1].result[1]
+        if _dimensions(of) != _dimensions(q.unit):
+            yield text.steps[-1][2], f"the last step comes out in {of or 'no unit'}, not {q.unit!r}"
+    if q.kind == "choice" and variant.right not in q.options:
+        yield (
+            text.line,
+            f"the answer is {variant.right!r}: expected is one of {', '.join(q.options)}",
+        )
+    for line, m in zip((each[4] for each in text.misconceptions), q.misconceptions, strict=True):
+        wrong = variant.wrong(m)
+        if q.kind == "choice":
+            if wrong not in q.options:
+                yield line, f"{m.name}: {wrong!r} is no option"
+            continue
+        if variant.seed is None and not any(map(math.isfinite, wrong)):
+            yield line, f"{m.name}: comes to no number"
+        elif close(wrong, variant.right, q.tolerance):
+            yield line, f"{m.name}: is the right answer; expected is a wrong one"
+        own = _own_unit(variant, m) if q.kind == "number" else ""
+        if own and _dimensions(own) != _dimensions(q.unit):
+            asked = f"{q.unit or 'a plain number'} is asked"
+            yield (
+                line,
+                f"{m.name}: comes out in {own}, {asked}; float(...) where that is the mistake",
+            )
+    for words, held, line in text.holds:
+        if not all(q.holds[words](**variant.inputs(sample)) for sample in variant.samples):
+            yield line, f"does not hold: {words}: {held}"
+
+
+def _own_unit(variant, misconception):
+    """The unit of a law's result; "" of what does not know its own."""
+    try:
+        return measured(misconception.wrong(**variant.inputs()))[1]
+    except (ArithmeticError, ValueError):
+        return ""
+
+
+def _dimensions(of):
+    found = {}
+    for name, power in unit_of(of).items():
+        try:
+            own = unit(name).dimensions
+        except UnknownUnit:  # a noun that is counted
+            continue
+        for dimension, n in own.items():
+            found[dimension] = found.get(dimension, 0) + n * power
+    return {name: n for name, n in found.items() if n and name not in COUNTED}

@@ -1,0 +1,179 @@
+"""Questions as text: what a file of one's own gives, and what is said of each slip in it."""
+
+import math
+
+import pytest
+
+from lightspeed_course import diagnose
+from lightspeed_course.practice import questions
+from lightspeed_course.practice.question_files import compiled, texts
+from lightspeed_course.practice.question_proof import faults
+from lightspeed_course.practice.question_text import QuestionError, read
+from lightspeed_course.practice.questions import load, question, topics
+
+COPY = """# Mine
+
+- chapter: 01_numbers_to_know
+
+## mine.copy_time
+
+- level: apply
+- unit: ms
+- tolerance: 5 %
+- rests: numbers.transfer_time
+- `size = given(2, 1, 2, 8, unit="GB")`
+- `link = given(50, 25, 50, unit="GB/s")`
+- `slow = given(0.5, 0.25, 0.5)`
+- valid: `size != link`
+
+A link of {{link}} runs at {{slow}} of its rate. How long
+does a copy of {{size}} take?
+
+1. What is left of the rate.
+   `left = rate * slow`
+   `rate = link[byte/s]`
+2. The bytes over it.
+   `size / left == roofline.transfer_time(size, link * slow)`
+
+A link of {{si(link, "byte/s")}} is given.
+
+- **the full rate** `size / link`
+  At what rate does the link run?
+- **upside down** `left / size`
+  Is that a time?
+- **bits** `8 * size / left`
+  Is the size in bits?
+
+```python
+assert link * slow < link, "is given"
+```
+
+> Right: `"80 ms"`, `"0.08 s"`
+>
+> - `40` missing term: the full
+>   rate → `rate`
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    monkeypatch.setattr(questions, "_registry", dict(questions._registry))
+    monkeypatch.setattr(questions, "_own", {})
+
+    def write(text=COPY, python=None):
+        (tmp_path / "mine.md").write_text(text)
+        if python:
+            (tmp_path / "mine.py").write_text(python)
+        return tmp_path / "mine.md"
+
+    return write
+
+
+def test_a_file_of_ones_own_is_asked_and_checked_like_the_course(mine):
+    (q,) = load(mine())
+    assert question("mine.copy_time") is q
+    assert (q.unit, q.tolerance, q.rests) == ("ms", 0.05, ("numbers.transfer_time",))
+    variant = q.variant()
+    assert list(variant.right) == [80.0]
+    assert variant.fill(q.prompt).startswith("A link of 50 GB/s runs at 0.5 of its rate. How long")
+    assert "left = rate" not in variant.solution and "**80 ms** (bytes cancel)" in variant.solution
+    assert "A link of 50 GB/s is given." in variant.solution
+    assert diagnose(variant, "0.08 s").correct
+    assert diagnose(variant, 40).name == "the full rate"
+    for seed in range(20):
+        v = q.variant(seed)
+        given = v.inputs()
+        assert math.isclose(v.right[0], 1e3 * given["size"] / (given["link"] * given["slow"]))
+
+
+def test_it_is_loaded_again_as_it_was_changed(mine):
+    load(mine())
+    load(mine(COPY.replace("5 %", "1 %")))
+    assert question("mine.copy_time").tolerance == 0.01
+
+
+def test_its_formulas_call_the_python_beside_it(mine):
+    text = COPY.replace("roofline.transfer_time(size, link * slow)", "half_rate(size, link, slow)")
+    python = "def half_rate(size, link, slow):\n    return size / (link * slow)\n"
+    (q,) = load(mine(text, python))
+    assert list(q.variant().right) == [80.0]
+
+
+SLIPS = [
+    ("- level: apply", "- levle: apply", 7, "Did you mean 'level'?"),
+    ("- level: apply", "- level: hard", 5, "level is one of recall"),
+    ("- unit: ms", "- unit: fortnite", 8, "no unit 'fortnite'"),
+    ("- tolerance: 5 %", "- tolerance: tight", 9, "expected is a share, such as 2 %"),
+    ('unit="GB/s"', 'unit="GB/parsek"', 12, "no unit 'parsek'"),
+    ("given(0.5, 0.25, 0.5)", "0.5", 13, "expected is a parameter, as given("),
+    ("given(0.5, 0.25, 0.5)", "gven(0.5)", 13, "name 'gven' is not defined"),
+    ("{{si(link", "{{so(link", 5, "name 'so'"),
+    ("`8 * size / left`", "`8 * sise / left`", 31, "name 'sise'"),
+    ("size / left ==", "size / lift ==", 22, "there is no 'lift'"),
+    ("size / left ==", "size / left = ", 22, "not Python: cannot assign"),
+    ("size / left ==", "size * left ==", 22, "comes out in byte*byte/s"),
+    ("size / left ==", "2 * size / left ==", 22, "the library says"),
+    ("rate = link[byte/s]", "rate = link[byte]", 22, "comes out in no unit"),
+    ("left = rate", "size = rate", 19, "the name 'size' is taken"),
+    ("`size / link`", "`size / `", 27, "is not Python"),
+    ("`size / link`", "`size / (link * slow)`", 27, "is the right answer; expected is a wrong one"),
+    ("`size / link`", "`roofline.ridge_point(size, link)`", 27, "float(...)"),
+    ("link * slow < link", "link < 0", 35, "does not hold: is given"),
+    ('assert link * slow < link, "is given"', "x = 1", 34, "expected assert CONDITION"),
+    ("> - `40` missing term:", "> - 40 missing term:", 38, "expected Right: `answer`"),
+    ("## mine.copy_time", "## Copy time", 5, "topic.name"),
+    ("## mine.copy_time", "## roofline.copy_time", 5, "is a topic of the course"),
+    ("## mine.copy_time", "### mine.copy_time", 5, "begins with two signs"),
+    (COPY, "Nothing yet.", 1, "no question: one begins with"),
+]
+
+
+@pytest.mark.parametrize(("right", "slip", "line", "said"), SLIPS, ids=lambda x: str(x)[:24])
+def test_a_slip_is_told_with_its_line(mine, right, slip, line, said):
+    assert right in COPY
+    with pytest.raises(QuestionError) as error:
+        load(mine(COPY.replace(right, slip, 1)))
+    assert str(error.value).startswith(f"mine.md:{line}: ") and said in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(QuestionError, match="no such file; expected is one such as"):
+        load(tmp_path / "none.md")
+
+
+def test_a_module_of_the_library_is_there_by_its_name_inside_a_comprehension_too(mine):
+    slip = "max(roofline.transfer_time(s, link) for s in [size])"
+    (q,) = load(mine(COPY.replace("`size / link`", f"`{slip}`")))
+    assert list(q.variant().wrong(q.misconceptions[0])) == [40.0]
+
+
+def test_lines_break_anywhere():
+    (text,) = read(COPY, "mine.md")
+    assert text.prompt.endswith("How long does a copy of {{size}} take?")
+    assert text.wrong == [(40, "missing term", "the full rate", "rate")]
+    assert text.right == ["80 ms", "0.08 s"]
+
+
+@pytest.mark.parametrize("topic", topics())
+def test_units_and_values_of_each_question_are_right(topic):
+    found = [(text.id, *f) for text in texts(topic) for f in faults(text, question(text.id))]
+    assert found == []
+
+
+def test_what_the_site_gets_compiled_answers_as_the_text_does():
+    """And compiles nothing when it is loaded."""
+    from lightspeed_course.practice import question_files as files
+
+    made = {}
+    exec(compiled("nccl"), made)
+    before = len(made["CODES"])
+    import lightspeed_course.content.nccl as helpers
+
+    names = files._common() | vars(helpers)
+    for each in made["TEXTS"]:
+        q = files.built(files.Text(*each), names, "nccl.md", made["CODES"])
+        ours, theirs = question(q.id).variant(3), q.variant(3)
+        assert ours.right == theirs.right and ours.prompt == theirs.prompt
+        for m, n in zip(ours.question.misconceptions, q.misconceptions, strict=True):
+            assert repr(ours.wrong(m)) == repr(theirs.wrong(n))
+    assert len(made["CODES"]) == before
