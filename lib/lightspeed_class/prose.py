@@ -71,8 +71,8 @@ def prose_at(cells, at):
             f"the cell {TAG}{name} needs a Markdown cell right before it, which asks the question"
         )
     until = cells[at + 1]["id"] if at + 1 < len(cells) else ""
-    words = ("".join(cell["source"]) for cell in (before, cells[at]))
-    return Prose(f"{PROSE}.{name}", *words, cells[at]["id"], before["id"], until)
+    asked, answer = ("".join(cell["source"]) for cell in (before, cells[at]))
+    return Prose(f"{PROSE}.{name}", asked, answer, cells[at]["id"], before["id"], until)
 
 
 def written(cells, asked):

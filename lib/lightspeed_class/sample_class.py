@@ -317,7 +317,7 @@ def _right(variant):
     q = variant.question
     if q.kind != "function":
         return _code(variant, variant.right)
-    block = re.search(r"```python\n(.*?)```", variant.solution, re.DOTALL)[1]
+    block = re.findall(r"```python\n(.*?)```", variant.solution, re.DOTALL)[0]
     before, body = re.split(r"^def .*:\n", block, maxsplit=1, flags=re.MULTILINE)
     return "".join(f"    {line}\n" for line in before.split("\n") if line) + body.rstrip()
 

@@ -60,8 +60,9 @@ def hold(sitting):
             print(HOW)
             continue
         if sitting.variant.question.names:
-            given = [part.strip() for part in given.split(",")]
-        verdict = sitting.answer(given)
+            verdict = sitting.answer([part.strip() for part in given.split(",")])
+        else:
+            verdict = sitting.answer(given)
         print(verdict)
         if verdict.kind not in ("unanswered", "type"):
             if not verdict.correct and not sitting.placement:

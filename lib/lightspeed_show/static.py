@@ -5,6 +5,7 @@ import io
 import math
 import re
 import textwrap
+from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
@@ -18,7 +19,7 @@ FACE = (
     " sans-serif"
 )
 # Matplotlib's own defaults first: a reader's matplotlibrc must not change what the course shows.
-STYLE = [
+STYLE: list[Any] = [
     "default",
     {
         "svg.fonttype": "none",
@@ -293,7 +294,7 @@ def _dot(axes, mark):
 
 
 def _text(axes, mark):
-    x, y, angle = mark["x"], mark["y"], 0
+    x, y, angle = mark["x"], mark["y"], 0.0
     dx, dy = mark["dx"], -mark["dy"]
     if "along" in mark:
         (ax, ay), (bx, by) = axes.transData.transform([mark["along"][:2], mark["along"][2:]])

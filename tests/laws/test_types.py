@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mypy import api
 
-RIGHT = '''
+RIGHT = """
 import numpy as np
 
 from lightspeed.memory import training_state_bytes
@@ -27,7 +27,7 @@ training_state_bytes(70e9, "18", 8, 3)
 mm1(80, 100).W / 2
 fit_alpha_beta([1e6, 2e6], (1e-3, 2e-3), steps=2)
 fit_alpha_beta(np.array([1e6, 2e6]), np.array([1e-3, 2e-3]))
-'''
+"""
 WRONG = {
     'ridge_point("fast", [1, 2])': 2,
     "ridge_point(None, 3e12)": 1,

@@ -156,7 +156,7 @@ def _comment(canvas, own, name, one, content):
             canvas.put(own, fields, repeatable=False)
             return
         except Unsure as unsure:
-            why = unsure
+            why = str(unsure)
         if _has(canvas.get(own, **{"include[]": "submission_comments"}), one.page):
             return
     raise ClassError(f"Canvas does not take the feedback of {one.student}: {why}. {AGAIN}")

@@ -13,7 +13,7 @@ import json
 import math
 import time
 import zlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from lightspeed_class.gradebook.records import (
     Change,
@@ -227,7 +227,7 @@ class Gradebook(Roster):
             " ORDER BY id",
             (submission, id),
         )
-        return [Grading(*row, _graded(text)) for *row, text in rows]
+        return [replace(Grading(*row), graded=_graded(row[4])) for row in rows]
 
     def latest(self, assignment):
         """Submission id -> id of its last grading."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from lightspeed_class.gradebook.file import GradebookFile
 from lightspeed_class.gradebook.records import Decision, Item, Manual, standing
@@ -76,8 +76,7 @@ class Marks(GradebookFile):
             (assignment, student or "", question),
         )
         return [
-            Manual(*head, tuple(json.loads(items)), base, undoes, head[3])
-            for *head, items, base, undoes in rows
+            replace(Manual(*row), items=tuple(json.loads(row[8])), override=row[3]) for row in rows
         ]
 
     def set_item(self, assignment, question, words, points, by="", item=None, expects=None):

@@ -17,10 +17,21 @@ import sys
 import threading
 import time
 from collections import deque
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from dataclasses import asdict, dataclass
 from multiprocessing import resource_tracker
+from multiprocessing.process import BaseProcess
+from typing import Any
 
+from lightspeed_class.gradebook.book import Gradebook
+from lightspeed_class.gradebook.records import Submission
 from lightspeed_class.grading.grade import (
     environment,
     grade,
@@ -31,7 +42,8 @@ from lightspeed_class.grading.grade import (
 )
 from lightspeed_class.grading.sandbox import Limits, available
 from lightspeed_class.intake.origins import Origins
-from lightspeed_class.score import fingerprint
+from lightspeed_class.notebooks import Assignment
+from lightspeed_class.score import Graded, fingerprint
 
 GRACE = 3  # seconds for a worker to close its sandbox before it is killed
 # jobs for each worker that are handed out at a time, so that memory does not grow with the class
@@ -52,7 +64,14 @@ class Tally:
     unreadable: int = 0
 
 
-def job(content, assignment, seed, secret, limits, isolated):
+def job(
+    content: bytes,
+    assignment: Assignment,
+    seed: str | None,
+    secret: str,
+    limits: Limits,
+    isolated: bool,
+) -> Graded:
     """One submission, in a worker."""
     try:
         return grade(content, assignment, seed, secret, limits, isolated)
@@ -61,16 +80,16 @@ def job(content, assignment, seed, secret, limits, isolated):
 
 
 def grade_all(
-    book,
-    name,
-    workers=2,
-    limits=None,
-    isolated=True,
-    progress=None,
-    regrade=False,
-    label="",
-    submit=None,
-):
+    book: Gradebook,
+    name: str,
+    workers: int = 2,
+    limits: Limits | None = None,
+    isolated: bool = True,
+    progress: Callable[[int, int, float], object] | None = None,
+    regrade: bool = False,
+    label: str = "",
+    submit: Any = None,
+) -> Tally:
     """Grade the submissions of an assignment that have no grading yet; call it again after a crash
     and it goes on.
 
@@ -89,7 +108,7 @@ def grade_all(
     todo = book.pending(name, key if regrade else None)
     done = unreadable = 0
 
-    def keep(submission, graded):
+    def keep(submission: Submission, graded: Graded) -> None:
         nonlocal done, unreadable
         book.add_grading(submission.id, key, graded)
         done += 1
@@ -97,9 +116,9 @@ def grade_all(
         if progress:
             progress(done, len(todo), (time.monotonic() - start) / done * (len(todo) - done))
 
-    def hand_out(pool, submission):
+    def hand_out(pool: Any, submission: Submission) -> Future[Graded]:
         content = book.content(submission.id)
-        return pool.submit(
+        future: Future[Graded] = pool.submit(
             job,
             content,
             assignment,
@@ -108,8 +127,9 @@ def grade_all(
             limits,
             isolated,
         )
+        return future
 
-    def take(submission, future):
+    def take(submission: Submission, future: Future[Graded]) -> None:
         # the grader's own: the student is not to blame, and nothing is kept
         if error := future.exception():
             failed[submission.id] = f"{type(error).__name__}: {error}"
@@ -118,9 +138,10 @@ def grade_all(
         else:
             keep(submission, graded)
 
-    queue, late = deque(), []
+    queue: deque[Submission] = deque()
+    late: list[Submission] = []
 
-    def retry(submission):
+    def retry(submission: Submission) -> None:
         with _pool(1) as alone:
             if _run(alone, deque([submission]), hand_out, take, 1):
                 failed[submission.id] = (
@@ -146,9 +167,16 @@ def grade_all(
     return Tally(done, failed, time.monotonic() - start, unreadable)
 
 
-def _run(pool, queue, hand_out, take, ahead):
+def _run(
+    pool: Any,
+    queue: deque[Submission],
+    hand_out: Callable[[Any, Submission], Future[Graded]],
+    take: Callable[[Submission, Future[Graded]], None],
+    ahead: int,
+) -> list[Submission]:
     """Work off the queue; when the pool breaks, stop and give those that it was at."""
-    running, suspects = {}, []
+    running: dict[Future[Graded], Submission] = {}
+    suspects = []
     while queue or running:
         try:
             while queue and len(running) < ahead:
@@ -168,7 +196,7 @@ def _run(pool, queue, hand_out, take, ahead):
 
 
 @contextlib.contextmanager
-def _pool(workers):
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes. Where the block is left by an exception, as by Ctrl+C, they end at once."""
     before = multiprocessing.active_children()
     # nothing of the gradebook's open file gets into a worker
@@ -184,7 +212,7 @@ def _pool(workers):
     pool.shutdown()
 
 
-def _end(workers):
+def _end(workers: Iterable[BaseProcess]) -> None:
     """Stop these processes, of which each closes its sandbox; what does not listen is killed,
     and its sandbox with it.
     """
@@ -197,7 +225,7 @@ def _end(workers):
 
 
 @contextlib.contextmanager
-def _without_interrupts():
+def _without_interrupts() -> Iterator[None]:
     """Ctrl+C, which a terminal sends to all processes, waits for the end of this block; workers
     begun in it never get one.
 
@@ -220,7 +248,7 @@ def _without_interrupts():
             handler(*came[0])
 
 
-def _begin(parent):
+def _begin(parent: int) -> None:
     """A worker does not outlive the grader, even if that is killed, and its sandbox does not
     outlive the worker.
     """
@@ -233,13 +261,13 @@ def _begin(parent):
             os._exit(1)
 
 
-def _stop(*_):
+def _stop(*_: Any) -> None:
     """Leave, by way of every `with`; once is enough."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit
 
 
-def _same_but_for_points(book, submission, key):
+def _same_but_for_points(book: Gradebook, submission: Submission, key: str) -> list[Graded]:
     """Its gradings that everything but the points of the questions was the same for."""
     return [
         g.graded
@@ -248,7 +276,9 @@ def _same_but_for_points(book, submission, key):
     ]
 
 
-def key_of(assignment, secret, limits, isolated, kinds):
+def key_of(
+    assignment: Assignment, secret: str, limits: Limits, isolated: bool, kinds: Iterable[str]
+) -> str:
     """What decides the scores, as two hashes in one: of the work, and of the points for each
     question; `kinds`: those that were released, as with both of them the notebook has a say.
     """
@@ -266,7 +296,7 @@ def key_of(assignment, secret, limits, isolated, kinds):
     return fingerprint(work)[:WORK] + fingerprint(assignment.points)[:WORK]
 
 
-def print_progress(done, total, seconds):
+def print_progress(done: int, total: int, seconds: float) -> None:
     """A line that is written over; where the output is not a terminal, one line for each tenth."""
     terminal = sys.stderr.isatty()
     if terminal or done == total or done * 10 // total > (done - 1) * 10 // total:
@@ -282,7 +312,7 @@ def print_progress(done, total, seconds):
         )
 
 
-def replay(book, id):
+def replay(book: Gradebook, id: int) -> tuple[bool, Graded, Graded, list[str]]:
     """Grade what a grading was of once more, by the points of then: (the same?, before, after,
     which parts of the record differ).
     """
@@ -307,7 +337,7 @@ def replay(book, id):
     return before.digest == after.digest, before, after, differ
 
 
-def _asked(versions, graded):
+def _asked(versions: list[Assignment], graded: Graded) -> Assignment:
     """The version of an assignment that a grading is of; the latest, the first of them, if there
     is none.
     """

@@ -15,6 +15,8 @@ import platform
 from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
 from lightspeed_class.grading.answer_text import came
 from lightspeed_class.grading.closure import deciding
@@ -22,15 +24,22 @@ from lightspeed_class.grading.decode import decode
 from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
-from lightspeed_class.notebooks import Refused, code_cells
+from lightspeed_class.notebooks import Assignment, Refused, code_cells
 from lightspeed_class.posed import posed
 from lightspeed_class.score import BY_HAND, Graded, Score, fingerprint
-from lightspeed_course.practice.check import diagnose
+from lightspeed_course.practice.check import Verdict, diagnose
 
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
 
-def grade(content, assignment, seed=None, secret="", limits=None, isolated=True):
+def grade(
+    content: bytes,
+    assignment: Assignment,
+    seed: str | None = None,
+    secret: str = "",
+    limits: Limits | None = None,
+    isolated: bool = True,
+) -> Graded:
     """Grade the bytes of a notebook for the student whose variants `seed` draws. Raises
     NoSandbox, but nothing for what is in it.
     """
@@ -66,7 +75,7 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
     return Graded(status, scores, notes, record, run.late)
 
 
-def repriced(graded, assignment):
+def repriced(graded: Graded, assignment: Assignment) -> Graded:
     """The same verdicts for the points that are given now; nothing is run again."""
     scores = tuple(
         replace(s, points=now * _earned(s), out_of=now)
@@ -78,23 +87,23 @@ def repriced(graded, assignment):
     )
 
 
-def _earned(score):
+def _earned(score: Score) -> float:
     """The share of its points, whatever they were."""
     return bool(score.points or score.kind == "right") if score.share is None else score.share
 
 
-def identity(assignment):
+def identity(assignment: Assignment) -> str:
     """A hash of what is asked, and for how many points."""
     return fingerprint([assignment.name, assignment.cells, assignment.points])
 
 
-def refused(reason, assignment, record=None):
+def refused(reason: str, assignment: Assignment, record: dict[str, Any] | None = None) -> Graded:
     """No points, and why."""
     scores = (Score(q, 0.0, p, "refused", message=reason) for q, p in assignment.points.items())
     return Graded("refused", tuple(scores), (reason,), record or {"isolation": "not run"})
 
 
-def _published(run, variant):
+def _published(run: Run, variant: Any) -> Verdict:
     """The verdict on an answer, that of a function on the published inputs."""
     _, value = run.answers.get(variant.question.id, ("", {"kind": "none"}))
     if _is_function(variant, value):
@@ -107,7 +116,7 @@ def _published(run, variant):
     return verdict
 
 
-def _held(run, variant, drawn, verdict):
+def _held(run: Run, variant: Any, drawn: str, verdict: Verdict) -> Verdict:
     """The verdict on a function that is right so far after hidden inputs, of which the student is
     told nothing.
     """
@@ -126,7 +135,7 @@ def _held(run, variant, drawn, verdict):
     return replace(verdict, correct=False, kind="hidden", message=told)
 
 
-def _is_function(variant, value):
+def _is_function(variant: Any, value: Any) -> bool:
     return (
         variant.question.kind == "function"
         and isinstance(value, dict)
@@ -134,7 +143,7 @@ def _is_function(variant, value):
     )
 
 
-def _score(run, id, out_of, verdict):
+def _score(run: Run, id: str, out_of: float, verdict: Verdict) -> Score:
     by, message = run.answers.get(id, ("", None))[0], verdict.message
     if not by:
         message = (
@@ -151,7 +160,7 @@ def _score(run, id, out_of, verdict):
 
 
 @cache
-def grader(home=COURSE.parent):
+def grader(home: Path = COURSE.parent) -> str:
     """A hash of all code that has a say in a score; `home` is the folder of the packages."""
     return fingerprint(
         [
@@ -162,7 +171,7 @@ def grader(home=COURSE.parent):
 
 
 @cache
-def environment():
+def environment() -> dict[str, str]:
     """What else a score may depend on."""
     packages = {name: version(name) for name in ("ipython", "numpy", "pint", "scipy")}
     return {

@@ -141,12 +141,12 @@ def release(course, book, name, due=None, one=False):
             _sealed(book, name, aliases=False) if one else "",
         )
     ).hexdigest()  # fmt: skip
-    versions = [v["mark"] for v in state["versions"]]
+    marks = [v["mark"] for v in state["versions"]]
     now = assignment.points
     before = book.assignment(name).points if name in book.assignments() else now
-    if mark not in versions:
+    if mark not in marks:
         state["versions"].append({"mark": mark, "at": time.time()})
-    version = versions.index(mark) + 1 if mark in versions else len(state["versions"])
+    version = marks.index(mark) + 1 if mark in marks else len(state["versions"])
     book.add_assignment(assignment, seeded=course.variants)
     if due is not None:
         book.setting(f"due {name}", repr(float(due)))
@@ -156,9 +156,10 @@ def release(course, book, name, due=None, one=False):
         file = course.released(name) / f"v{version}" / (student.id if own else "") / f"{name}.ipynb"
         missing = not file.exists()
         if missing:
-            whose = (student.seed, student.id) if own else (None, "")
+            seed, whose = (student.seed, student.id) if own else (None, "")
             sealed = _sealed(book, name) if one else ""
-            write_whole(file, notebook_for(path, *whose, course.feedback, book.secret, sealed))
+            notebook = notebook_for(path, seed, whose, course.feedback, book.secret, sealed)
+            write_whole(file, notebook)
         if missing or (version not in had and not own):
             given.append(student.id)
         state["students"][student.id] = [*(v for v in had if v != version), version]
@@ -319,16 +320,16 @@ def _cell(cell, seed, feedback, secret, one):
     if cell["cell_type"] != "code":
         return {**plain, "source": JUDGES.sub(READS, source)} if feedback == "format" else plain
     calls = [
-        n
+        (n.func.id, n.args)
         for n in ast.walk(ast.parse(source))
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
     ]
-    if any(call.func.id in REVEALING for call in calls):
+    if any(name in REVEALING for name, _ in calls):
         return None
     asked = [
-        call.args[0].value
-        for call in calls
-        if call.func.id == "ask" and call.args and isinstance(call.args[0], ast.Constant)
+        str(arguments[0].value)
+        for name, arguments in calls
+        if name == "ask" and arguments and isinstance(arguments[0], ast.Constant)
     ]
     prompts = [TO_COME if one else posed(id, seed, secret).prompt for id in asked]
     if one:

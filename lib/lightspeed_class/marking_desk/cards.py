@@ -89,7 +89,7 @@ def work(cells, assignment=None, question=None):
     them; of all cells without one.
     """
     code = [i for i, cell in enumerate(cells) if cell.kind == "code"]
-    chosen = range(len(cells))
+    chosen = [*range(len(cells))]
     if question and question in assignment.prose:
         chosen = written(cells, assignment.prose[question])
     elif question:
@@ -134,7 +134,7 @@ def _shown(one):
     lines = one.get("traceback")
     ends = [f"{line}\n" for line in lines] if isinstance(lines, list) else None
     said = [text_of(value) for value in (one.get("text"), ends, *map(data.get, PLAIN))]
-    shown = [{"text": TERMINAL.sub("", text)} for text in said if text][:1]
+    shown: list[dict] = [{"text": TERMINAL.sub("", text)} for text in said if text][:1]
     if markup := text_of(data.get("text/html")):
         shown.append({"text": markup, "html": True})
     return shown

@@ -252,9 +252,8 @@ def carried(design, traffic, place, nodes, oversubscription, route):
     fabric = Fabric(
         PODS, POD_NODES, PER_NODE, spines=4, oversubscription=oversubscription, design=design
     )
-    order = range(nodes)
-    if place == "scattered":
-        order = Random(21).sample(range(fabric.nodes), nodes)
+    scattered = place == "scattered"
+    order = Random(21).sample(range(fabric.nodes), nodes) if scattered else range(nodes)
     routing, parts = ROUTES[route]
     return load(fabric, flows_of(traffic, order, PER_NODE, SIZE), routing, Random(8), parts)
 

@@ -59,7 +59,10 @@ def paths():
         key: Path(f"{memory(key).name}, {wide.name}", memory(key).latency, wide.bandwidth)
         for key in ("path_hall", "path_country", "path_atlantic", "path_pacific")
     }
-    own = {key: Path(*told, capacity_of(key)) for key, told in measured_paths().items()}
+    own = {
+        key: Path(name, latency, bandwidth, capacity_of(key))
+        for key, (name, latency, bandwidth) in measured_paths().items()
+    }
     return near | wires | disk | far | own
 
 

@@ -137,9 +137,10 @@ def picture(gpus, now, event, following):
         "now": ("in use now", "orange"),
     }
     marks = [Boxes(*zip(*frames, strict=True), color="grey", soft=True)]
-    for kind, found in kinds.items():
-        *sides, keys = zip(*(found or [(0, 0, 0, 0, "")]), strict=True)
-        marks.append(Boxes(*sides, *looks[kind][:1], color=looks[kind][1], keys=keys))
+    for state, boxes in kinds.items():
+        *sides, keys = zip(*(boxes or [(0, 0, 0, 0, "")]), strict=True)
+        label, color = looks[state]
+        marks.append(Boxes(*sides, label, color=color, keys=keys))
     heads = [Text(LEFT, 9.3, "weights, layer by layer", "grey", "start"),
              Text(LEFT + WIDE + 0.6, 9.3, "gradients", "grey", "start")]  # fmt: skip
     return Chart(

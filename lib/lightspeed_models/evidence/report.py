@@ -35,8 +35,8 @@ def run(word=None, data=None):
             missing.append(f"{one.set}: {error}; the shipped sample stands in")
     if data is not None and not any(one.rows.full for one in found.values()):
         raise ValueError("; ".join(dict.fromkeys(missing)))
-    found = [found[one.key] if one.key in found else weigh(one) for one in asked]
-    return found, list(dict.fromkeys(missing))
+    residuals = [found[one.key] if one.key in found else weigh(one) for one in asked]
+    return residuals, list(dict.fromkeys(missing))
 
 
 def in_words(found):

@@ -15,6 +15,7 @@ import re
 import subprocess
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 VECTORS = (
     "avx",
@@ -54,7 +55,7 @@ def describe(root="/"):
     are left out.
     """
     root = Path(root)
-    about = {"system": platform.system(), "architecture": platform.machine()}
+    about: dict[str, Any] = {"system": platform.system(), "architecture": platform.machine()}
     if (root / "proc/cpuinfo").exists():
         about |= _linux(root)
     elif about["system"] == "Darwin":
@@ -369,7 +370,8 @@ def _output(*command):
 
 def _system():
     # The number alone: the rest of a kernel's name may be that of a company or a person.
-    kernel = f"{platform.system()} {re.match(r'[0-9.]*', platform.release())[0]}".strip()
+    release = re.sub(r"[^0-9.].*", "", platform.release())
+    kernel = f"{platform.system()} {release}".strip()
     with contextlib.suppress(OSError, KeyError):
         return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {kernel}"
     return kernel

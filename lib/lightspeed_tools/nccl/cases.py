@@ -203,7 +203,7 @@ def sold_nodes():
 
 
 def _nics(node):
-    count, rate = re.fullmatch(r"(\d+)x(\d+)G", node["nic"]).groups()
+    count, _, rate = node["nic"].removesuffix("G").partition("x")
     return int(count), int(rate)
 
 

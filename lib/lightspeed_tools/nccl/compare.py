@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from lightspeed_show.format import si
 
@@ -15,8 +16,8 @@ class Compared:
     have.
     """
 
-    first: object
-    second: object
+    first: Any
+    second: Any
     times: tuple
 
     @property

@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from lightspeed.collectives import COLLECTIVES, TWICE, busbw_factor
 from lightspeed_tools.nccl.log import Report, ReportError
@@ -28,7 +29,7 @@ class Fact:
     `ask` how to state it.
     """
 
-    value: object
+    value: Any
     how: str
     ground: str
     ask: str = ""
@@ -288,8 +289,8 @@ def _ranks(report, collective, given):
         ("inferred", low if low == high else None, "busbw over algbw"),
         ("inferred", _commanded(report), "the command line"),
     )
+    low = max(low, at_least)
     fitting = [ground for ground in grounds if ground[1] and low <= ground[1] <= high]
-    fitting = [ground for ground in fitting if ground[1] >= at_least]
     if collective in SHARED and _share(report.rows):
         fitting = [ground for ground in fitting if ground[1] == _share(report.rows)]
     if len({n for how, n, _ in fitting if how == "stated"}) > 1 or not fitting:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from lightspeed.collectives import COLLECTIVES
 from lightspeed_tools.nccl.rows import (
@@ -202,7 +203,8 @@ class _Reader:
 
     def __init__(self, collective):
         self.given, self.reports, self.columns = collective, [], None
-        self.pending = self.half = self.program = None
+        self.pending: Any = None
+        self.half = self.program = None
         self.command, self.opened = "", set()
         self.neuron = 0  # line of a header of nccom-test, which AWS Neuron has
         self.listed = Counter()  # rank -> lines of a list that name it

@@ -190,7 +190,7 @@ def described(hardware=None, nic=None, domain=None, file=None):
     return Machine(
         name=", ".join(filter(None, map(str, names))),
         ground=" and ".join(
-            filter(None, [file and str(file), nic and "--nic", domain and "--domain"])
+            filter(None, [str(file or ""), "--nic" * bool(nic), "--domain" * bool(domain)])
         ),
         how="given",
         inside=_bytes(inside) if inside is not None else None,

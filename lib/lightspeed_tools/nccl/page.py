@@ -134,7 +134,7 @@ def charts(run):
         place: [r for r in run.report.rows if r.in_place == place and r.size and r.time]
         for place in (False, True)
     }
-    marks = [
+    marks: list = [
         Points(
             [r.size for r in rows[place]],
             [busbw_of(run, r) for r in rows[place]],

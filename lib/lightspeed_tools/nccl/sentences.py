@@ -222,9 +222,10 @@ def _published(judged):
 
 
 def _among_peers(judged):
-    found, own = standing(judged) or (None, None)
-    if not found or found.peers < 3:
+    place = standing(judged)
+    if not place or place[0].peers < 3:
         return
+    found, own = place
     below = round(found.percentile * found.peers)
     largest = ", the largest that they measured" if found.size < judged.main.size else ""
     where = f", at {si(own.busbw, 'byte/s')} there," if own.size < judged.main.size else ""

@@ -13,6 +13,7 @@ import math
 import statistics
 import sys
 from dataclasses import dataclass, field
+from typing import Any
 
 from lightspeed.collectives import (
     algbw,
@@ -44,7 +45,7 @@ QUICK_SIZES = (*(8 * 8**k for k in range(8)), 2**26)  # 8 B to 16 MiB, and 64 Mi
 FULL_SIZES = tuple(2**k for k in range(3, 27))
 BUDGET = {True: 0.1, False: 0.5}  # s for each size, quick and full
 SMALL, LARGE = 4096, 2**20  # bytes: up to here steps count, from here bytes do
-ALGORITHMS = {
+ALGORITHMS: dict[str, Any] = {
     "ring": ring_time,
     "tree": tree_time,
     "two trees": double_tree_time,

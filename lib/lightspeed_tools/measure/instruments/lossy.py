@@ -72,7 +72,7 @@ def transfer(scheme, loss, packets=PACKETS, slot=SLOT, delay=DELAY, seed=8):
     except OSError as error:
         raise Unavailable(f"No socket could be had: {error}.") from error
     try:
-        return _Line(*ends, scheme, loss, slot, delay, seed).send(packets)
+        return _Line(ends[0], ends[1], ends[2], scheme, loss, slot, delay, seed).send(packets)
     finally:
         for end in ends:
             end.close()

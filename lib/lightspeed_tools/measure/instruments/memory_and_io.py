@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 
@@ -178,7 +179,7 @@ def _storage(file, quick, where):
     first = max(write(4), 1e-6)  # a slow disk gets a smaller file
     blocks = max(4, min(blocks, int(4 * (0.3 if quick else 1.5) / first)))
     size, note = {"size": blocks * BLOCK}, f"in {where}"
-    found = [
+    found: list = [
         Quantity(
             "host.storage_write",
             "byte/s",
@@ -249,16 +250,14 @@ def loopback(quick=True):
 @contextlib.contextmanager
 def _other_process():
     child = subprocess.Popen([sys.executable, "-c", ANSWERING], stdout=subprocess.PIPE, text=True)
-    try:
-        with socket.create_connection(
-            ("127.0.0.1", int(child.stdout.readline())), timeout=20
-        ) as link:
-            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            yield link
-    finally:
-        child.kill()
-        child.wait()
-        child.stdout.close()
+    with child, cast(IO[str], child.stdout) as told:
+        try:
+            port = int(told.readline())
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as link:
+                link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                yield link
+        finally:
+            child.kill()
 
 
 def _flush(file):

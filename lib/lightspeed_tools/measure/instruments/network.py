@@ -16,6 +16,7 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from lightspeed.collectives import ring_time, tree_time
 from lightspeed.errors import one_of
@@ -29,7 +30,7 @@ from lightspeed_tools.measure.records.record import NotMeasured, all_of
 RATE = 25e6
 NODES = (2, 3, 4, 5, 6)
 SIZES = (1024, 2**20)  # bytes: one for steps, one for bytes
-LAWS = {"ring": ring_time, "tree": tree_time}
+LAWS: dict[str, Any] = {"ring": ring_time, "tree": tree_time}
 PATIENCE = 60  # s without any answer
 REMEDY = (
     "On Linux: apt-get install iproute2 util-linux, and run as root or allow user namespaces"

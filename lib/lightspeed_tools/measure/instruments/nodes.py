@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+from typing import Any
 
 from lightspeed_tools.measure.instruments.launch import MARK, die_with_parent
 
@@ -38,7 +39,7 @@ def hold(job):
             # A node waits in a namespace of its own until its link is there: an order on standard
             # input says so.
             command = [
-                shutil.which("unshare"),
+                "unshare",
                 "--net",
                 "--",
                 sys.executable,
@@ -182,11 +183,12 @@ class Node:
                         peer, events
                     )
                 for key, events in waiting.select():
+                    link: Any = key.fileobj
                     if events & selectors.EVENT_WRITE and out is not None:
-                        done = key.fileobj.send(out)
+                        done = link.send(out)
                         out = out[done:] if done < len(out) else None
                     if events & selectors.EVENT_READ and into is not None:
-                        got = key.fileobj.recv_into(into)
+                        got = link.recv_into(into)
                         if not got:
                             raise SystemExit("a node has gone")
                         into = into[got:] if got < len(into) else None

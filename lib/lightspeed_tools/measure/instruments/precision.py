@@ -100,7 +100,8 @@ def sums():
 def matmuls():
     """Error and speed of products of SIDE by SIDE normal matrices in each format."""
     pairs = np.random.default_rng(1).standard_normal((SAMPLES, 2, SIDE, SIDE))
-    flops, found = 2 * SIDE**3, []
+    flops = 2 * SIDE**3
+    found: list = []
     for dtype in PRODUCTS:
         errors = []
         for x, w in pairs:

@@ -71,7 +71,7 @@ def quantities(plan, watched, sent, seen, late):
     """`Quantity`s from what the sender (`watched` s, a `Sent` for each load) and the server
     (looks, trace) saw.
     """
-    found = [
+    found: list = [
         Quantity(
             "queueing.timer",
             "s",
@@ -123,9 +123,10 @@ def quantities(plan, watched, sent, seen, late):
                 varies=True,
             )
         )
-        stays = {number: departure - arrival for number, arrival, _, departure in trace}
+        inside = {number: departure - arrival for number, arrival, _, departure in trace}
         trips += [
-            (d, d - s - stays[i]) for i, (s, d) in enumerate(zip(mine.sent, mine.done, strict=True))
+            (d, d - s - inside[i])
+            for i, (s, d) in enumerate(zip(mine.sent, mine.done, strict=True))
         ]
         over += [
             (departure, departure - start - asked[number]) for number, _, start, departure in trace

@@ -14,6 +14,7 @@ import gc
 import math
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 LIMIT = 0.10  # a spread above this, and nothing is concluded
@@ -58,7 +59,7 @@ class Quantity:
 
     key: str
     unit: str
-    samples: tuple = ()
+    samples: Sequence = ()
     parameters: dict = field(default_factory=dict)
     better: str = "higher"
     note: str = ""
