@@ -804,18 +804,15 @@ assert all(q.shed >= 1 - capacity / burst for q in full.values()), "At least"
 assert full[rooms[2]].throughput > 0.99 * capacity, "all of the throughput"
 assert full[500].throughput < 1.01 * full[20].throughput, "places add almost nothing"
 assert full[500].W > 20 * full[20].W and full[500].L > 0.98 * 500, "nearly all the time"
+both, last = (
+    simulate_decoding(np.zeros(len(n)), np.array(n, float), 2, lambda n: 1.0)
+    for n in ((3, 1), (2,))
+)
+assert both.departure.max() + last.departure.max() == 5 and 5 - both.departure[1] == 4, (
+    "B's slot is idle"
+)
 assert (
-    lambda first, second: (
-        first.departure.max() + second.departure.max() == 5 and 5 - first.departure[1] == 4
-    )
-)(
-    *(
-        simulate_decoding(np.zeros(len(them)), np.array(them), 2, lambda n: 1.0)
-        for them in ((3, 1), (2,))
-    )
-), "B's slot is idle"
-assert (
-    simulate_decoding(np.zeros(3), np.array([3, 1, 2]), 2, lambda n: 1.0).departure.max()
+    simulate_decoding(np.zeros(3), np.array([3, 1, 2], float), 2, lambda n: 1.0).departure.max()
     == (3 + 1 + 2) / 2
 ), "no way takes fewer"
 

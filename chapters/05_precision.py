@@ -243,11 +243,11 @@ assert (
 # %% tags=["holds"]
 assert 2 * 2**e4m3.exponent_bits == 2**e5m2.exponent_bits, "half as many exponents"
 assert (
-    np.isnan(e4m3.decode(np.arange(256))).sum() == 2
-    and not np.isinf(e4m3.decode(np.arange(256))).any()
+    np.isnan(e4m3.decode(np.arange(256, dtype=np.intp))).sum() == 2
+    and not np.isinf(e4m3.decode(np.arange(256, dtype=np.intp))).any()
 ), "each sign for NaN"
 assert all(
-    np.isfinite(FORMATS[n].decode(np.arange(2 ** FORMATS[n].bits))).all()
+    np.isfinite(FORMATS[n].decode(np.arange(2 ** FORMATS[n].bits, dtype=np.intp))).all()
     for n in shown
     if n[:3] in ("fp6", "fp4") and n != "fp64"
 ), "four bits have neither"
@@ -546,7 +546,7 @@ ask("precision.loss_scale", seed="chapter")
 
 # %% tags=["holds"]
 assert bool(
-    (bf16.round(2.0 ** np.arange(9, 100) + 1) == 2.0 ** np.arange(9, 100)).all()
+    (bf16.round(2.0 ** np.arange(9.0, 100.0) + 1) == 2.0 ** np.arange(9.0, 100.0)).all()
     and bf16.spacing(2.0**9) > 2
 ), "the term changes nothing"
 

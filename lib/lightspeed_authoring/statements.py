@@ -88,7 +88,7 @@ DEMANDS = (
 )  # fmt: skip
 _DEMAND = re.compile(rf"[*_“\"(]*(?:{'|'.join(DEMANDS.split())})\b", re.I)
 # The rooms of the library whose strings a user reads.
-ROOMS = ("evidence", "measure", "incidents", "explorers", "nccl_report", "practice")
+ROOMS = ("evidence", "measure", "incidents", "explorers", "nccl", "practice")
 
 
 @dataclass(frozen=True)

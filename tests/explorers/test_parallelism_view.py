@@ -173,16 +173,16 @@ def test_memory_past_the_edge_is_marked():
 
 
 def test_a_plan_that_does_not_fit_has_no_step():
-    facts = dict(parallelism.view(tensor=1, pipeline=1, stage=0).facts)
+    facts = dict(parallelism.explore().at(tensor=1, pipeline=1, stage=0).facts)
     assert facts["memory a GPU"] != "–" and facts["data-parallel replicas"] != "–"
     assert {facts[name] for name in parallelism.FACTS[5:]} == {"–"}
-    assert parallelism.view(tensor=1, pipeline=1, stage=0).formula is None
+    assert parallelism.explore().at(tensor=1, pipeline=1, stage=0).formula is None
 
 
 def test_a_group_inside_a_node_is_not_told_to_buy_a_network():
     shape, plan = "deepseek_v3", {"tensor": 2, "pipeline": 16, "expert": 2, "stage": 3}
     state = {"model": shape, "gpu": "mi300x", "gpus": 128, "sequence": 2048, "batch": 512}
-    verdict = parallelism.view(**state, **plan).verdict
+    verdict = parallelism.explore().at(**state, **plan).verdict
     cluster = machine("mi300x", "infiniband_ndr", share=fit_share())
     took = work(transformer(shape), 2048, Plan(data=4, micro_batches=128, **plan), cluster)
     assert parallelism.SHOWN["data"] in verdict
@@ -190,4 +190,6 @@ def test_a_group_inside_a_node_is_not_told_to_buy_a_network():
     one_node = {"model": "llama3_8b", "tensor": 1, "pipeline": 1, "batch": 64, "gpus": 8}
     for stage in range(4):
         for gpu in parallelism.GPUS:
-            assert "network" not in parallelism.view(**one_node, stage=stage, gpu=gpu).verdict
+            assert (
+                "network" not in parallelism.explore().at(**one_node, stage=stage, gpu=gpu).verdict
+            )

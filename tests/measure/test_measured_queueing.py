@@ -26,7 +26,8 @@ from lightspeed_tools.measure.records import record
 def real():
     """A short real run: three kinds of server at one load, and the closed loop."""
     said = []
-    run = queueing.observe(0.6, said.append, levels=(queueing_load.CLOSED,))
+    # What is tested holds however busy the machine is, and however long services have to last.
+    run = queueing.observe(0.6, said.append, levels=(queueing_load.CLOSED,), slowest=float("inf"))
     assert len(said) == 1
     return run
 

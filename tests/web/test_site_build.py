@@ -82,10 +82,10 @@ def test_a_chapter_opens_elsewhere_where_the_course_has_a_public_repository(tmp_
             "/chapters/02_roofline.ipynb)"
         )
     script = Path(__file__).parents[2] / ".binder" / "postBuild"
-    doc = (Path(__file__).parents[2] / "docs/web.md").read_text("utf-8")
+    doc = (Path(__file__).parents[2] / "docs/learn.md").read_text("utf-8")
     for line in script.read_text("utf-8").splitlines():
         if "pip install" in line:
-            assert line.removeprefix("python") in doc, "Binder installs as docs/web.md says"
+            assert line.removeprefix("python") in doc, "Binder installs as docs/learn.md says"
 
 
 def test_a_chapter_brings_the_course_to_colab_and_does_nothing_elsewhere(tmp_path, monkeypatch):

@@ -9,14 +9,20 @@ from pathlib import Path
 from lightspeed_course.web import live
 from lightspeed_course.web.code import Sheet
 
-live.begin(lambda text: None, "[]", lambda rows: None)
-for name, cells in json.loads(Path("/cells.json").read_text("utf-8")).items():
-    sheet = Sheet()
-    for number, source in cells:
-        shown, problem = sheet.perform(source, forgiving=True)
-        # What explorers and pictures draw is proven elsewhere; a question says what it asks.
-        texts = [
-            each if isinstance(each, dict) else {"text/markdown": getattr(each, "static", "")}
-            for each in shown
-        ]
-        print(json.dumps([name, number, texts, problem, sheet.lacks]))
+
+def main():
+    live.begin(lambda text: None, "[]", lambda rows: None)
+    for name, cells in json.loads(Path("/cells.json").read_text("utf-8")).items():
+        sheet = Sheet()
+        for number, source in cells:
+            shown, problem = sheet.perform(source, forgiving=True)
+            # What explorers and pictures draw is proven elsewhere; a question says what it asks.
+            texts = [
+                each if isinstance(each, dict) else {"text/markdown": getattr(each, "static", "")}
+                for each in shown
+            ]
+            print(json.dumps([name, number, texts, problem, sheet.lacks]))
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,6 @@ import importlib.util
 import math
 import pkgutil
 import re
-import runpy
 import types
 from dataclasses import astuple
 from functools import cache
@@ -17,7 +16,6 @@ from typing import Any
 
 import lightspeed
 from lightspeed.catalog import accelerator, find, link, number
-from lightspeed_course import content
 from lightspeed_course.practice import derivation, parameters
 from lightspeed_course.practice.amounts import nice, powers_of_two
 from lightspeed_course.practice.derivation import FUNCTIONS, Derivation, Step, measured
@@ -26,6 +24,7 @@ from lightspeed_course.practice.question_text import QuestionError, Text, read
 from lightspeed_course.practice.unit_table import UnknownUnit, known, unit
 from lightspeed_show.format import plain, si
 
+CONTENT = "lightspeed_course.content"  # what is in it is found by its name
 WORDS = re.compile(r"\{\{((?:[^{}]|\{[^{}]*\})+?)\}\}")
 NAMED = re.compile(r"(?:(\w+)\s*=(?!=))?")
 
@@ -214,7 +213,7 @@ def built(text, names, file, codes):
             python.fail(line, f"{error}; expected is one of the course, such as GB/s, or none")
     if "answer" not in text.facts and python.last is None:
         python.fail(text.line, "no answer: expected is a formula in the last step, or - answer:")
-    answer = fact("answer", python.last is not None and python.result(python.last))
+    answer = text.facts.get("answer") or (python.result(python.last), text.line)
     tolerance, line = fact("tolerance", "2 %")
     share: Any = re.fullmatch(r"([\d.e-]+)( ?%)?", tolerance)
     if not share:
@@ -329,6 +328,8 @@ def _base(word):
 
 def of_file(file):
     """(text, question) of each of a file of one's own; its Python stands beside it."""
+    import runpy
+
     beside = file.with_suffix(".py")
     names = _common() | (runpy.run_path(str(beside)) if beside.is_file() else {})
     texts = read(file.read_text("utf-8"), file.name)
@@ -337,7 +338,7 @@ def of_file(file):
 
 def of_topic(topic, codes=None):
     """The questions of one of the course's topics; the site has them compiled."""
-    beside, ready = (f"{content.__name__}.{topic}{end}" for end in ("", "_questions"))
+    beside, ready = (f"{CONTENT}.{topic}{end}" for end in ("", "_questions"))
     names = _common() | (vars(importlib.import_module(beside)) if _there(beside) else {})
     if _there(ready):
         made = importlib.import_module(ready)
@@ -348,7 +349,7 @@ def of_topic(topic, codes=None):
 
 def texts(topic):
     """What the file of a topic says."""
-    file = Path(content.__path__[0], f"{topic}.md")
+    file = Path(__file__).parents[1] / "content" / f"{topic}.md"
     return read(file.read_text("utf-8"), file.name)
 
 
@@ -356,7 +357,7 @@ def compiled(topic):
     """A module, as text, that has a topic read and compiled, for where that takes long."""
     codes: dict[str, object] = {}
     said = texts(topic)
-    names = _common() | (vars(importlib.import_module(f"{content.__name__}.{topic}")))
+    names = _common() | (vars(importlib.import_module(f"{CONTENT}.{topic}")))
     for text in said:
         built(text, names, f"{topic}.md", codes)
         python = _Python(text, names, f"{topic}.md", codes)

@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 
 from lightspeed.errors import nearest
-from lightspeed_course import content
 from lightspeed_course.practice.question_model import (
     INCIDENT,
     KINDS,
@@ -56,8 +55,9 @@ def register(*questions):
 
 @cache
 def _topics():
-    texts = {file.stem for file in Path(content.__path__[0]).glob("*.md")}
-    modules = (module.name for module in pkgutil.iter_modules(content.__path__))
+    folder = Path(__file__).parents[1] / "content"
+    texts = {file.stem for file in folder.glob("*.md")}
+    modules = (module.name for module in pkgutil.iter_modules([str(folder)]))
     return sorted(texts | {n.removesuffix("_questions") for n in modules if "_questions" in n})
 
 

@@ -41,16 +41,17 @@ def measure(quick=True, report=None):
     return found
 
 
-def observe(seconds, say, levels=LOADS):
+def observe(seconds, say, levels=LOADS, slowest=10 * SERVICE):
     """(plan, seconds watched, [Sent] of the sender, [(looks, trace)] of the server, lateness of
-    timers) of a real run.
+    timers) of a real run. Raises Unavailable where services would have to last longer than
+    `slowest`.
     """
     with crew(serve, send) as (server, sender):
         server.send([load.servers for load in loads(seconds, SERVICE, levels=levels)])
         port, late = receive(server, START)
         coarse, usual = statistics.median(late), statistics.fmean(middle(late))
         service = max(SERVICE, FINE * coarse)
-        if service > 10 * SERVICE:
+        if service > slowest:
             raise Unavailable(
                 f"Timers of this machine are {coarse * 1e3:.0f} ms late, too much for waits that"
                 " stand for a device.",
