@@ -80,10 +80,10 @@ def settle(rule: Rule, seconds: Iterable[float | None]) -> list[Lateness]:
     >>> settle(Rule(points_per_day=2.0, late_days=1), [0.0, 90_000.0])
     [Lateness(seconds=0.0, spent=0, charge=0.0), Lateness(seconds=90000.0, spent=1, charge=2.0)]
     """
-    left, found = rule.late_days, []
+    days_left, results = rule.late_days, []
     for late_by in seconds:
         days = math.ceil((late_by or 0.0) / DAY)
-        spent = min(days, left)
-        left -= spent
-        found.append(Lateness(late_by, spent, (days - spent) * rule.points_per_day))
-    return found
+        spent = min(days, days_left)
+        days_left -= spent
+        results.append(Lateness(late_by, spent, (days - spent) * rule.points_per_day))
+    return results

@@ -92,8 +92,8 @@ def written(cells, asked):
     if asked.until in ids[start + 1 :]:
         end = ids.index(asked.until, start + 1)
     changed = prompt is not None and cells[prompt].source.strip() != asked.asks.strip()
-    found = [i for i in range(start, end) if not (ids[i] or "").startswith("class-")]
-    return [prompt] * (changed and prompt not in found) + found
+    places = [i for i in range(start, end) if not (ids[i] or "").startswith("class-")]
+    return [prompt] * (changed and prompt not in places) + places
 
 
 def answer(cells, asked):

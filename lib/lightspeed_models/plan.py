@@ -242,8 +242,8 @@ def plan_of_batch(
     if lone or not data:
         wanted = f"a multiple of the {replica} of one replica"
         raise BadArgument("plan_of_batch", "gpus", gpus, wanted)
-    micro_batches, left = divmod(sequences, data * micro_size)
-    if left or not micro_batches:
+    micro_batches, remainder = divmod(sequences, data * micro_size)
+    if remainder or not micro_batches:
         wanted = f"a multiple of the {data * micro_size} that run at once"
         raise BadArgument("plan_of_batch", "sequences", sequences, wanted)
     rest |= {"context": context, "micro_batches": micro_batches, "micro_size": micro_size}

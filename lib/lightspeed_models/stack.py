@@ -102,8 +102,8 @@ def stack(key: str, state: str = "") -> Stack:
     if state:
         ails = dict(states[one_of("stack", "state", state, tuple(states))])
     constants = {name: row["value"] for name, row in table["fitted"].items()} | table["counted"]
-    told = {f.name for f in fields(Stack)}
-    return Stack(**constants, **{n: v for n, v in ails.items() if n in told})
+    names = {f.name for f in fields(Stack)}
+    return Stack(**constants, **{n: v for n, v in ails.items() if n in names})
 
 
 @functools.cache

@@ -206,7 +206,7 @@ def work(
     split, rate = plan.tensor * plan.context, machine.peak * machine.share
     logits = 6 * model.width * model.vocabulary * plan.micro_size * sequence
     blocks = flops(model, plan.micro_size, sequence, plan.recompute) - logits
-    kept = transformer_activation_bytes(
+    activations = transformer_activation_bytes(
         model, sequence, plan.micro_size, plan.tensor, split=stack.split
     )
     passes = stack.passes * (1 + again / 2)
@@ -227,7 +227,7 @@ def work(
     idle = where(plan.schedule == "zb_h1", 1 / 3, 1 / plan.chunks)
     return Work(
         compute=blocks / split / rate / model.layers,
-        memory=passes * kept / model.layers / plan.context / machine.memory,
+        memory=passes * activations / model.layers / plan.context / machine.memory,
         tensor=bytes_of_tensor / _rate(plan, machine, "tensor"),
         expert=_expert(model, tokens, plan, machine),
         context=context_parallel_bytes(tokens, kv_width, plan.context)

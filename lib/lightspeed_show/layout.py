@@ -188,13 +188,13 @@ def _ticks(axis, domain, pixels=None, room=None):
 
 def _top_ticks(axis, x):
     """The ticks of the second reading that lie on the first one's domain and have room."""
-    kept, end = [], -math.inf
+    ticks, end = [], -math.inf
     for value, text in axis.ticks or ():
         at, half = x.px(value), text_width(text, TICK) / 2
         if x.inside(at) and at - half > end + 6:
-            kept.append([_g(value), text])
+            ticks.append([_g(value), text])
             end = at + half
-    return kept
+    return ticks
 
 
 def _wrapped(text, characters):

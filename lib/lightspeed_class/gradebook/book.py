@@ -67,7 +67,7 @@ class Gradebook(Roster):
 
     def versions(self, name):
         """All of its versions, the latest first. Raises KeyError."""
-        kept = [json.loads(content) for content, _ in self._versions(name)]
+        contents = [json.loads(content) for content, _ in self._versions(name)]
         return [
             Assignment(
                 name,
@@ -75,7 +75,7 @@ class Gradebook(Roster):
                 k["points"],
                 {q: Prose(**asked) for q, asked in k.get("prose", {}).items()},
             )
-            for k in kept
+            for k in contents
         ]
 
     def kinds(self, name):
@@ -193,11 +193,11 @@ class Gradebook(Roster):
         Those that were taken out do not.
         """
         (chosen, out), teams = self.choices(assignment), self.teams(assignment)
-        by_id, found = {s.id: s for s in self.submissions(assignment)}, {}
+        by_id, by_student = {s.id: s for s in self.submissions(assignment)}, {}
         for s in sorted(by_id.values(), key=lambda s: not s.refused):
             if s.id not in out:
-                found |= dict.fromkeys(teams[s.student], s)
-        return found | {student: by_id[id] for student, id in chosen.items()}
+                by_student |= dict.fromkeys(teams[s.student], s)
+        return by_student | {student: by_id[id] for student, id in chosen.items()}
 
     # Gradings
 
@@ -274,7 +274,7 @@ class Gradebook(Roster):
             entry = entry.counted(rubric, now.get(question, math.inf))
             if entry.points is not None or entry.comment.strip():
                 manual.setdefault(whose, {})[question] = entry
-        found = []
+        results = []
         for one in [self.student(student)] if student else self.students():
             submission = counting.get(one.id)
             if not one.is_in(section):
@@ -283,7 +283,7 @@ class Gradebook(Roster):
                 continue
             history = self.gradings(submission.id) if submission else []
             due, extended = dues(one.id)
-            found.append(
+            results.append(
                 Result(
                     one,
                     submission,
@@ -295,13 +295,13 @@ class Gradebook(Roster):
                     one.id in excused,
                 )
             )
-        return found
+        return results
 
     def changes(self, assignment, before):
         """What is other now than `before`, which latest() gave then, in the submissions that
         count and have a grading since.
         """
-        now, found = self.latest(assignment), []
+        now, changes = self.latest(assignment), []
         for student, submission in sorted(self.counting(assignment).items()):
             first, last = before.get(submission.id), now.get(submission.id)
             if first and first != last:
@@ -309,15 +309,15 @@ class Gradebook(Roster):
                     {s.question: s for g in self.gradings(id=id) for s in g.graded.scores}
                     for id in (first, last)
                 )
-                found += [
+                changes += [
                     Change(self.student(student), q, old[q], new[q])
                     for q in new
                     if q in old and old[q] != new[q]
                 ]
-        return found
+        return changes
 
 
 def _graded(text):
-    kept = json.loads(text)
-    scores = tuple(Score(**s) for s in kept["scores"])
-    return Graded(kept["status"], scores, tuple(kept["notes"]), kept["record"])
+    row = json.loads(text)
+    scores = tuple(Score(**s) for s in row["scores"])
+    return Graded(row["status"], scores, tuple(row["notes"]), row["record"])

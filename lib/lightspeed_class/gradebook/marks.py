@@ -84,8 +84,8 @@ class Marks(GradebookFile):
         Raises Changed where `expects` is not the number of its last version.
         """
         with self._transaction():
-            kept = {i.id: i for i in self.rubric_history(assignment)}
-            if item is not None and (item not in kept or expects != kept[item].number):
+            items = {i.id: i for i in self.rubric_history(assignment)}
+            if item is not None and (item not in items or expects != items[item].number):
                 raise Changed(words)
             if item is None:
                 newest = self._file.execute("SELECT coalesce(max(item), 0) FROM rubric").fetchone()
@@ -106,8 +106,8 @@ class Marks(GradebookFile):
 
     def rubric(self, assignment):
         """Id -> the rubric item as it is now, without those withdrawn."""
-        kept = {item.id: item for item in self.rubric_history(assignment)}
-        return {id: item for id, item in kept.items() if item.points is not None}
+        items = {item.id: item for item in self.rubric_history(assignment)}
+        return {id: item for id, item in items.items() if item.points is not None}
 
     # What people decide
 
@@ -150,19 +150,19 @@ class Marks(GradebookFile):
 
     def sent(self, place):
         """(student, what) -> {value: whether it has arrived}, the last value last."""
-        found = {}
+        sendings = {}
         for student, what, value, done in self._file.execute(
             "SELECT student, what, value, done FROM sent WHERE place = ? ORDER BY number", (place,)
         ):
-            mine = found.setdefault((student, what), {})
+            mine = sendings.setdefault((student, what), {})
             mine[value] = mine.pop(value, False) or bool(done)
-        return found
+        return sendings
 
     @property
     def late_rule(self):
         """What a late day costs, as class.toml said last."""
-        kept = self.decisions("late rule")
-        return Rule(**json.loads(kept[-1].value)) if kept else Rule()
+        decisions = self.decisions("late rule")
+        return Rule(**json.loads(decisions[-1].value)) if decisions else Rule()
 
     def set_late_rule(self, rule):
         """Keep the rule of class.toml where it is another one than before."""

@@ -63,9 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def judge(config: dict[str, Any], folder: Path, users: list[str]) -> dict[str, Any]:
     """The results for what lies in a folder. Raises CannotGrade and NoSandbox."""
-    kept = dict(config["assignment"])
-    prose = {q: Prose(**asked) for q, asked in kept.pop("prose").items()}
-    assignment, start = Assignment(**kept, prose=prose), time.monotonic()
+    row = dict(config["assignment"])
+    prose = {q: Prose(**asked) for q, asked in row.pop("prose").items()}
+    assignment, start = Assignment(**row, prose=prose), time.monotonic()
     try:
         content = read(the_notebook(folder, assignment.name))
         seed = the_seed(config, content, users)
@@ -78,18 +78,18 @@ def judge(config: dict[str, Any], folder: Path, users: list[str]) -> dict[str, A
 
 def the_notebook(folder: Path, name: str) -> Path:
     """The one notebook of a folder, or the one of this name. Raises Refused."""
-    found = sorted(
+    notebooks = sorted(
         path
         for path in Path(folder).rglob("*.ipynb")
         if not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
-    named = [path for path in found if name in path.name]
-    if len(found) == 1 or len(named) == 1:
-        return (named or found)[0]
-    if not found:
+    named = [path for path in notebooks if name in path.name]
+    if len(notebooks) == 1 or len(named) == 1:
+        return (named or notebooks)[0]
+    if not notebooks:
         raise Refused("There is no notebook (.ipynb) in it.")
-    listed = ", ".join(path.name for path in (named or found)[:5])
-    raise Refused(f"There are {len(named or found)} notebooks in it ({listed}); hand in one.")
+    listed = ", ".join(path.name for path in (named or notebooks)[:5])
+    raise Refused(f"There are {len(named or notebooks)} notebooks in it ({listed}); hand in one.")
 
 
 def the_seed(config: dict[str, Any], content: bytes, users: list[str]) -> str | None:

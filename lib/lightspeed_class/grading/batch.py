@@ -300,10 +300,10 @@ def print_progress(done: int, total: int, seconds: float) -> None:
     """A line that is written over; where the output is not a terminal, one line for each tenth."""
     terminal = sys.stderr.isatty()
     if terminal or done == total or done * 10 // total > (done - 1) * 10 // total:
-        left = (
+        remaining = (
             f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
         )
-        text = f"graded {done} of {total}, {left if done < total else 'done'}"
+        text = f"graded {done} of {total}, {remaining if done < total else 'done'}"
         print(
             f"\r{text:<60}" if terminal else text,
             end="" if terminal and done < total else "\n",

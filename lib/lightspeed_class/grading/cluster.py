@@ -71,20 +71,20 @@ def connected(address: str, isolated: bool = True) -> Iterator[Cluster]:
         ) from None
     try:
         wanted = about(isolated)
-        found = client.run(about, isolated, on_error="return")
-        if not found:
+        answers = client.run(about, isolated, on_error="return")
+        if not answers:
             raise NoCluster(
                 f"The cluster at {address} has no workers. Start some: dask worker {address}"
                 " --nthreads 1"
             )
         faults = [
             f"Worker {worker}: {fault}"
-            for worker, it in sorted(found.items())
+            for worker, it in sorted(answers.items())
             if (fault := unfit(wanted, it))
         ]
         if faults:
             raise NoCluster("\n".join(faults))
-        yield Cluster(client, wanted, isolated, len(found))
+        yield Cluster(client, wanted, isolated, len(answers))
     finally:
         client.close()
 

@@ -86,14 +86,14 @@ class Server:
                 message = json.dumps(setup).encode()
                 socket.send_fds(self._control, [message], [theirs_in, theirs_out])
                 self._wait(ANSWERS_IN)
-                said, handles, *_ = socket.recv_fds(self._control, 1 << 10, 1)
+                reply, handles, *_ = socket.recv_fds(self._control, 1 << 10, 1)
             except OSError as error:
                 raise Odd(str(error)) from None
             finally:
                 os.close(theirs_in)
                 os.close(theirs_out)
-            if said != b"forked" or len(handles) != 1:
-                raise Odd(said)
+            if reply != b"forked" or len(handles) != 1:
+                raise Odd(reply)
             os.set_blocking(ours_in, False)
             os.set_blocking(ours_out, False)
             return Forked(_pid(handles[0]), handles[0], ours_in, ours_out)
@@ -138,12 +138,12 @@ class Server:
     def _hear(self, wanted: bytes | None, seconds: float) -> bytes:
         self._wait(seconds)
         try:
-            said = self._control.recv(1 << 10)
+            reply = self._control.recv(1 << 10)
         except OSError as error:
             raise Odd(str(error)) from None
-        if not said or (wanted and said != wanted):
-            raise Odd(said)
-        return said
+        if not reply or (wanted and reply != wanted):
+            raise Odd(reply)
+        return reply
 
     def _wait(self, seconds: float) -> None:
         if not _ready(self._control.fileno(), seconds):
@@ -197,11 +197,11 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def children(pid: int) -> list[int]:
-    found: list[int] = []
+    pids: list[int] = []
     with contextlib.suppress(OSError):  # it may be gone
         for task in os.listdir(f"/proc/{pid}/task"):
-            found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
-    return found
+            pids += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+    return pids
 
 
 def _ready(descriptor: int, seconds: float) -> bool:

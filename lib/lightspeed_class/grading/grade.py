@@ -128,11 +128,11 @@ def _held(run: Run, variant: Any, drawn: str, verdict: Verdict) -> Verdict:
             verdict,
             message="Your function agrees with the library on the published inputs and on others.",
         )
-    told = (
+    words = (
         "Your function agrees with the library on the published inputs, but not on others of the"
         " same kind. Does it hold in general?"
     )
-    return replace(verdict, correct=False, kind="hidden", message=told)
+    return replace(verdict, correct=False, kind="hidden", message=words)
 
 
 def _is_function(variant: Any, value: Any) -> bool:

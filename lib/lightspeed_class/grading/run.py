@@ -85,12 +85,12 @@ class Run:
 
     def notes(self) -> tuple[str, ...]:
         """What the student is told of the run as a whole."""
-        told = [f"Code cell {number + 1} {what}" for number, what in dict.fromkeys(self.told)]
+        lines = [f"Code cell {number + 1} {what}" for number, what in dict.fromkeys(self.told)]
         if self.status != "ok":
             at = max(self.ran, default=-1) + 2
             where = f" It was at code cell {at}." if at <= self.cells else ""
-            told = [*told[:MOST_NOTES], STATUS[self.status] + where]
-        return tuple(told[: MOST_NOTES + 1])
+            lines = [*lines[:MOST_NOTES], STATUS[self.status] + where]
+        return tuple(lines[: MOST_NOTES + 1])
 
     def reached(self, id: str) -> bool:
         """Whether a cell of this question ran to its end, or has none."""
@@ -100,23 +100,23 @@ class Run:
         """The encoded results of the student's function so far, by input: the last one counts, so
         that a function must hold to what it says.
         """
-        found: list[Any] = []
+        values: list[Any] = []
         results = self.called.setdefault(id, {})
         try:
             if self.status == "ok":
                 self.box.send({"question": id, "inputs": inputs})
-            while self.status == "ok" and len(found) < len(inputs):
+            while self.status == "ok" and len(values) < len(inputs):
                 # inside, a call is stopped after WAITING times its limit at the latest
                 message = self.box.receive(WAITING * self.limits.call + ANSWERS_IN)
                 if message is None:
                     raise Ended("time")
                 # What else it says is no result, and has a limit.
-                if message.get("question") == id and message.get("result") == len(found):
-                    found.append(message.get("value"))
+                if message.get("question") == id and message.get("result") == len(values):
+                    values.append(message.get("value"))
         except Ended as end:
             self._over(end)
-        self.late |= {"kind": "error", "name": "OutOfTime"} in found
-        results |= zip(map(_key, inputs), found, strict=False)
+        self.late |= {"kind": "error", "name": "OutOfTime"} in values
+        results |= zip(map(_key, inputs), values, strict=False)
         return results
 
     def replay(self, variant: Any) -> Callable[..., Any]:

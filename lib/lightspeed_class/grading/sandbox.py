@@ -120,11 +120,11 @@ class Sandbox:
 
     def send(self, message: dict[str, Any]) -> None:
         """Hand over a message. Raises Ended."""
-        left, pipe = json.dumps(message).encode() + b"\n", self._home.inbox
-        while left:
+        rest, pipe = json.dumps(message).encode() + b"\n", self._home.inbox
+        while rest:
             self._wait(self._writable, None)
             try:
-                left = left[os.write(pipe, left) :]
+                rest = rest[os.write(pipe, rest) :]
             except BlockingIOError:
                 pass
             except BrokenPipeError:

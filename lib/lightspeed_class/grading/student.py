@@ -102,9 +102,9 @@ def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> 
     plan = loads(inbox.readline())
 
     def say(*messages: dict[str, Any]) -> None:
-        left = "".join(f"{dumps(message)}\n" for message in messages).encode()
-        while left:
-            left = left[os.write(outbox, left) :]
+        rest = "".join(f"{dumps(message)}\n" for message in messages).encode()
+        while rest:
+            rest = rest[os.write(outbox, rest) :]
 
     say({"started": True})
     functions = run(world, plan, limits["cell"], say)
@@ -160,21 +160,21 @@ def run(
     """
     ever_checked: set[str] = set()
     functions: dict[str, Any] = {}
-    told: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     checked, namespace, shell = world.checked, world.namespace, world.shell
 
     def tell() -> None:
-        say(*told)
-        told.clear()
+        say(*messages)
+        messages.clear()
 
     def answered(question: str, answer: Any, by: str) -> None:
         if by == "check" or question not in ever_checked:
             functions[question] = answer
         plain = type(answer) in PLAIN
-        if not plain or len(told) > MOST_TOLD:
+        if not plain or len(messages) > MOST_TOLD:
             tell()  # what is known, whatever comes of this
         value = encode(answer) if plain else within(seconds, lambda: encode(answer))
-        told.append({"answer": question, "by": by, "value": value})
+        messages.append({"answer": question, "by": by, "value": value})
 
     for number, cell in enumerate(plan["cells"]):
         checked.clear()
@@ -182,7 +182,9 @@ def run(
         error = within(seconds, partial(shell.run, cell["source"]))
         if isinstance(error, BaseException):
             error = failed(error)
-        told.append({"cell": number, "error": error and error["name"], "noted": shell.noted[:10]})
+        messages.append(
+            {"cell": number, "error": error and error["name"], "noted": shell.noted[:10]}
+        )
         ever_checked.update(checked)
         for question, answer in list(checked.items()):
             answered(question, answer, "check")

@@ -150,7 +150,7 @@ def release(course, book, name, due=None, one=False):
     book.add_assignment(assignment, seeded=course.variants)
     if due is not None:
         book.setting(f"due {name}", repr(float(due)))
-    given, own = [], course.variants and not one
+    receivers, own = [], course.variants and not one
     for student in [book.student(s.id) for s in students]:
         had = state["students"].get(student.id, [])
         file = course.released(name) / f"v{version}" / (student.id if own else "") / f"{name}.ipynb"
@@ -161,7 +161,7 @@ def release(course, book, name, due=None, one=False):
             notebook = notebook_for(path, seed, whose, course.feedback, book.secret, sealed)
             write_whole(file, notebook)
         if missing or (version not in had and not own):
-            given.append(student.id)
+            receivers.append(student.id)
         state["students"][student.id] = [*(v for v in had if v != version), version]
     # Last, so that a release that was killed is one that has not been: the next one finds its
     # files.
@@ -172,8 +172,8 @@ def release(course, book, name, due=None, one=False):
     points = (sum(before.values()), sum(now.values()))
     repriced = ((q, before[q], p) for q, p in now.items() if before.get(q, p) != p)
     return Released(
-        name, course.released(name), version, tuple(given), versions, tuple(added), tuple(dropped),
-        points, tuple(repriced),
+        name, course.released(name), version, tuple(receivers), versions, tuple(added),
+        tuple(dropped), points, tuple(repriced),
     )  # fmt: skip
 
 
@@ -205,23 +205,23 @@ def spoken(name):
 
 def find(name):
     """The notebook of an exercise, by name, by its number or by its path. Raises ClassError."""
-    found, known = Path(name), exercises()
-    if found.suffix != ".ipynb" or not found.is_file():
-        wanted = spoken(name) if found.name == str(name) else str(name)
+    path, known = Path(name), exercises()
+    if path.suffix != ".ipynb" or not path.is_file():
+        wanted = spoken(name) if path.name == str(name) else str(name)
         matching = [e for e in known if e.stem == wanted] or [
             e for e in known if e.stem.startswith(wanted)
         ]
         if len(matching) != 1:
-            what = "notebook" if found.suffix == ".ipynb" else "one assignment"
+            what = "notebook" if path.suffix == ".ipynb" else "one assignment"
             raise ClassError(
                 f"there is no {what} {name}; there are {', '.join(e.stem for e in known)}, or a"
                 " path to a notebook"
             )
-        found = matching[0]
-    if found.resolve().parent.name == "solutions":
-        raise ClassError(f"{name} holds the solutions; release exercises/{found.name}")
+        path = matching[0]
+    if path.resolve().parent.name == "solutions":
+        raise ClassError(f"{name} holds the solutions; release exercises/{path.name}")
     try:
-        cells = json.loads(found.read_text("utf-8"))["cells"]
+        cells = json.loads(path.read_text("utf-8"))["cells"]
         asked = any('check("' in "".join(c["source"]) or name_of(c) for c in cells)
         whole = all(isinstance(cell["id"], str) for cell in cells)
     except (OSError, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
@@ -235,7 +235,7 @@ def find(name):
             f'{name} asks nothing: an assignment has cells that end with check("question",'
             " variable), or Markdown cells with a tag prose:NAME"
         )
-    return found
+    return path
 
 
 def notebook_for(path, seed, student="", feedback="full", secret="", sealed=""):
@@ -315,8 +315,15 @@ def _cell(cell, seed, feedback, secret, one):
     is asked only after the numbers are drawn.
     """
     source = "".join(cell["source"])
-    kept = {key: cell["metadata"][key] for key in ("tags", "jupyter") if key in cell["metadata"]}
-    plain = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": kept, "source": source}
+    metadata = {
+        key: cell["metadata"][key] for key in ("tags", "jupyter") if key in cell["metadata"]
+    }
+    plain = {
+        "cell_type": cell["cell_type"],
+        "id": cell["id"],
+        "metadata": metadata,
+        "source": source,
+    }
     if cell["cell_type"] != "code":
         return {**plain, "source": JUDGES.sub(READS, source)} if feedback == "format" else plain
     calls = [

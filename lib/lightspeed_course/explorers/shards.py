@@ -57,7 +57,7 @@ def view(stage, gpus, micro_batches, moment):
         for what in ("weights", "gradients")
     ]
     sent = (now.sent_weights + now.sent_gradients) * layer
-    told = {
+    facts = {
         "event": f"{moment} of {len(events)}",
         "weights held": held_in_words(layers_held(now.weights, gpus) * layer, most[0] * layer),
         "gradients held": held_in_words(layers_held(now.gradients, gpus) * layer, most[1] * layer),
@@ -67,7 +67,7 @@ def view(stage, gpus, micro_batches, moment):
     return View(
         picture(gpus, now, (None, *events)[moment], (*events, None)[moment]),
         verdict(stage, moment, events, sent),
-        told,
+        facts,
         len(events) + 1,
         sent_in_a_step(stage, gpus, micro_batches),
     )

@@ -58,7 +58,7 @@ def snapshot(root="/"):
 def checks(before, after, machine, root="/"):
     """Every check, in the order in which a reader should look at them."""
     root = Path(root)
-    found = [
+    results = [
         _load_check(before, machine),
         _others(before, after, machine),
         _steal(before, after, machine),
@@ -74,7 +74,7 @@ def checks(before, after, machine, root="/"):
         _battery(root),
         timer(_tick(), machine.get("clock_source", "")),
     ]
-    return [dict(zip(("check", "state", "words", "remedy"), row, strict=True)) for row in found]
+    return [dict(zip(("check", "state", "words", "remedy"), row, strict=True)) for row in results]
 
 
 def trust(environment):
@@ -97,10 +97,10 @@ def crowded(environment):
     """A warning if more work than there are cores waited, or others took half of them: spread
     does not show that. Else nothing.
     """
-    said = {c["check"]: c["words"] for c in environment}
+    words = {c["check"]: c["words"] for c in environment}
     # a record keeps the words alone
-    load = re.search(r"load ([\d.]+) before the start, on (\d+) cores", said.get("load", ""))
-    taken = re.search(r"took ([\d.]+) of a core", said.get("other processes", ""))
+    load = re.search(r"load ([\d.]+) before the start, on (\d+) cores", words.get("load", ""))
+    taken = re.search(r"took ([\d.]+) of a core", words.get("other processes", ""))
     found = [load[0]] if load and float(load[1]) > int(load[2]) else []
     found += [taken.string] if load and taken and float(taken[1]) >= int(load[2]) / 2 else []
     return (

@@ -182,12 +182,12 @@ def _as_peers(judged, verdict):
 
 def by_size(rows):
     """The row that speaks for each size: out of place if there is one."""
-    found = {}
+    groups = {}
     for row in rows:
-        if row.size and row.time and (row.size not in found or not row.in_place):
-            found.setdefault((row.size, row.in_place), row)
-    sizes = sorted({size for size, _ in found})
-    return [found.get((size, False)) or found[size, True] for size in sizes]
+        if row.size and row.time and (row.size not in groups or not row.in_place):
+            groups.setdefault((row.size, row.in_place), row)
+    sizes = sorted({size for size, _ in groups})
+    return [groups.get((size, False)) or groups[size, True] for size in sizes]
 
 
 def _beyond(machine, collective, rows, n, nodes):

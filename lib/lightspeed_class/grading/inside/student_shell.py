@@ -156,14 +156,14 @@ class Shell(InteractiveShell):
             return None
 
     def system(self, cmd: str) -> None:
-        said = self._command(self.var_expand(cmd, depth=1))
-        self.user_ns["_exit_code"] = said.returncode if said else 0
+        done = self._command(self.var_expand(cmd, depth=1))
+        self.user_ns["_exit_code"] = done.returncode if done else 0
 
     system_piped = system_raw = system
 
     def getoutput(self, cmd: str, split: bool = True, depth: int = 0) -> Any:
-        said = self._command(self.var_expand(cmd, depth=depth + 1))
-        text = said.stdout if said else ""
+        done = self._command(self.var_expand(cmd, depth=depth + 1))
+        text = done.stdout if done else ""
         return SList(text.splitlines()) if split else LSString(text)
 
     def _command(self, cmd: str) -> subprocess.CompletedProcess[str] | None:

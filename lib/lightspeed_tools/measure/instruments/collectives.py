@@ -212,7 +212,7 @@ def explain(n, rows, fit):
 
     Each algorithm is computed from the `fit` of the neighbour's shift alone.
     """
-    found = []
+    explanations = []
     for name, law in ALGORITHMS.items():
         misses = {
             size: abs(math.log(law(float(size), n, fit.bandwidth, fit.latency) / time))
@@ -222,7 +222,7 @@ def explain(n, rows, fit):
             [m for s, m in misses.items() if inside(s)]
             for inside in (lambda s: s <= SMALL, lambda s: s >= LARGE)
         )
-        found.append(
+        explanations.append(
             Explanation(
                 name,
                 *(
@@ -231,7 +231,7 @@ def explain(n, rows, fit):
                 ),
             )
         )
-    return sorted(found, key=lambda e: (math.isnan(e.large), e.large))
+    return sorted(explanations, key=lambda e: (math.isnan(e.large), e.large))
 
 
 def conclusions(found):

@@ -74,17 +74,17 @@ def hold(job):
 def _one(nodes, algorithm, size, job):
     for node in nodes:
         _order(node, algorithm=algorithm, n=len(nodes), size=size, repeat=job["repeat"])
-    said = [_answer(node) for node in nodes]
+    answers = [_answer(node) for node in nodes]
     # Until the last one has the sum: a tree lets some go early, and the laws speak of the end.
-    samples = [max(times) for times in zip(*(s["times"] for s in said), strict=True)]
-    per_node = {what: [s[what] for s in said] for what in ("payload", "wire", "packets")}
+    samples = [max(times) for times in zip(*(s["times"] for s in answers), strict=True)]
+    per_node = {what: [s[what] for s in answers] for what in ("payload", "wire", "packets")}
     return {
         "algorithm": algorithm,
         "nodes": len(nodes),
         "size": size,
         "rate": job["rate"],
         "samples": samples,
-        "wrong": sum(s["wrong"] for s in said),
+        "wrong": sum(s["wrong"] for s in answers),
         **per_node,
     }
 

@@ -144,10 +144,10 @@ def spread(samples):
     >>> spread([1.0, 1.0, 1.0])
     0.0
     """
-    kept = middle(samples)
-    if len(kept) < 2:
+    central = middle(samples)
+    if len(central) < 2:
         return math.nan
-    deviation, mean = statistics.stdev(kept), statistics.fmean(kept)
+    deviation, mean = statistics.stdev(central), statistics.fmean(central)
     if not deviation:
         return 0.0
     return deviation / abs(mean) if mean else math.inf
