@@ -132,7 +132,7 @@ def checked(law: str, name: str, value: Any, spec: Spec) -> Any:
     """
     if isinstance(spec, tuple):
         if is_array(value):
-            for one in set(value.tolist()):
+            for one in set(value.ravel().tolist()):
                 one_of(law, name, one, spec)
             return value
         return one_of(law, name, value, spec)

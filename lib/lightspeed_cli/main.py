@@ -25,6 +25,7 @@ LEARNING = {
         "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two"
         " machines"
     ),
+    "plan": "find the best way to train a model on a cluster, with reasons",
     "nccl": "judge what nccl-tests printed: whether it is normal, and what bounds it",
     "evidence": "hold the laws against public measurements: error by regime, bounds beaten",
     "fit-stack": "fit the constants of a training stack to measured steps of your own",

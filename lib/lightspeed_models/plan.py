@@ -19,6 +19,7 @@ from lightspeed.law import checked, count, positive
 from lightspeed.memory import RECOMPUTE, STAGE
 from lightspeed.roofline import SHARE
 from lightspeed.transformer import Transformer
+from lightspeed_models.products import Rates
 
 __all__ = (
     "AXES", "SCHEDULES", "Machine", "Plan", "checked_for", "copy_neighbours",
@@ -34,7 +35,8 @@ OF_CHIP = ("bf16", "hbm_bandwidth", "hbm_capacity", "link_bandwidth")
 @dataclass(frozen=True)
 class Machine:
     """A cluster: dense peak of a GPU, its HBM, the link inside a node, the network of a GPU, and
-    the share of the peak that its matrix products reach.
+    the share of the peak that its matrix products reach; or, in place of that one share, the
+    `Rates` that say what a product of a rank's own shape takes.
     """
 
     peak: float
@@ -44,6 +46,7 @@ class Machine:
     network: float
     per_node: int = 8
     share: float = 1.0
+    products: Rates | None = None
 
     def __post_init__(self) -> None:
         for name, unit in (

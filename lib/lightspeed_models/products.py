@@ -17,13 +17,13 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from lightspeed.catalog import fitted
+from lightspeed.catalog import find, fitted
 from lightspeed.elementwise import Result, Value
 from lightspeed.errors import one_of
 from lightspeed.law import ELEMENT_BYTES, checked, count, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH, PEAK, SHARE
 
-__all__ = ("Kernel", "kernel", "narrowing_bytes", "product_time")
+__all__ = ("Kernel", "Rates", "kernel", "narrowing_bytes", "product_time", "rates")
 
 # The depth at which `loop` is counted. Kernels cut a deep product into parts that run at once, so
 # the loop grows as the root of the depth: cutting d into p parts takes d / p + p.
@@ -110,6 +110,51 @@ class Kernel:
             ("loop", CYCLES),
         ):
             checked("Kernel", name, getattr(self, name), spec)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a chip's products run at: the `Kernel` of their format, the `clock` (Hz), the bytes of
+    an element, and the FLOP/s of what stays in 16 bits: attention scores and logits.
+    """
+
+    kernel: Kernel
+    clock: float
+    element_bytes: float
+    wide: float
+
+    def __post_init__(self) -> None:
+        checked("Rates", "clock", self.clock, positive("Hz"))
+        checked("Rates", "element_bytes", self.element_bytes, ELEMENT_BYTES)
+        checked("Rates", "wide", self.wide, PEAK)
+
+
+# Format of training -> what it is called in the table of kernels, and bytes of an element.
+FORMATS = {"bf16": ("bfloat16", 2.0), "fp8": ("fp8", 1.0), "fp4": ("nvfp4", 0.5)}
+CLASSES = {"h": "hopper", "b": "blackwell", "gb": "blackwell"}
+HOPPER_CLOCK = 1.83e9  # where the catalog says no clock: cycles are few beside the rest
+
+
+def rates(gpu: str, precision: str = "bf16") -> Rates | None:
+    """The `Rates` of a chip of the catalog in a format of training, None where no kernel of its
+    class was measured.
+
+    >>> rates("h100_sxm").wide < find("h100_sxm").numbers["bf16"]
+    True
+    >>> rates("trainium2", "fp8") is None
+    True
+    """
+    name, element_bytes = FORMATS[one_of("rates", "precision", precision, tuple(FORMATS))]
+    classes = _tables()[name]
+    chip = gpu.partition("_")[0].rstrip("0123456789")
+    family = "all" if "all" in classes else CLASSES.get(chip, "")
+    sheet = find(gpu).numbers
+    if family not in classes or "bf16" not in sheet:
+        return None
+    library = "SGLang" if "SGLang" in classes[family]["launch"] else "TensorRT-LLM"
+    wide = float(sheet["bf16"]) * kernel("bfloat16").compute_share
+    clock = float(sheet.get("clock", HOPPER_CLOCK))
+    return Rates(kernel(name, family, library), clock, element_bytes, wide)
 
 
 def kernel(number_format: str, chips: str = "all", library: str = "SGLang") -> Kernel:

@@ -23,6 +23,7 @@ from lightspeed.roofline import SHARE
 
 __all__ = ("BOUND", "Stack", "stack")
 
+CUTS = ("weighted", "even")
 SECONDS, TIMES, BYTES = nonnegative("s"), nonnegative(), nonnegative("byte")
 
 
@@ -34,12 +35,14 @@ class Stack:
     links in a node and over nodes; `host`, seconds a layer and micro-batch, forward and backward,
     that launching takes whatever its size; `ring`, seconds a layer, micro-batch and rank where
     tensor parallelism spans nodes; `latency`, seconds a parameter tensor and data-parallel rank;
-    `fixed`, seconds a step.
+    `fixed`, seconds a step; `launch`, seconds of each exchange among tensor or expert ranks and of
+    each step of a context ring, whatever its size.
 
     Counted: `passes` of what a layer keeps, and `logits_passes` of the logits in fp32, through HBM;
     `weight_bytes` and `gradient_bytes` of what data parallelism sends; `optimizer_bytes` that its
-    step moves for a parameter; `whole_layers`, whether a stage holds whole layers; `split`,
-    "tensor+sequence" where sequence parallelism splits what lies between the products too.
+    step moves for a parameter; `whole_layers`, whether a stage holds whole layers, and how they are
+    `cut`, "weighted" or "even", as `layers_of_stage` says; `split`, "tensor+sequence" where
+    sequence parallelism splits what lies between the products too.
 
     A state: `slow`, seconds a layer, micro-batch and further rank of a node, and `far`, the same
     for a further node, stand in for `ring`; `stall`, seconds a slot of the pipeline.
@@ -52,12 +55,14 @@ class Stack:
     ring: float = 0.0
     latency: float = 0.0
     fixed: float = 0.0
+    launch: float = 0.0
     passes: float = 4.0
     logits_passes: float = 0.0
     weight_bytes: float = 2.0
     gradient_bytes: float = 2.0
     optimizer_bytes: float = 0.0
     whole_layers: bool = False
+    cut: str = "weighted"
     split: str = "tensor"
     slow: float = 0.0
     far: float = 0.0
@@ -66,7 +71,7 @@ class Stack:
     def __post_init__(self) -> None:
         for names, spec in (
             (("share", "inside", "between"), SHARE),
-            (("host", "ring", "latency", "fixed", "slow", "far", "stall"), SECONDS),
+            (("host", "ring", "latency", "fixed", "launch", "slow", "far", "stall"), SECONDS),
             (("passes", "logits_passes"), TIMES),
             (("weight_bytes", "gradient_bytes"), ELEMENT_BYTES),
             (("optimizer_bytes",), BYTES),
@@ -74,6 +79,7 @@ class Stack:
             for name in names:
                 checked("Stack", name, getattr(self, name), spec)
         one_of("Stack", "split", self.split, SPLITS)
+        one_of("Stack", "cut", self.cut, CUTS)
 
     def wait(self, ways: Value, near: Value, across: Value) -> Result:
         """Seconds a layer and micro-batch for the hops of tensor parallelism over so many ranks,

@@ -21,16 +21,23 @@ from lightspeed.law import checked, nonnegative, positive
 from lightspeed.memory import MemoryUse, transformer_activation_bytes
 from lightspeed.transformer import Transformer
 from lightspeed_models.plan import Machine, Plan, checked_for
+from lightspeed_models.stack import CUTS
 from lightspeed_models.training_step import layers_of_stage
 
-__all__ = ("Footprint", "expected_memory", "footprint", "in_flight", "stage_memory")
+__all__ = (
+    "Footprint", "expected_memory", "footprint", "fullest_places", "in_flight", "stage_memory",
+)  # fmt: skip
+
+
+PARTS = tuple(f.name for f in fields(MemoryUse))
 
 
 @dataclass(frozen=True)
 class Footprint:
     """What a framework holds. Counted: bytes of a parameter's weight, gradients and `optimizer`,
-    and of an element of the logits (in bf16, and in fp32 with its gradient: 10). Fitted: `kept`,
-    activations over those that the layer must keep, and `base`, bytes whatever is trained.
+    and of an element of the logits (in bf16, and in fp32 with its gradient: 10); and how layers are
+    `cut` into stages. Fitted: `kept`, activations over those that the layer must keep, and `base`,
+    bytes whatever is trained.
     """
 
     weight_bytes: float = 2.0
@@ -39,12 +46,14 @@ class Footprint:
     logits_bytes: float = 4.0
     kept: float = 1.0
     base: float = 0.0
+    cut: str = "weighted"
 
     def __post_init__(self) -> None:
         held = nonnegative("byte")
         for name in ("weight_bytes", "gradient_bytes", "optimizer_bytes", "logits_bytes", "base"):
             checked("Footprint", name, getattr(self, name), held)
         checked("Footprint", "kept", self.kept, positive())
+        one_of("Footprint", "cut", self.cut, CUTS)
 
 
 def footprint(key: str) -> Footprint:
@@ -68,8 +77,8 @@ def expected_memory(
     holds: Footprint,
     split: str = "tensor+sequence",
 ) -> MemoryUse:
-    """The `MemoryUse` of the GPU that holds most: on the first stage, which has most layers and
-    most in flight, or on the last, which has the logits.
+    """The `MemoryUse` of the GPU that holds most: on the first stage, which has most in flight, on
+    the one behind it, which may hold a layer more, or on the last, which has the logits.
 
     >>> from lightspeed_models.plan import machine
     >>> from lightspeed.transformer import transformer
@@ -79,13 +88,21 @@ def expected_memory(
     >>> use.fits, use.largest
     (True, 'optimizer')
     """
-    first, last = (
+    fullest, *others = (
         stage_memory(model, sequence, plan, machine, holds, place, split)
-        for place in (0, plan.pipeline - 1)
+        for place in fullest_places(plan, holds)
     )
-    fuller = last.total > first.total
-    held = {f.name: (getattr(last, f.name), getattr(first, f.name)) for f in fields(MemoryUse)}
-    return MemoryUse(**{name: where(fuller, *either) for name, either in held.items()})
+    for other in others:
+        fuller = other.total > fullest.total
+        held = {n: (getattr(other, n), getattr(fullest, n)) for n in PARTS}
+        fullest = MemoryUse(**{name: where(fuller, *either) for name, either in held.items()})
+    return fullest
+
+
+def fullest_places(plan: Plan, holds: Footprint) -> tuple[Value, ...]:
+    """Places of the stages of which one holds most."""
+    ends = (0 * plan.pipeline, plan.pipeline - 1)
+    return (*ends, minimum(1, plan.pipeline - 1)) if holds.cut == "even" else ends
 
 
 def stage_memory(
@@ -103,7 +120,9 @@ def stage_memory(
     """
     checked_for(model, plan)
     even = model.layers / plan.pipeline
-    layers = where(plan.chunks > 1, even, layers_of_stage(model, plan.pipeline, place))
+    layers = layers_of_stage(model, plan.pipeline, place, plan.chunks, holds.cut)
+    if holds.cut == "weighted":
+        layers = where(plan.chunks > 1, even, layers)
     ends = (place == 0) | (place == plan.pipeline - 1)
     table = where(ends, model.vocabulary * model.width, 0)
     tables = where(plan.pipeline == 1, model.embeddings, table)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lightspeed.elementwise import Result, Value, floor, maximum, minimum, where
+from lightspeed.elementwise import Result, Value, ceil, floor, maximum, minimum, where
 from lightspeed.law import checked, positive
 from lightspeed.memory import (
     MemoryUse,
@@ -39,6 +39,7 @@ from lightspeed_models.plan import (
     neighbours,
     spans,
 )
+from lightspeed_models.rank_products import layer_products
 from lightspeed_models.stack import BOUND, Stack
 
 __all__ = (
@@ -158,8 +159,9 @@ class Work:
     Of one layer and micro-batch: `compute`, `memory`, `tensor`, `expert`, `context`. Of one
     micro-batch: `head` and `logits` (the product with the vocabulary, and its result in HBM) and
     `hop`. Of the step: `synced`, `optimizer`. The rest counts; `near` are the ranks of a tensor
-    group in one node, `idle` is what a schedule leaves of the bubble of 1F1B, `_across` says that a
-    group spans nodes. Rows of many plans become one `Work` of arrays.
+    group in one node, `idle` is what a schedule leaves of the bubble of 1F1B, `_exchanges` are
+    of one layer and micro-batch, `_across` says that a group spans nodes. Rows of many plans become
+    one `Work` of arrays.
     """
 
     compute: Value
@@ -184,6 +186,9 @@ class Work:
     near: Value
     ranks: Value
     tensors: Value
+    tensor_exchanges: Value
+    expert_exchanges: Value
+    context_exchanges: Value
     tensor_across: Value
     expert_across: Value
     context_across: Value
@@ -206,7 +211,7 @@ def work(
     split, rate = plan.tensor * plan.context, machine.peak * machine.share
     logits = 6 * model.width * model.vocabulary * plan.micro_size * sequence
     blocks = flops(model, plan.micro_size, sequence, plan.recompute) - logits
-    activations = transformer_activation_bytes(
+    kept = transformer_activation_bytes(
         model, sequence, plan.micro_size, plan.tensor, split=stack.split
     )
     passes = stack.passes * (1 + again / 2)
@@ -222,17 +227,23 @@ def work(
     )
     hop = pipeline_bytes(tokens, model.width) / 2 / plan.tensor
     bytes_of_tensor = tensor_parallel_bytes(tokens, model.width, plan.tensor, 1, again)
-    fullest, last = whole_layers(model, plan.pipeline)
+    fullest, last = whole_layers(model, plan.pipeline, plan.chunks, stack.cut)
     # Forward, backward and weight passes of one length: of (p - 1)(F + B + W) a third is left.
     idle = where(plan.schedule == "zb_h1", 1 / 3, 1 / plan.chunks)
+    products, wide = machine.products, rate
+    compute = blocks / split / rate / model.layers
+    if products:
+        wide = products.wide
+        compute = layer_products(model, sequence, plan, machine, products)
+    sparse = (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
     return Work(
-        compute=blocks / split / rate / model.layers,
-        memory=passes * activations / model.layers / plan.context / machine.memory,
+        compute=compute,
+        memory=passes * kept / model.layers / plan.context / machine.memory,
         tensor=bytes_of_tensor / _rate(plan, machine, "tensor"),
         expert=_expert(model, tokens, plan, machine),
         context=context_parallel_bytes(tokens, kv_width, plan.context)
         / _rate(plan, machine, "context"),
-        head=logits / split / rate,
+        head=logits / split / wide,
         logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,
         hop=hop / _rate(plan, machine, "pipeline"),
         synced=sent / _rate(plan, machine, "context", "data")
@@ -255,6 +266,12 @@ def work(
         near=neighbours(plan, machine.per_node, "tensor"),
         ranks=plan.ranks,
         tensors=(4 + model.mlp_matrices) * model.layers / plan.pipeline,
+        # Gather and scatter around attention and MLP, forward, backward and again.
+        tensor_exchanges=(8 + 4 * again) * where(plan.tensor > 1, 1.0, 0.0),
+        # There and back, forward, backward and again.
+        expert_exchanges=(4 + 2 * again) * sparse * where(plan.expert > 1, 1.0, 0.0),
+        # Keys go round forward (and again), keys and their gradients backward.
+        context_exchanges=(3 + again) * (plan.context - 1),
         tensor_across=spans(plan, machine.per_node, "tensor"),
         expert_across=plan.expert > expert_neighbours(plan, machine.per_node),
         context_across=spans(plan, machine.per_node, "context"),
@@ -263,15 +280,28 @@ def work(
     )
 
 
-def layers_of_stage(model: Transformer, stages: Value, place: Value) -> Result:
-    """Layers on the stage at this place, from 0, where a stage ends with the layer that takes it
-    past its even share: nanotron's cut. The product with the vocabulary is the last to be placed,
-    and weighs as many layers as cost the same.
+def layers_of_stage(
+    model: Transformer, stages: Value, place: Value, chunks: Value = 1, cut: str = "weighted"
+) -> Result:
+    """Layers on the stage at this place, from 0.
+
+    Cut "weighted", a stage ends with the layer that takes it past its even share: nanotron's. The
+    product with the vocabulary is the last to be placed, and weighs as many layers as cost the
+    same. Cut "even", stages hold as few as the fullest must; of what is missing then, the first
+    stage has one less, for its table, and the last the rest, for its logits: Megatron's.
 
     >>> from lightspeed.transformer import transformer
     >>> [layers_of_stage(transformer("llama3_8b"), 8, place) for place in range(8)]
     [5.0, 4.0, 4.0, 5.0, 4.0, 4.0, 5.0, 1.0]
+    >>> [layers_of_stage(transformer("llama3_405b"), 16, at, cut="even") for at in (0, 1, 15)]
+    [7.0, 8.0, 7.0]
     """
+    if cut == "even":
+        each = ceil(model.layers / (stages * chunks)) * chunks
+        early = where(each * stages - model.layers >= 2, 1.0, 0.0)
+        start = minimum(model.layers, where(place == 0, 0.0, each * place - early))
+        ends = minimum(model.layers, each * (place + 1) - early)
+        return where(place == stages - 1, model.layers, ends) - start
     head = model.width * model.vocabulary * model.layers / model.block_matrices
     share = (model.layers + head) / stages
     start = where(place == 0, 0, minimum(model.layers, floor(share * place) + 1))
@@ -279,14 +309,18 @@ def layers_of_stage(model: Transformer, stages: Value, place: Value) -> Result:
     return where(place == stages - 1, model.layers, ends) - start
 
 
-def whole_layers(model: Transformer, stages: Value) -> tuple[Result, Result]:
-    """Layers on the fullest stage, which is the first, and on the last.
+def whole_layers(
+    model: Transformer, stages: Value, chunks: Value = 1, cut: str = "weighted"
+) -> tuple[Result, Result]:
+    """Layers on the fullest stage, which is the first or the one behind it, and on the last.
 
     >>> from lightspeed.transformer import transformer
     >>> whole_layers(transformer("llama3_8b"), 8)
     (5.0, 1.0)
     """
-    return layers_of_stage(model, stages, 0), layers_of_stage(model, stages, stages - 1)
+    places = (0, minimum(1, stages - 1), stages - 1)
+    first, second, last = (layers_of_stage(model, stages, at, chunks, cut) for at in places)
+    return maximum(first, second), last
 
 
 def seconds(work: Work, stack: Stack) -> dict[str, Result]:
@@ -297,8 +331,9 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
 
     w, m = work, work.micro_batches
     compute, head = w.compute / stack.share, w.head / stack.share
-    tensor = over(w.tensor, w.tensor_across)
-    expert, context = over(w.expert, w.expert_across), over(w.context, w.context_across)
+    tensor = over(w.tensor, w.tensor_across) + stack.launch * w.tensor_exchanges
+    expert = over(w.expert, w.expert_across) + stack.launch * w.expert_exchanges
+    context = over(w.context, w.context_across) + stack.launch * w.context_exchanges
     asked = compute + w.memory + tensor + expert + context
     # Launches run ahead of the GPU, so the longer of the two sets the pace of a layer.
     layer = maximum(asked, stack.host + stack.wait(w.ways, w.near, w.tensor_across))

@@ -8,7 +8,9 @@ import pytest
 
 from lightspeed_authoring.sentences import occurs, sentences
 from lightspeed_authoring.statements import (
+    ROOT,
     false_statements,
+    of_course,
     of_outside,
     of_page,
     of_question,
@@ -229,4 +231,14 @@ def test_the_command_knows_no_file_of_that_name(capsys):
     assert (
         "no file of the course has chapters/99 in its name; there are chapters/00_start_here.py"
         in capsys.readouterr().err
+    )
+
+
+def test_readme_counts_what_is_held():
+    """The figure that README prints, in place of promising that every sentence is held."""
+    every = [statement for stated in of_course().values() for statement in stated]
+    held = sum(statement.held for statement in every)
+    words = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert f"Of the {len(every):,} sentences" in words and f"out, {held:,} are held" in words, (
+        f"README: write {len(every):,} sentences, {held:,} held"
     )

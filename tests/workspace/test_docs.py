@@ -35,6 +35,12 @@ def blocks(page):
     return re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.S)
 
 
+def shown(key):
+    """The file that a page shows, by a key in it."""
+    pages = "".join(page.read_text("utf-8") for page in PAGES)
+    return next(text for text in re.findall(r"```json\n(.*?)```", pages, re.S) if key in text)
+
+
 # The recipes of CONTRIBUTING are walked through by tests/notebooks/test_new.py.
 HERE = [
     pytest.param(block, id=f"{page.name} {number}")
@@ -53,6 +59,8 @@ def test_commands_run_word_for_word(block, tmp_path):
     models = json.loads((ROOT / "tests/published/model_configs.json").read_text("utf-8"))
     config = models["Qwen3-30B-A3B"]["config"]
     (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
+    for name, key in (("cluster.json", '"gpus_per_node"'), ("runs.json", '"cases"')):
+        (tmp_path / name).write_text(shown(key), "utf-8")
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block],
         cwd=tmp_path,

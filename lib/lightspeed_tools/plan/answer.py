@@ -1,0 +1,307 @@
+"""What the planner answers, as plain data: the best plan and those as good, what to measure, what
+was refused and why, what would change it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lightspeed.catalog import find, fitted
+from lightspeed.energy import energy_of
+from lightspeed.errors import BadArgument, nearest
+from lightspeed.transformer import Transformer
+from lightspeed_models.plan import Machine, Plan, plan_of_batch
+from lightspeed_models.stack import BOUND
+from lightspeed_models.step_memory import expected_memory
+from lightspeed_models.training_step import step
+from lightspeed_tools.plan.inputs import Cluster, Setting, given_stack
+from lightspeed_tools.plan.search import ROOM, Found, bytes_of, search, seconds_of
+from lightspeed_tools.plan.space import RULES, rules_broken, space
+
+__all__ = ("Job", "answer", "explained", "plan_of", "short", "three_that_differ", "verdict")
+
+# What people write of a plan -> the field.
+SHORT = {
+    "dp": "data", "tp": "tensor", "pp": "pipeline", "cp": "context", "ep": "expert",
+    "mbs": "micro_size", "vp": "chunks", "zero": "stage",
+}  # fmt: skip
+MORE_MEMORY = 10e9  # bytes: what would a GPU with so much more change?
+FRONT = 6  # points of a front that are shown
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is planned: a model on a cluster in steps of so many sequences, with a stack."""
+
+    name: str
+    model: Transformer
+    sequence: int
+    sequences: int
+    cluster: Cluster
+    machine: Machine
+    setting: Setting
+    assumed: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, Any], ...] = ()
+    limits: tuple[tuple[str, int], ...] = ()
+
+    def found(self) -> Found:
+        """Every plan of the job, searched."""
+        plans = space(
+            self.model, self.cluster.gpus, self.machine.per_node, self.sequences, self.sequence,
+            self.setting.able, dict(self.fixed), dict(self.limits),
+        )  # fmt: skip
+        return search(self.model, self.sequence, plans, self.machine, self.setting)
+
+    @property
+    def tokens(self) -> int:
+        return self.sequences * self.sequence
+
+
+def short(plan: Plan) -> str:
+    """A plan as people write it, such as `plan_of` reads.
+
+    >>> short(Plan(data=4, tensor=8, micro_batches=16))
+    'dp4 tp8 pp1 mbs1 zero0 selective'
+    """
+    words = [f"dp{plan.data}", f"tp{plan.tensor}", f"pp{plan.pipeline}"]
+    words += [f"cp{plan.context}"] * (plan.context > 1) + [f"ep{plan.expert}"] * (plan.expert > 1)
+    words += [f"vp{plan.chunks}"] * (plan.chunks > 1) + [f"mbs{plan.micro_size}"]
+    words += [f"zero{plan.stage}", plan.recompute]
+    words += ["zb_h1"] * (plan.schedule == "zb_h1")
+    words += ["stages-near"] * (plan.placement[2] == "pipeline")
+    return " ".join(words)
+
+
+def plan_of(text: str, gpus: int, sequences: int) -> Plan:
+    """The `Plan` of words such as "tp8 pp9 cp2 dp4"; what is not said is 1, ZeRO 1, selective, and
+    data what is left.
+
+    >>> plan_of("tp8 pp2", 32, 64).data
+    2
+    """
+    told: dict[str, Any] = {"stage": 1}
+    for word in text.lower().replace(",", " ").split():
+        if word in ("full", "selective"):
+            told["recompute"] = word
+        elif word in ("zb_h1", "1f1b"):
+            told["schedule"] = word
+        elif word == "stages-near":
+            told["placement"] = ("tensor", "context", "pipeline", "data")
+        elif (found := re.fullmatch(r"([a-z]+)=?(\d+)", word)) and found[1] in SHORT:
+            told[SHORT[found[1]]] = int(found[2])
+        else:
+            near = nearest(word.rstrip("0123456789"), SHORT)
+            hint = f"Did you mean {near}?" if near else ""
+            raise BadArgument("plan", "--explain", word, f"{' '.join(SHORT)} or full", hint)
+    data = told.pop("data", None)
+    plan = plan_of_batch(gpus, sequences, **told)
+    if data and data != plan.data:
+        wanted = f"{plan.data}: {gpus} GPUs over {plan.gpus // plan.data} of a replica"
+        raise BadArgument("plan", "data", data, wanted)
+    return plan
+
+
+def verdict(held: float, capacity: float) -> str:
+    """Whether so many bytes are worth trying: a card that is nearly full stalls or fails."""
+    if held <= ROOM * capacity:
+        return "fits"
+    return "tight" if held <= capacity else "refused"
+
+
+def extrapolated(plan: Plan, job: Job) -> list[str]:
+    """Where a plan lies beyond what fitted the stack."""
+    beyond = [
+        f"{name} {getattr(plan, name)}, {most} measured"
+        for name, most in job.setting.measured.items()
+        if getattr(plan, name) > most
+    ]
+    if job.cluster.gpu != job.setting.gpu:
+        beyond.append(f"{job.cluster.gpu}, {job.setting.gpu} measured")
+    return beyond
+
+
+def described(plan: Plan, job: Job) -> dict[str, Any]:
+    """One plan: degrees, seconds with the terms that make them, memory with its parts."""
+    expected = step(job.model, job.sequence, plan, job.machine, job.setting.stack)
+    bound = replace(BOUND, split=job.setting.stack.split)
+    least = step(job.model, job.sequence, plan, replace(job.machine, products=None), bound).time
+    use = expected_memory(job.model, job.sequence, plan, job.machine, job.setting.holds)
+    parts = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
+    return {
+        "plan": short(plan),
+        "degrees": {n: getattr(plan, n) for n in (*SHORT.values(), "micro_batches", "recompute")},
+        "step_seconds": float(expected.time),
+        "bound_seconds": float(least),
+        "mfu": float(expected.mfu),
+        "terms": {n: float(t) for n, t in expected.terms.items() if t > 0},
+        "memory_bytes": float(use.total),
+        "memory": {n: float(getattr(use, n)) for n in parts if getattr(use, n)},
+        "verdict": verdict(use.total, job.machine.capacity),
+        "extrapolated": extrapolated(plan, job),
+    }
+
+
+def by_stack(plan: Plan, job: Job) -> dict[str, float]:
+    """Seconds of the plan on every stack of this GPU that can do it: the range over stacks."""
+    seconds = {}
+    for key, table in fitted("stacks").items():
+        if key.endswith("_experts") or table["gpu"] != job.cluster.gpu or key.endswith("_fp8"):
+            continue
+        setting, machine = given_stack(key, job.cluster, job.model)
+        if "stack" not in rules_broken(job.model, plan, job.sequence, setting.able):
+            seconds[setting.key] = float(
+                seconds_of(job.model, job.sequence, plan, machine, setting)
+            )
+    return seconds
+
+
+def cost(job: Job, seconds: float, tokens: float) -> dict[str, float]:
+    """Days, GPU-hours and energy to train on so many tokens at this pace, failures aside."""
+    time = tokens / job.tokens * seconds
+    spent = {"tokens": tokens, "days": time / 86400, "gpu_hours": time / 3600 * job.cluster.gpus}
+    if job.cluster.power:
+        pue = float(find("data_centre").numbers["pue"])
+        joules = energy_of(job.cluster.power, time, job.cluster.gpus, pue)
+        spent |= {"energy_joules": float(joules), "pue": pue, "watts": job.cluster.power}
+    return spent
+
+
+def three_that_differ(
+    seconds: np.ndarray, memory: np.ndarray, tensor: np.ndarray, pipeline: np.ndarray, per_node: int
+) -> list[int]:
+    """Which plans to measure: the fastest; the fastest without a pipeline if that has one, with one
+    if it has none; and the fastest with tensor ranks in one node, of another number. What ails a
+    cluster seldom ails all of them. Plans of infinite time are none.
+    """
+    order = np.lexsort((memory, seconds))
+    order = order[np.isfinite(seconds[order])]
+    chosen = [int(k) for k in order[:1]]
+
+    def add(mask: np.ndarray) -> None:
+        chosen.extend(int(k) for k in order[mask[order]][:1])
+
+    if chosen:
+        alone = pipeline == 1
+        add(alone if pipeline[chosen[0]] > 1 else ~alone)
+        if len(chosen) == 1:
+            add(pipeline != pipeline[chosen[0]])
+        add((tensor <= per_node) & ~np.isin(tensor, tensor[chosen]))
+    return chosen
+
+
+def front(found: Found) -> list[int]:
+    """Plans of which none is both faster and leaner, from the fastest on."""
+    order = np.lexsort((found.memory, found.seconds))
+    least = np.minimum.accumulate(found.memory[order])
+    kept = order[np.concatenate([[True], found.memory[order][1:] < least[:-1]])]
+    thin = np.unique(np.linspace(0, len(kept) - 1, min(FRONT, len(kept))).round().astype(int))
+    return [int(i) for i in kept[thin]]
+
+
+def inside_measured(found: Found, job: Job) -> int | None:
+    """The best of the plans that lie inside what fitted the stack."""
+    inside = np.ones(len(found), bool)
+    for name, most in job.setting.measured.items():
+        if name != "gpus":
+            inside &= found.column(name) <= most
+    return found.best(inside)
+
+
+def changes(job: Job) -> list[dict[str, Any]]:
+    """What the best would be with more memory, a faster network, a larger batch."""
+    more = replace(job.machine, capacity=job.machine.capacity + MORE_MEMORY)
+    faster = replace(job.machine, network=2 * job.machine.network)
+    others = {
+        "10 GB more memory": replace(job, machine=more),
+        "twice the network": replace(job, machine=faster),
+        "twice the batch": replace(job, sequences=2 * job.sequences),
+    }
+    rows = []
+    for what, other in others.items():
+        found = other.found()
+        best = found.best()
+        if best is not None:
+            seconds = float(found.seconds[best])
+            plan = short(found.space.plan(int(found.place[best])))
+            rows.append({"what": what, "plan": plan, "tokens_per_second": other.tokens / seconds})
+    return rows
+
+
+def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
+    """All of it. Where nothing fits there is no `best`, and `nearest` says by how much."""
+    found = job.found()
+    told: dict[str, Any] = {
+        "model": job.name,
+        "parameters": job.model.parameters,
+        "cluster": f"{job.cluster.gpus:,} x {job.cluster.gpu}",
+        "precision": job.cluster.precision,
+        "batch_sequences": job.sequences,
+        "sequence": job.sequence,
+        "stack": job.setting.key,
+        "stack_error": job.setting.error,
+        "assumed": [*job.cluster.assumed, *job.assumed],
+        "plans": found.total,
+        "passing": len(found),
+        "refused": {rule: n for rule, n in found.refused.items() if n},
+        "rules": RULES,
+        "room": ROOM,
+        "capacity": job.machine.capacity,
+        "best": None,
+    }
+    if found.nearest:
+        told["nearest"] = described(found.space.plan(found.nearest[0]), job)
+    first = found.best()
+    if first is None:
+        return told
+
+    def one(k: int) -> dict[str, Any]:
+        return described(found.space.plan(int(found.place[k])), job)
+
+    best = one(first)
+    within = found.seconds <= found.seconds[first] * (1 + job.setting.error)
+    order = np.lexsort((found.memory, found.seconds))[:top]
+    inner = inside_measured(found, job)
+    return told | {
+        "best": best,
+        "tokens_per_second": job.tokens / best["step_seconds"],
+        "group": int(within.sum()),
+        "top": [one(int(k)) for k in order],
+        "inside_measured": None if inner is None else one(inner),
+        "to_measure": [
+            one(k)
+            for k in three_that_differ(
+                found.seconds,
+                found.memory,
+                found.column("tensor"),
+                found.column("pipeline"),
+                job.machine.per_node,
+            )
+        ],
+        "front": [one(k) for k in front(found)],
+        "by_stack": by_stack(found.space.plan(int(found.place[first])), job),
+        "changes": changes(job),
+        "cost": cost(job, best["step_seconds"], tokens),
+    }
+
+
+def explained(job: Job, plan: Plan) -> dict[str, Any]:
+    """One plan that the user names, beside the best: what it takes, its rank, what forbids it."""
+    mine = described(plan, job)
+    broken = rules_broken(job.model, plan, job.sequence, job.setting.able)
+    held = float(bytes_of(job.model, job.sequence, plan, job.machine, job.setting))
+    found = job.found()
+    first = found.best()
+    told = {
+        "model": job.name, "cluster": f"{job.cluster.gpus:,} x {job.cluster.gpu}",
+        "stack": job.setting.key, "assumed": [*job.cluster.assumed, *job.assumed],
+        "yours": mine, "broken": [RULES[rule] for rule in broken], "capacity": job.machine.capacity,
+        "verdict": verdict(held, job.machine.capacity), "of": len(found), "best": None,
+    }  # fmt: skip
+    if first is not None:
+        told["rank"] = 1 + int((found.seconds < mine["step_seconds"] * (1 - 1e-12)).sum())
+        told["best"] = described(found.space.plan(int(found.place[first])), job)
+    return told

@@ -1,0 +1,187 @@
+"""The planner's answers in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lightspeed.values import si
+from lightspeed_tools.plan.search import ROOM
+
+__all__ = ("told", "told_check", "told_explained")
+
+KWH = 3.6e6
+
+
+def line(one: dict[str, Any]) -> str:
+    """A plan in one line."""
+    words = f"{one['plan']:<48} {one['step_seconds']:8.3g} s  {one['memory_bytes'] / 1e9:6.1f} GB"
+    return words + (
+        f"  extrapolated: {'; '.join(one['extrapolated'])}" if one["extrapolated"] else ""
+    )
+
+
+def waterfall(one: dict[str, Any]) -> list[str]:
+    """The terms of a step, the longest first."""
+    terms = sorted(one["terms"].items(), key=lambda term: -term[1])
+    least = one["step_seconds"] / 1000
+    return [
+        f"    {n:<10} {t:9.3g} s {t / one['step_seconds']:6.1%}" for n, t in terms if t >= least
+    ]
+
+
+def told(found: dict[str, Any]) -> str:
+    """The whole answer."""
+    best = found["best"]
+    head = (
+        f"{found['model']} ({si(found['parameters'], 'parameter')}) on {found['cluster']}, "
+        f"{found['precision']}, steps of {found['batch_sequences']:,} x {found['sequence']:,} "
+        "tokens"
+    )
+    lines = [head]
+    if best is None:
+        lines += ["No plan fits." if "nearest" in found else "No plan passes.", *nearest(found)]
+    else:
+        rate = si(found["tokens_per_second"], "token/s")
+        lines += [
+            f"Best for {found['stack']}: {best['plan']}",
+            f"  {best['step_seconds']:.3g} s a step (bound {best['bound_seconds']:.3g} s), {rate}, "
+            f"MFU {best['mfu']:.0%}, {best['memory_bytes'] / 1e9:.1f} of "
+            f"{found['capacity'] / 1e9:.1f} GB",
+        ]
+        if best["extrapolated"]:
+            lines.append(f"  extrapolated: {'; '.join(best['extrapolated'])}")
+        lines += waterfall(best)
+        lines += [
+            f"  {found['group']:,} plans are within the stack's own error of "
+            f"{found['stack_error']:.1%}; the law can't tell them apart.",
+            *stacks(found),
+            "",
+            "Best inside what was measured:",
+            "  " + (line(found["inside_measured"]) if found["inside_measured"] else "none"),
+            "Three to measure, which differ:",
+            *("  " + line(one) for one in found["to_measure"]),
+            f"The first {len(found['top'])}:",
+            *("  " + line(one) for one in found["top"]),
+            "The front of time and memory:",
+            *("  " + line(one) for one in found["front"]),
+            "",
+            *costs(found["cost"]),
+            "What would change it:",
+            *(changed(row, found["tokens_per_second"]) for row in found["changes"]),
+        ]
+    lines += ["", *refusals(found)]
+    if best is not None:
+        lines += nearest(found)
+    lines += [f"Assumed: {words}." for words in found["assumed"]]
+    return "\n".join(lines)
+
+
+def changed(row: dict[str, Any], rate: float) -> str:
+    return f"  {row['what']}: {row['tokens_per_second'] / rate - 1:+.1%} tokens/s, {row['plan']}"
+
+
+def stacks(found: dict[str, Any]) -> list[str]:
+    """The same plan on every stack that can do it."""
+    seconds = found["by_stack"]
+    if len(seconds) < 2:
+        return []
+    each = ", ".join(f"{name} {t:.3g} s" for name, t in sorted(seconds.items(), key=lambda s: s[1]))
+    return [f"  The same plan by stack: {each}."]
+
+
+def costs(cost: dict[str, float]) -> list[str]:
+    words = (
+        f"{si(cost['tokens'], 'token')}: {cost['days']:.3g} days, "
+        f"{si(cost['gpu_hours'], 'GPU-hour')}, failures aside"
+    )
+    if "energy_joules" in cost:
+        energy = si(cost["energy_joules"] / KWH * 1e3, "Wh")
+        words += f"; {energy} at {cost['watts']:.0f} W a GPU and a PUE of {cost['pue']:.2f}"
+    return [words + "."]
+
+
+def nearest(found: dict[str, Any]) -> list[str]:
+    """The leanest of the plans that memory refused, and by how much."""
+    if "nearest" not in found:
+        return []
+    one = found["nearest"]
+    part, held = max(one["memory"].items(), key=lambda item: item[1])
+    room = found["capacity"] * ROOM
+    return [
+        f"The leanest that does not fit: {one['plan']}: {one['memory_bytes'] / 1e9:.1f} of "
+        f"{found['capacity'] / 1e9:.1f} GB ({part} {held / 1e9:.1f}), "
+        f"{(one['memory_bytes'] - room) / 1e9:.1f} GB above the {ROOM:.0%} that are planned with."
+    ]
+
+
+def refusals(found: dict[str, Any]) -> list[str]:
+    """Counts that add up."""
+    rows = [
+        f"{n:>14,}  {rule}: {found['rules'][rule]}"
+        for rule, n in sorted(found["refused"].items(), key=lambda row: -row[1])
+    ]
+    return [
+        f"{found['plans']:,} plans, none left out; {found['passing']:,} pass. Refused, each by the "
+        "first rule that it breaks:",
+        *rows,
+    ]
+
+
+def told_explained(found: dict[str, Any]) -> str:
+    """One plan beside the best."""
+    yours, best = found["yours"], found["best"]
+    lines = [
+        f"{found['model']} on {found['cluster']}, {found['stack']}: {yours['plan']}",
+        f"  {yours['step_seconds']:.3g} s a step (bound {yours['bound_seconds']:.3g} s), MFU "
+        f"{yours['mfu']:.0%}",
+    ]
+    if yours["extrapolated"]:
+        lines.append(f"  extrapolated: {'; '.join(yours['extrapolated'])}")
+    lines += [f"  forbidden: {words}" for words in found["broken"]]
+    parts = sorted(yours["memory"].items(), key=lambda item: -item[1])
+    lines.append(
+        f"  memory: {found['verdict']}, {yours['memory_bytes'] / 1e9:.1f} of "
+        f"{found['capacity'] / 1e9:.1f} GB: "
+        + ", ".join(f"{n} {held / 1e9:.1f}" for n, held in parts)
+    )
+    lines += waterfall(yours)
+    if best is None:
+        return "\n".join([*lines, "No plan fits."])
+    gain = yours["step_seconds"] / best["step_seconds"] - 1
+    lines += [
+        f"Rank {found['rank']:,} of the {found['of']:,} plans that pass. The best, {best['plan']}, "
+        f"takes {best['step_seconds']:.3g} s: yours takes {gain:+.1%}.",
+    ]
+    names = yours["terms"].keys() | best["terms"].keys()
+    more = {n: yours["terms"].get(n, 0) - best["terms"].get(n, 0) for n in names}
+    lines += [
+        f"    {n:<10} {by:+9.3g} s"
+        for n, by in sorted(more.items(), key=lambda row: -abs(row[1]))
+        if abs(by) >= best["step_seconds"] / 1000
+    ]
+    return "\n".join(lines)
+
+
+def told_check(rows: list[dict[str, Any]]) -> str:
+    """Published runs beside what the law says of them."""
+    lines = [f"{'':<34} {'predicted':>10} {'measured':>10} {'error':>7} {'rank':>9}  memory"]
+    for row in rows:
+        if row["refused"]:
+            lines.append(f"{row['name']:<34} refused: {row['refused']}")
+            continue
+        error = f"{row['error']:+.1%}" if row["error"] is not None else "-"
+        measured = f"{row['measured_seconds']:.4g}" if row["measured_seconds"] else "-"
+        lines.append(
+            f"{row['name']:<34} {row['predicted_seconds']:>8.4g} s {measured:>8} s {error:>7} "
+            f"{row['rank']:>5,} of {row['of']:,}, gain {row['claimed_gain']:.1%}  "
+            f"{row['memory']['verdict']}"
+        )
+        lines += [f"    assumed: {words}" for words in row["assumed"]]
+    errors = sorted(abs(row["error"]) for row in rows if row.get("error") is not None)
+    if errors:
+        ranks = sum(row["rank"] <= 10 for row in rows if not row["refused"])
+        lines.append(
+            f"{len(errors)} cases: error {errors[len(errors) // 2]:.1%} in the median, "
+            f"{ranks} of the published plans among the law's first ten."
+        )
+    return "\n".join(lines)

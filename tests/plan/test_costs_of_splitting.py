@@ -1,0 +1,105 @@
+"""Context, expert and tensor parallelism cost what they cost: launches, and products at the shapes
+of a rank.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lightspeed.transformer import transformer
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.products import rates
+from lightspeed_models.rank_products import layer_products
+from lightspeed_models.stack import Stack
+from lightspeed_models.training_step import layers_of_stage, seconds, whole_layers, work
+
+H100 = replace(machine("h100_sxm", "infiniband_ndr"), products=rates("h100_sxm"))
+LLAMA, DEEPSEEK = transformer("llama3_70b"), transformer("deepseek_v3")
+
+
+def test_products_of_one_rank_are_near_their_share_of_the_peak():
+    """One GPU, large matrices: launches weigh nothing, and scores run at half their count."""
+    kernel = H100.products.kernel
+    time = layer_products(LLAMA, 8192, Plan(), H100, H100.products)
+    matrices = 6 * LLAMA.block_matrices / LLAMA.layers * 8192
+    scores = 3.5 * 2 * 64 * 128 * 8192**2
+    least = matrices / (H100.peak * kernel.compute_share) + scores / H100.products.wide
+    assert least < time < 1.03 * least
+
+
+@pytest.mark.parametrize("axis", ["tensor", "context"])
+def test_products_cut_in_n_take_more_than_an_nth(axis):
+    whole = layer_products(LLAMA, 8192, Plan(), H100, H100.products)
+    before = 1.0
+    for n in (2, 4, 8, 16, 32):
+        cut = layer_products(LLAMA, 8192, Plan(**{axis: n}), H100, H100.products)
+        loss = cut * n / whole
+        assert loss > before
+        before = loss
+
+
+def test_experts_that_are_few_tokens_each_are_slow():
+    """The weights of an expert are read however few tokens come: spread wider, a rank has fewer
+    experts and each has more tokens.
+    """
+    times = [
+        layer_products(DEEPSEEK, 4096, Plan(data=256, expert=e), H100, H100.products)
+        for e in (1, 8, 64, 256)
+    ]
+    assert times == sorted(times, reverse=True) and times[0] > 1.2 * times[-1]
+
+
+@pytest.mark.parametrize(
+    "axis, model, exchanges",
+    [("context", LLAMA, 3 * 7), ("tensor", LLAMA, 8), ("expert", DEEPSEEK, 4 * 58 / 61)],
+)
+def test_each_exchange_costs_a_launch(axis, model, exchanges):
+    more = {"data": 8} if axis == "expert" else {}
+    plan = Plan(**{axis: 8}, **more, micro_batches=4)
+    none, some = (
+        seconds(work(model, 8192, plan, H100, stack), stack)
+        for stack in (Stack(), Stack(launch=1e-5))
+    )
+    assert some[axis] - none[axis] == pytest.approx(4 * model.layers * exchanges * 1e-5)
+    assert {n for n in none if none[n] != some[n]} <= {axis, "bubble", "data", "hidden"}
+
+
+def test_no_split_has_no_launch():
+    one, other = (
+        seconds(work(LLAMA, 8192, Plan(micro_batches=4), H100, stack), stack)
+        for stack in (Stack(), Stack(launch=1.0))
+    )
+    assert one == other
+
+
+def test_arrays_are_the_scalars():
+    each = [
+        Plan(8, t, p, e, c, 16, 2, recompute=r)
+        for t, p, e, c, r in [
+            (1, 1, 1, 1, "full"), (8, 4, 8, 2, "selective"), (4, 2, 64, 4, "full"),
+            (16, 1, 128, 1, "selective"),
+        ]
+    ]  # fmt: skip
+    names = ("data", "tensor", "pipeline", "expert", "context", "micro_batches", "micro_size")
+    columns = {n: np.array([getattr(p, n) for p in each]) for n in names}
+    many = Plan(**columns, recompute=np.array([p.recompute for p in each]))
+    for stack in (Stack(launch=1e-5, whole_layers=True, cut="even"), Stack()):
+        together = seconds(work(DEEPSEEK, 4096, many, H100, stack), stack)
+        for i, plan in enumerate(each):
+            alone = seconds(work(DEEPSEEK, 4096, plan, H100, stack), stack)
+            for name, value in alone.items():
+                got = np.broadcast_to(together[name], len(each))[i]
+                assert got == pytest.approx(value, rel=1e-12, abs=1e-15), name
+
+
+@pytest.mark.parametrize("stages, chunks", [(1, 1), (8, 1), (16, 1), (8, 4), (18, 7), (50, 1)])
+def test_an_even_cut_places_every_layer_once(stages, chunks):
+    model = transformer("llama3_405b")
+    cut = [layers_of_stage(model, stages, at, chunks, "even") for at in range(stages)]
+    assert sum(cut) == 126 and min(cut) >= 0
+    most = -(-126 // (stages * chunks)) * chunks
+    assert max(cut) == most == whole_layers(model, stages, chunks, "even")[0]
+    missing = most * stages - 126
+    # The table stands in for a layer of the first stage, the logits for one of the last.
+    assert cut[0] == most - (missing >= 2)

@@ -1,0 +1,266 @@
+"""`lightspeed plan`, as people type it, and as they mistype it."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from lightspeed.catalog import accelerator
+from lightspeed.configs import read_config
+from lightspeed.decoder import Attention, Decoder, Layer, Mamba, Mlp
+from lightspeed.errors import BadArgument
+from lightspeed.transformer import transformer
+from lightspeed_cli.main import main
+from lightspeed_models.stack import stack
+from lightspeed_tools.plan import answer, inputs
+from lightspeed_tools.plan.check import checked_cases
+
+LLAMA = {
+    "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336,
+    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+    "vocab_size": 128256, "max_position_embeddings": 8192, "rms_norm_eps": 1e-5,
+    "tie_word_embeddings": False, "attention_bias": False, "hidden_act": "silu",
+    "model_type": "llama", "rope_theta": 500000.0,
+}  # fmt: skip
+SMALL = ["plan", "llama3_8b", "--cluster", "h100_sxm:64", "--batch", "1M", "--sequence", "8192"]
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA))
+    return str(path)
+
+
+def asked(capsys, *words):
+    status = main([*words])
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def as_json(capsys, *words):
+    status, out, _ = asked(capsys, *words, "--json")
+    return status, json.loads(out)
+
+
+def test_the_answer_adds_up(capsys):
+    status, found = as_json(capsys, *SMALL)
+    best = found["best"]
+    assert status == 0
+    assert sum(found["refused"].values()) + found["passing"] == found["plans"]
+    assert sum(best["terms"].values()) == pytest.approx(best["step_seconds"])
+    assert sum(best["memory"].values()) == pytest.approx(best["memory_bytes"])
+    assert best["bound_seconds"] < best["step_seconds"] and best["verdict"] == "fits"
+    assert found["tokens_per_second"] == pytest.approx(2**20 / best["step_seconds"])
+    cost = found["cost"]
+    assert cost["days"] * 86400 * found["tokens_per_second"] == pytest.approx(cost["tokens"])
+    assert cost["gpu_hours"] == pytest.approx(cost["days"] * 24 * 64)
+    joules = cost["gpu_hours"] * 3600 * cost["watts"] * cost["pue"]
+    assert cost["energy_joules"] == pytest.approx(joules)
+
+
+def test_top_front_and_three_to_measure(capsys):
+    _, found = as_json(capsys, *SMALL, "--top", "7")
+    times = [one["step_seconds"] for one in found["top"]]
+    assert len(times) == 7 and times == sorted(times)
+    front = [(one["step_seconds"], one["memory_bytes"]) for one in found["front"]]
+    assert front == sorted(front) and [m for _, m in front] == sorted({m for _, m in front})[::-1]
+    three = [(one["degrees"]["tensor"], one["degrees"]["pipeline"]) for one in found["to_measure"]]
+    assert len(set(three)) == 3 and {p for _, p in three} > {1}
+    assert not found["inside_measured"]["extrapolated"]
+    assert found["inside_measured"]["step_seconds"] >= found["best"]["step_seconds"]
+
+
+def test_words_say_the_same(capsys):
+    _, found = as_json(capsys, *SMALL)
+    status, text, _ = asked(capsys, *SMALL)
+    assert status == 0
+    assert found["best"]["plan"] in text and f"{found['plans']:,} plans" in text
+    for word in ("Three to measure", "What would change it", "Refused", "Assumed"):
+        assert word in text
+
+
+def test_a_config_is_its_model(capsys, config):
+    _, by_config = as_json(capsys, "plan", config, *SMALL[2:])
+    _, by_key = as_json(capsys, *SMALL)
+    assert by_config["best"] == by_key["best"] and by_config["plans"] == by_key["plans"]
+
+
+def test_what_the_best_is_does_not_hurt_with_more(capsys):
+    _, found = as_json(capsys, *SMALL)
+    more = {row["what"]: row["tokens_per_second"] for row in found["changes"]}
+    for what in ("10 GB more memory", "twice the network"):
+        assert more[what] >= found["tokens_per_second"] * (1 - 1e-12)
+
+
+def test_a_plan_explained(capsys):
+    _, best = as_json(capsys, *SMALL)
+    status, mine = as_json(capsys, *SMALL, "--explain", best["best"]["plan"])
+    assert status == 0 and mine["rank"] == 1
+    _, other = as_json(capsys, *SMALL, "--explain", "tp8 pp4 dp2")
+    assert other["rank"] > 1 and other["yours"]["degrees"]["data"] == 2
+    _, forbidden = as_json(capsys, *SMALL, "--explain", "tp64")
+    assert any("heads" in words for words in forbidden["broken"])
+    status, text, _ = asked(capsys, *SMALL, "--explain", "tp8 pp4")
+    assert status == 0 and "Rank" in text
+
+
+def test_the_fewest_gpus_for_a_deadline(capsys):
+    words = ["--deadline", "10d", "--tokens", "300B"]
+    _, found = as_json(capsys, *SMALL, *words)
+    fewest = int(found["cluster"].split()[0])
+    assert found["cost"]["days"] <= 10 and fewest % 8 == 0
+    for gpus in range(8, fewest, 8):
+        one = ["plan", "llama3_8b", "--cluster", f"h100_sxm:{gpus}", *SMALL[4:]]
+        _, less = as_json(capsys, *one, "--tokens", "300B")
+        assert less["best"] is None or less["cost"]["days"] > 10, gpus
+    status, text, _ = asked(capsys, *SMALL, "--deadline", "1h", "--tokens", "15T")
+    assert status == 1 and "No number of GPUs" in text
+
+
+def test_nothing_fits(capsys):
+    words = ["plan", "llama3_405b", "--cluster", "h100_sxm:8", "--batch", "64k"]
+    status, text, _ = asked(capsys, *words)
+    assert status == 1 and "No plan fits." in text and "GB above" in text
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["plan", "llama4_70b", *SMALL[2:]], "llama3_70b"),
+        (["plan", "llama3_8b", "--cluster", "h100_sxm", *SMALL[4:]], "h100_sxm:16384"),
+        (["plan", "llama3_8b", "--cluster", "h100:8", *SMALL[4:]], "h100_sxm"),
+        ([*SMALL[:5], "1000k", "--sequence", "3000"], "nearest"),
+        ([*SMALL, "--fix", "tensr=8"], "tensor"),
+        ([*SMALL, "--limit", "tensor=0"], "--limit tensor"),
+        ([*SMALL, "--stack", "megatron"], "megatron_h100"),
+        ([*SMALL, "--explain", "tq8"], "tp"),
+        ([*SMALL, "--explain", "tp7"], "multiple of the 7"),
+        (["plan", "llama3_8b"], "--cluster is missing"),
+    ],
+)
+def test_a_slip_is_named(capsys, words, says):
+    status, out, error = asked(capsys, *words)
+    assert status == 2 and says in error and not out and "Traceback" not in error
+
+
+def test_a_cluster_of_ones_own(tmp_path):
+    path = tmp_path / "cluster.json"
+    table = {"gpu": "h100_sxm", "gpus": 64, "network": "efa_p5", "gpus_per_node": 4}
+    path.write_text(json.dumps(table))
+    cluster = inputs.cluster_of(str(path))
+    assert cluster.machine.per_node == 4 and not cluster.assumed
+    for slip, says in (
+        ({"memory_bytes": 80}, "80 GiB are"),
+        ({"gpus": 0}, "gpus"),
+        ({"gpuz": 3}, "gpus"),
+        ({"gpu": "h1000"}, "h100"),
+        ({"precision": "fp5"}, "fp"),
+    ):
+        path.write_text(json.dumps(table | slip))
+        with pytest.raises(BadArgument, match=says):
+            inputs.cluster_of(str(path))
+
+
+def test_layers_that_the_law_does_not_know_are_named():
+
+    mlp = Mlp(512, 2048)
+    layers = (
+        Layer(Mamba(512, 8, 64, 128, 1, 4), None, 512, 4),
+        Layer(Attention(512, 8, 8, 64), mlp, 1024, 4),
+    )
+    with pytest.raises(BadArgument, match="Mamba"):
+        inputs.transformer_of(Decoder(512, 1000, False, layers, 512, "hybrid"))
+
+
+def test_public_configs_are_planned_or_refused_by_name():
+    """A shape that the law is given has the parameters of the config; windows are said."""
+    path = Path(__file__).parents[1] / "published/model_configs.json"
+    models = {k: v for k, v in json.loads(path.read_text()).items() if k[0] != "_"}
+    planned, refused = {}, {}
+    for name, one in models.items():
+        decoder = read_config(one["config"])
+        try:
+            planned[name] = inputs.transformer_of(decoder).parameters / decoder.parameters - 1
+        except BadArgument as error:
+            refused[name] = str(error)
+    assert len(planned) >= 60 and max(map(abs, planned.values())) < inputs.NEAR
+    assert planned["DeepSeek-V3"] == planned["Mixtral-8x7B-v0.1"] == 0
+    strange = ("DeltaNet", "Mamba", "LightningAttention", "shapes of attention", "in that shape")
+    assert all(any(word in why for word in (*strange, "no attention")) for why in refused.values())
+
+
+CASE = {
+    "name": "one", "model": "llama3_70b", "cluster": {"gpu": "h100_sxm", "gpus": 64},
+    "batch_sequences": 256, "sequence": 8192, "plan": {"tensor": 4, "pipeline": 8},
+    "measured": {"tokens_per_second_per_gpu": 800},
+}  # fmt: skip
+
+
+def test_published_runs_are_checked():
+    (row,) = checked_cases({"cases": [CASE]})
+    assert set(row) == {
+        "name", "predicted_seconds", "measured_seconds", "error", "rank", "of", "claimed_gain",
+        "memory", "assumed", "refused",
+    }  # fmt: skip
+    assert row["measured_seconds"] == pytest.approx(256 * 8192 / (800 * 64))
+    assert row["error"] == pytest.approx(row["predicted_seconds"] / row["measured_seconds"] - 1)
+    assert row["rank"] >= 1 and row["claimed_gain"] >= 0
+    assert any("chunks" in words for words in row["assumed"])
+    assert row["memory"]["verdict"] in ("fits", "tight", "refused")
+
+
+def test_three_ways_to_say_what_was_measured():
+    (rate,) = checked_cases({"cases": [CASE]})
+    seconds = rate["measured_seconds"]
+    flops = transformer("llama3_70b").training_flops(256 * 8192, 8192)
+    mfu = flops / (seconds * 64 * float(accelerator("h100_sxm").bf16))
+    for measured in ({"step_seconds": seconds}, {"mfu": mfu}):
+        (row,) = checked_cases({"cases": [CASE | {"measured": measured}]})
+        assert row["measured_seconds"] == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    "slip, says",
+    [
+        ({"model": "llama9"}, "llama"),
+        ({"model": {"layers": 3}}, "width"),
+        ({"plan": {"tensr": 4}}, "tensor"),
+        ({"plan": {"tensor": 5}}, "multiple"),
+        ({"measured": {"mfu": 43}}, "0.43, not 43"),
+        ({"colour": "red"}, "field"),
+        ({"batch_sequences": 255}, "multiple"),
+    ],
+)
+def test_a_case_that_cannot_be_read_is_refused_by_name(slip, says):
+    good, bad = checked_cases({"cases": [CASE, CASE | slip]})
+    assert not good["refused"] and says in bad["refused"]
+
+
+def test_a_plan_is_read_as_it_is_written():
+    plan = answer.plan_of("tp8 pp2 cp2 vp2 mbs2 zero1 full", 64, 64)
+    assert answer.plan_of(answer.short(plan), 64, 64) == plan
+
+
+def test_a_stack_of_ones_own_and_a_state(capsys, tmp_path):
+    path = tmp_path / "mine.json"
+    own = asdict(stack("nanotron_h100"))
+    path.write_text(json.dumps({"stack": own, "errors": [0.1, 0.02, 0.05]}))
+    plan = ["--explain", "tp8 pp2"]
+    _, mine = as_json(capsys, *SMALL, "--stack", str(path), *plan)
+    _, theirs = as_json(capsys, *SMALL, "--stack", "nanotron_h100", *plan)
+    assert mine["yours"]["terms"] == theirs["yours"]["terms"]
+    state = ["--stack", "nanotron_h100", "--state", "slow_collectives"]
+    _, ailing = as_json(capsys, *SMALL, *state, *plan)
+    assert ailing["yours"]["step_seconds"] > 2 * theirs["yours"]["step_seconds"]
+    path.write_text("{}")
+    status, _, error = asked(capsys, *SMALL, "--stack", str(path))
+    assert status == 2 and "fit-stack" in error
+
+
+def test_a_stack_that_cannot_do_it_refuses_by_what_it_can(capsys):
+    _, found = as_json(capsys, *SMALL, "--stack", "foundry_h100")
+    assert found["refused"]["stack"]
+    best = found["best"]["degrees"]
+    assert best["tensor"] == best["pipeline"] == best["context"] == 1
