@@ -1104,7 +1104,7 @@ assert np.less(kept["tensor"], kept["output channel"])[2:].all() and {
 #
 # ## Blocks: true bits per weight
 #
-# The newest formats put the block into the hardware. An *MX* (microscaling) block is
+# The B200 and the MI355X put the block into the hardware. An *MX* (microscaling) block is
 # {{BLOCK_FORMATS["mxfp4"].block}} small numbers under one power of two. An NVFP4 block is
 # {{BLOCK_FORMATS["nvfp4"].block}} under an E4M3 number, and a second scale in fp32, one for the
 # tensor, brings those numbers into the range of E4M3.

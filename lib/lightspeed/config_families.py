@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lightspeed.config_keys import ConfigRefused, Keys
+from lightspeed.config_more import MORE
 from lightspeed.config_parts import (
     alike,
     attention,
@@ -17,6 +18,7 @@ from lightspeed.config_parts import (
     cohere,
     decoder,
     dense,
+    divided,
     every_other,
     falcon,
     five_to_one,
@@ -30,6 +32,7 @@ from lightspeed.config_parts import (
 )  # fmt: skip
 from lightspeed.decoder import (
     Attention,
+    CompressedAttention,
     Decoder,
     DeltaNet,
     Experts,
@@ -61,8 +64,8 @@ def _mixtral(k: Keys) -> Decoder:
 
 def _qwen_mlps(k: Keys, width: int, count: int, shared: bool) -> list[Mlp | Experts]:
     """Experts in each `decoder_sparse_step`-th layer, but not in those of `mlp_only_layers`."""
-    step, plain = k("decoder_sparse_step", default=1), k("mlp_only_layers", default=())
-    size = k("shared_expert_intermediate_size", default=0)
+    step, plain = k.whole("decoder_sparse_step", default=1), k.layers("mlp_only_layers", count)
+    size = k.size("shared_expert_intermediate_size")
     if size and not shared:
         k.refused.append(f"shared_expert_intermediate_size = {size}: this family has none")
     experts = Experts(
@@ -73,8 +76,8 @@ def _qwen_mlps(k: Keys, width: int, count: int, shared: bool) -> list[Mlp | Expe
         shared=Mlp(width, size) if size else None,
         router_vectors=width if size else 0,
     )
-    hidden = k("intermediate_size", default=0)
-    sparse = [i not in plain and (i + 1) % step == 0 for i in range(count)]
+    hidden = k.size("intermediate_size")
+    sparse = [i not in (plain or ()) and (i + 1) % step == 0 for i in range(count)]
     if not all(sparse) and not hidden:
         raise ConfigRefused(["intermediate_size is missing, and some layers have a plain MLP"])
     return [experts if on else Mlp(width, hidden) for on in sparse]
@@ -110,11 +113,12 @@ def _qwen3_moe(k: Keys) -> Decoder:
 def _qwen_hybrid(k: Keys) -> Decoder:
     """Qwen3-Next and Qwen3.5: three gated delta layers to one of gated attention."""
     width, count, _ = shape(k)
-    each = k("full_attention_interval", default=4)
+    each = k.whole("full_attention_interval", default=4)
     kinds = k.list(
         "layer_types",
         count,
         ["linear_attention" if (i + 1) % each else "full_attention" for i in range(count)],
+        ("linear_attention", "full_attention"),
     )
     bias = k.flag("attention_bias")
     k.only("attn_output_gate", True)
@@ -129,13 +133,11 @@ def _qwen_hybrid(k: Keys) -> Decoder:
     full = attention(
         k, width, kv=2, head_width=256, qkv_bias=bias, out_bias=bias, norm="head", gated=True
     )
-    if k.config.get("num_experts"):
+    if k.size("num_experts"):
         mlps = _qwen_mlps(k, width, count, shared=True)
     else:
         mlps = [Mlp(width, k.whole("intermediate_size"))] * count
     mixers: dict[str, Mixer] = {"linear_attention": delta, "full_attention": full}
-    for kind in set(kinds) - set(mixers):
-        raise ConfigRefused([f"layer_types has {kind!r}: known are {', '.join(mixers)}"])
     layers = [Layer(mixers[kind], mlp, 2 * width) for kind, mlp in zip(kinds, mlps, strict=True)]
     return decoder(k, layers)
 
@@ -144,13 +146,13 @@ def _sparse_from(k: Keys, count: int) -> list[bool]:
     """Which layers have experts: by `moe_layer_freq` as a list, or all from `first_k_dense_replace`
     on.
     """
-    each = k("moe_layer_freq", default=1)
-    kinds = k("mlp_layer_types", default=None) if "mlp_layer_types" in k.config else None
-    first = k("first_k_dense_replace", default=0)
-    if isinstance(each, list):
-        return [bool(x) for x in each[:count]]
+    first = k.size("first_k_dense_replace")
+    kinds = k.list("mlp_layer_types", count, (), ("sparse", "dense"))
+    if isinstance(k.config.get("moe_layer_freq"), list):
+        return [bool(x) for x in k.list("moe_layer_freq", count, known=(0, 1))]
+    each = k.whole("moe_layer_freq", default=1)
     if kinds:
-        return [kind == "sparse" for kind in kinds[:count]]
+        return [kind == "sparse" for kind in kinds]
     return [i >= first and i % each == 0 for i in range(count)]
 
 
@@ -158,7 +160,7 @@ def _routed(k: Keys, width: int, *, steered: bool) -> Experts:
     """DeepSeek's experts; `steered` by a bias each."""
     hidden = k.whole("moe_intermediate_size")
     experts = k.whole("n_routed_experts", "num_experts")
-    shared = k("n_shared_experts", "num_shared_experts", default=0)
+    shared = k.size("n_shared_experts", "num_shared_experts")
     return Experts(
         width,
         hidden,
@@ -177,17 +179,26 @@ def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
         sizes = ("kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
         latent = replace(
             LatentAttention(width, *k.wholes("num_attention_heads", *sizes)),
-            query_rank=k("q_lora_rank", default=0),
-            index_heads=k("index_n_heads", default=0),
-            index_width=k("index_head_dim", default=0),
-            index_top=k("index_topk", default=0),
+            query_rank=k.size("q_lora_rank"),
+            index_heads=k.size("index_n_heads"),
+            index_width=k.size("index_head_dim"),
+            index_top=k.size("index_topk"),
         )
+        index = (latent.index_heads, latent.index_width, latent.index_top)
+        if any(index) and not all(index):
+            names = "index_n_heads, index_head_dim, index_topk"
+            raise ConfigRefused([f"{names} = {index}: all of them, or none"])
+        kinds = "deepseek_sparse_attention" if latent.index_heads else "full_attention"
+        k.list("layer_types", count, (), (kinds,))
         shared = [False] * count
         if "indexer_types" in k.config:
-            shared = [kind == "shared" for kind in k.list("indexer_types", count)]
+            shared = [
+                kind == "shared"
+                for kind in k.list("indexer_types", count, known=("full", "shared"))
+            ]
         mixers = [replace(latent, borrowed_index=on) for on in shared]
-        chosen = k("topk_method", default="")
-        experts = _routed(k, width, steered=steered or chosen == "noaux_tc")
+        chosen = steered or k.config.get("topk_method") == "noaux_tc"
+        experts = _routed(k, width, steered=chosen)
         plain = Mlp(width, k.whole("intermediate_size"))
         layers = [
             Layer(mixer, experts if sparse else plain, 2 * width)
@@ -196,6 +207,38 @@ def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
         return decoder(k, layers)
 
     return read
+
+
+def _deepseek_v4(k: Keys) -> Decoder:
+    """Compressed attention in two kinds; residual streams that small matrices mix; experts in each
+    layer, of which the first layers choose by the token's number.
+    """
+    width, count, _ = shape(k)
+    k.only("attention_bias", False)
+    k.only("mlp_bias", False)
+    k.only("num_key_value_heads", 1)
+    k.asked.update({"qk_rope_head_dim", "expert_dtype", "hc_sinkhorn_iters"})
+    sizes = ("num_attention_heads", "head_dim", "q_lora_rank", "o_groups", "o_lora_rank")
+    local = CompressedAttention(width, *k.wholes(*sizes, "sliding_window"))
+    names = ("index_n_heads", "index_head_dim", "index_topk")
+    heads, each, top = k.wholes(*names)
+    kinds = {
+        0: local,
+        4: replace(local, ratio=4, index_heads=heads, index_width=each, index_top=top),
+        128: replace(local, ratio=128),
+    }
+    ratios = k.list("compress_ratios", count, known=tuple(kinds))
+    hashed = k.size("num_hash_layers")
+    streams = k.whole("hc_mult", high=1000)
+    mixed = (2 + streams) * streams
+    norms = 2 * width + 2 * (mixed * streams * width + mixed + 3)
+    chosen, steered = _routed(k, width, steered=False), _routed(k, width, steered=True)
+    layers = [
+        Layer(kinds[ratio], chosen if i < hashed else steered, norms)
+        for i, ratio in enumerate(ratios)
+    ]
+    extras = width + streams * streams * width + streams + 1
+    return decoder(k, layers, extras=extras)
 
 
 def _glm4_moe(k: Keys) -> Decoder:
@@ -231,9 +274,10 @@ def _minimax_m1(k: Keys) -> Decoder:
     """MiniMax-Text-01 and M1: seven lightning layers to one of softmax."""
     width, count, _ = shape(k)
     k.only("shared_intermediate_size", 0)
-    kinds = k.list("attn_type_list", count, [0] * count)
-    if "layer_types" in k.config:
-        kinds = [int(kind == "full_attention") for kind in k.list("layer_types", count)]
+    kinds = k.list("attn_type_list", count, [0] * count, (0, 1))
+    if k.config.get("layer_types") is not None:
+        known = ("full_attention", "linear_attention")
+        kinds = [kind == known[0] for kind in k.list("layer_types", count, known=known)]
     full = attention(k, width, kv=8)
     linear = LightningAttention(width, full.heads, full.head_width)
     experts = Experts(
@@ -275,9 +319,9 @@ def _llama4(k: Keys) -> Decoder:
     width, count, _ = shape(k)
     k.asked.add("use_qk_norm")  # its norm of queries has no parameters
     bias = k.flag("attention_bias")
-    step = k("interleave_moe_layer_step", default=1)
-    sparse = k("moe_layers", default=None) if "moe_layers" in k.config else None
-    sparse = set(range(step - 1, count, step)) if sparse is None else set(sparse)
+    step = k.whole("interleave_moe_layer_step", default=1)
+    sparse = k.layers("moe_layers", count)
+    sparse = set(range(step - 1, count, step)) if sparse is None else sparse
     hidden = k.whole("intermediate_size", default=8192)
     plain = Mlp(width, k.whole("intermediate_size_mlp", default=16384))
     experts = Experts(
@@ -288,9 +332,8 @@ def _llama4(k: Keys) -> Decoder:
         shared=Mlp(width, hidden),
     )
     # Rotary layers see chunks; each fourth has no positions and sees all.
-    rotary = k.list("no_rope_layers", count, [(i + 1) % 4 for i in range(count)]) or [
-        (i + 1) % 4 for i in range(count)
-    ]
+    every = k.whole("no_rope_layer_interval", default=4)
+    rotary = k.list("no_rope_layers", count, [(i + 1) % every for i in range(count)], (0, 1))
     chunk = k.whole("attention_chunk_size", default=8192)
     layers = [
         Layer(
@@ -319,7 +362,7 @@ def _gemma4(k: Keys) -> Decoder:
     each, wide = k.whole("head_dim", default=256), k.whole("global_head_dim", default=512)
     heads, kv = k.whole("num_attention_heads", default=8), k.whole("num_key_value_heads", default=4)
     same = k.flag("attention_k_eq_v")
-    kv_all = k("num_global_key_value_heads", default=None) or kv
+    kv_all = k.size("num_global_key_value_heads") or kv
     spans = five_to_one(6, 512)(k, count)
     mlp = Mlp(width, k.whole("intermediate_size", default=9216))
     norms = 4 * width
@@ -346,10 +389,14 @@ def _nemotron_h(k: Keys) -> Decoder:
     width, vocabulary = k.whole("hidden_size"), k.whole("vocab_size")
     names = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
     pattern = k("hybrid_override_pattern", default="")
+    if not isinstance(pattern, str):
+        raise ConfigRefused([f"hybrid_override_pattern = {pattern!r}: letters of M * - E"])
     if not pattern:
-        kinds = k("layers_block_type")
-        pattern = "".join(names.get(kind, "?") for kind in kinds)
-    count = k("num_hidden_layers", default=len(pattern))
+        each = k.config.get("layers_block_type")
+        length = k.whole("num_hidden_layers", default=len(each) if isinstance(each, list) else 1)
+        kinds = k.list("layers_block_type", length, known=tuple(names))
+        pattern = "".join(names[kind] for kind in kinds)
+    count = k.whole("num_hidden_layers", default=len(pattern))
     for letter in set(pattern) - set("M*-E"):
         raise ConfigRefused([f"hybrid_override_pattern has {letter!r}: known are M * - E"])
     if count != len(pattern):
@@ -357,9 +404,8 @@ def _nemotron_h(k: Keys) -> Decoder:
     for name in ("attention_bias", "mlp_bias", "mamba_proj_bias", "use_bias"):
         k.only(name, False)
     k.only("sliding_window", 0)
-    if k.config.get("attention_head_dim") and not k.config.get("head_dim"):
-        k.config = {**k.config, "head_dim": k("attention_head_dim")}
-    k.asked.add("attention_head_dim")
+    if k.size("attention_head_dim") and not k.config.get("head_dim"):
+        k.config = {**k.config, "head_dim": k.size("attention_head_dim")}
     parts: dict[str, tuple[Mixer | None, Mlp | Experts | None]] = {}
     for letter in dict.fromkeys(pattern):
         if letter == "M":
@@ -372,8 +418,8 @@ def _nemotron_h(k: Keys) -> Decoder:
         elif letter == "-":
             parts[letter] = None, Mlp(width, k.whole("intermediate_size"), 2)
         else:
-            experts, shared = k.whole("n_routed_experts"), k("n_shared_experts", default=0)
-            beside = k("moe_shared_expert_intermediate_size", default=0) * shared
+            experts, shared = k.whole("n_routed_experts"), k.size("n_shared_experts")
+            beside = k.size("moe_shared_expert_intermediate_size") * shared
             parts[letter] = (
                 None,
                 Experts(
@@ -383,7 +429,7 @@ def _nemotron_h(k: Keys) -> Decoder:
                     k.whole("num_experts_per_tok"),
                     2,
                     shared=Mlp(width, beside, 2) if beside else None,
-                    latent=k("moe_latent_size", default=0),
+                    latent=k.size("moe_latent_size"),
                     router_vectors=experts,
                 ),
             )
@@ -404,19 +450,29 @@ def _nemotron_nas(k: Keys) -> Decoder:
     k.only("attention_bias", False)
     k.only("mlp_bias", False)
     heads = k.whole("num_attention_heads")
-    k.asked.update({"num_key_value_heads", "intermediate_size", "head_dim"})
-    each = k.config.get("head_dim") or width // heads
+    k.asked.update({"num_key_value_heads", "intermediate_size"})
+    each = k.size("head_dim") or divided(width, heads)
     layers = []
-    for block in k.list("block_configs", count):
-        attention, ffn = block["attention"], block["ffn"]
-        if attention.get("replace_with_linear") or ffn.get("replace_with_linear"):
-            raise ConfigRefused(["block_configs: replace_with_linear is not known here"])
+    for i, block in enumerate(k.list("block_configs", count)):
+        parts = block if isinstance(block, dict) else {}
+        if not all(isinstance(parts.get(name), dict) for name in ("attention", "ffn")):
+            raise ConfigRefused([f"block_configs[{i}]: an object with `attention` and `ffn`"])
+        seen, ffn = Keys(parts["attention"]), Keys(parts["ffn"])
         mixer = None
-        if not attention.get("no_op"):
-            mixer = Attention(width, heads, heads // attention["n_heads_in_group"], each)
-        hidden = ffn.get("intermediate_size") or 0
-        if not hidden and not ffn.get("no_op"):
-            hidden = -(-int(2 * ffn["ffn_mult"] * width / 3) // 256) * 256
+        if not seen.flag("no_op"):
+            group = seen.whole("n_heads_in_group")
+            if heads % group:
+                raise ConfigRefused([f"n_heads_in_group = {group}: a divisor of {heads} heads"])
+            mixer = Attention(width, heads, heads // group, each)
+        hidden = ffn.size("intermediate_size")
+        if not ffn.flag("no_op") and not hidden:
+            times = ffn("ffn_mult")
+            if type(times) not in (int, float) or not 0 < times < 1000:
+                raise ConfigRefused([f"ffn_mult = {times!r}: a number above 0"])
+            hidden = -(-int(2 * times * width / 3) // 256) * 256
+        ffn.asked.add("ffn_mult")
+        for keys in (seen, ffn):
+            keys.end()
         norms = width * ((mixer is not None) + (hidden > 0))
         layers.append(Layer(mixer, Mlp(width, hidden) if hidden else None, norms))
     return decoder(k, layers)
@@ -443,7 +499,7 @@ def _mimo_v2(k: Keys) -> Decoder:
     layers = [
         Layer(window if local else full, experts if sparse else plain, 2 * width)
         for local, sparse in zip(
-            k.list("hybrid_layer_pattern", count), _sparse_from(k, count), strict=True
+            k.list("hybrid_layer_pattern", count, known=(0, 1)), _sparse_from(k, count), strict=True
         )
     ]
     return decoder(k, layers)
@@ -472,6 +528,7 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "DeepseekV2ForCausalLM": _deepseek(steered=False),
     "DeepseekV3ForCausalLM": _DEEPSEEK,
     "DeepseekV32ForCausalLM": _DEEPSEEK,
+    "DeepseekV4ForCausalLM": _deepseek_v4,
     "FalconForCausalLM": falcon,
     "GPT2LMHeadModel": gpt2,
     "GPTNeoXForCausalLM": _NEOX,
@@ -525,6 +582,7 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
         windows=one_window,
     ),
 }  # fmt: skip
+FAMILIES |= MORE
 # A model that also sees: its text half is one of the above.
 FAMILIES |= {
     "Gemma3ForConditionalGeneration": FAMILIES["Gemma3ForCausalLM"],

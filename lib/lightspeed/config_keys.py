@@ -37,7 +37,7 @@ _HARMLESS = re.compile(
     |postnorm|shared_moe_mode|moe_shared_expert_overlap|use_grouped_topk|image_.*|video_.*|vision_.*
     |audio_.*|.*_soft_tokens.*|boa_.*|eoa_.*|boi_.*|eoi_.*|ignore_index|media_placeholder.*
     |use_unified_vision_chunk|projector_.*|multimodal_.*|spatial_merge_size|interleave_mrope
-    |special_tokens.*|attention_probs.*|beta_(fast|slow)|mscale.*|embd_pdrop|resid_pdrop
+    |special_tokens.*|attention_probs.*|z_loss_weight|beta_(fast|slow)|mscale.*|embd_pdrop|resid_pdrop
     """,
     re.X,
 )
@@ -77,12 +77,18 @@ class Keys:
             self.assumed.append(f"{names[0]} = {default}, as this family has it")
         return default
 
-    def whole(self, *names: str, default: Any = ..., low: int = 1) -> int:
-        """A whole number of at least `low`."""
+    def whole(self, *names: str, default: Any = ..., low: int = 1, high: int = 10**9) -> int:
+        """A whole number from `low` to `high`."""
         value = self(*names, default=default)
         if isinstance(value, bool) or not isinstance(value, int) or value < low:
             raise ConfigRefused([f"{names[0]} = {value!r}: a whole number of at least {low}"])
+        if value > high:
+            raise ConfigRefused([f"{names[0]} = {value:,}: a whole number of at most {high:,}"])
         return value
+
+    def size(self, *names: str) -> int:
+        """A whole number, 0 where the key is missing: the part is not there."""
+        return self.whole(*names, default=0, low=0)
 
     def wholes(self, *names: str) -> Any:
         """Whole numbers that have to be there."""
@@ -95,15 +101,33 @@ class Keys:
             raise ConfigRefused([f"{name} = {value!r}: true or false"])
         return value
 
-    def list(self, name: str, length: int, default: Any = None) -> list[Any]:
-        """One entry a layer."""
+    def list(
+        self, name: str, length: int, default: Any = None, known: tuple[Any, ...] = ()
+    ) -> list[Any]:
+        """One entry a layer, each of them `known`; a list of more is told."""
         self.asked.add(name)
         value = self.config.get(name)
-        if value is None:
+        if (value is None or value == []) and default is not None:
             return list(default)
         if not isinstance(value, list) or len(value) < length:
             raise ConfigRefused([f"{name}: a list with an entry for each of {length} layers"])
+        if len(value) > length:
+            self.assumed.append(f"{name}: the first {length} of its {len(value)} entries")
+        for entry in value[:length]:
+            if known and entry not in known:
+                names = ", ".join(map(str, known))
+                raise ConfigRefused([f"{name} has {entry!r}: known are {names}"])
         return value[:length]
+
+    def layers(self, name: str, count: int) -> set[int] | None:
+        """The layers that a list names, counted from 0; None where the key is missing."""
+        self.asked.add(name)
+        value = self.config.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, list) or any(type(i) is not int or i < 0 for i in value):
+            raise ConfigRefused([f"{name} = {value!r}: a list of layers, from 0 to {count - 1}"])
+        return set(value)
 
     def only(self, name: str, *allowed: Any) -> None:
         """Refuse a key whose other values change what is counted."""
@@ -118,6 +142,9 @@ class Keys:
             if name not in self.asked and self.config.get(name):
                 self.assumed.append(f"{name}: draft layers are not counted")
                 self.asked.add(name)
+        if isinstance(how := self.config.get("quantization_config"), Mapping):
+            method = how.get("quant_method") or how.get("quant_algo") or "its method is not said"
+            self.assumed.append(f"quantization_config ({method}): counted before quantizing")
         for name in TOWERS:
             if isinstance(self.config.get(name), Mapping):
                 self.assumed.append(f"{name}: the tower is not counted")

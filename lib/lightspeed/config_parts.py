@@ -17,8 +17,9 @@ from lightspeed.decoder import (
 )
 
 __all__ = (
-    "alike", "attention", "bloom", "cohere", "decoder", "dense", "every_other", "falcon",
-    "five_to_one", "gpt2", "olmo3_windows", "one_window", "phi", "qwen_windows", "shape", "windows",
+    "alike", "attention", "bloom", "cohere", "decoder", "dense", "divided", "every_other",
+    "falcon", "five_to_one", "gpt2", "no_window", "olmo3_windows", "one_window", "phi",
+    "qwen_windows", "shape", "windows",
 )  # fmt: skip
 
 # --- parts -------------------------------------------------------------------------------------
@@ -36,23 +37,25 @@ def attention(
     kv_heads = k.whole("num_key_value_heads", default=heads if kv == "heads" else kv)
     if heads % kv_heads:
         raise ConfigRefused([f"num_key_value_heads = {kv_heads}: a divisor of {heads} heads"])
-    if not head_width and k.config.get("head_dim") is None and width % heads:
-        raise ConfigRefused([f"head_dim is missing, and {heads} heads don't divide {width}"])
-    each = k.config.get("head_dim") or head_width or width // heads
-    k.asked.add("head_dim")
+    each = k.size("head_dim") or head_width or divided(width, heads)
     vectors = (heads + 2 * kv_heads) * each * qkv_bias + width * out_bias + heads * sinks
     vectors += {"": 0, "head": 2 * each, "whole": (heads + kv_heads) * each}[norm]
     return Attention(width, heads, kv_heads, each, window=window, gated=gated, vectors=vectors)
+
+
+def divided(width: int, heads: int) -> int:
+    """The width of a head where no key says it."""
+    if width % heads:
+        raise ConfigRefused([f"head_dim is missing, and {heads} heads don't divide {width}"])
+    return width // heads
 
 
 def windows(
     k: Keys, layers: int, window: str = "sliding_window", default: list[str] | None = None
 ) -> list[int]:
     """The window of each layer, 0 for the whole context, by `layer_types`."""
-    kinds = k.list("layer_types", layers, default or ["full_attention"] * layers)
     known = ("full_attention", "sliding_attention", "chunked_attention")
-    for kind in set(kinds) - set(known):
-        raise ConfigRefused([f"layer_types has {kind!r}: known are {', '.join(known)}"])
+    kinds = k.list("layer_types", layers, default or ["full_attention"] * layers, known)
     k.asked.add(window)
     size = k.whole(window) if set(kinds) != {"full_attention"} else 0
     return [0 if kind == "full_attention" else size for kind in kinds]
@@ -70,7 +73,7 @@ def shape(k: Keys) -> tuple[int, int, int]:
     """Width, layers, vocabulary."""
     return (
         k.whole("hidden_size", "n_embd", "n_embed", "d_model"),
-        k.whole("num_hidden_layers", "n_layer", "n_layers"),
+        k.whole("num_hidden_layers", "n_layer", "n_layers", high=10_000),
         k.whole("vocab_size"),
     )
 
@@ -122,12 +125,12 @@ def no_window(k: Keys, layers: int) -> list[int]:
 
 def one_window(k: Keys, layers: int) -> list[int]:
     """Mistral's: the same window in each layer where there is one."""
-    return [k("sliding_window", default=0)] * layers
+    return [k.size("sliding_window")] * layers
 
 
 def qwen_windows(k: Keys, layers: int) -> list[int]:
     """Qwen's: off unless it is said, then in the layers from `max_window_layers` on."""
-    window, first = k("sliding_window", default=0), k("max_window_layers", default=0)
+    window, first = k.size("sliding_window"), k.size("max_window_layers")
     on = k.flag("use_sliding_window")
     kinds = ["sliding_attention" if on and i >= first else "full_attention" for i in range(layers)]
     return windows(k, layers, default=kinds) if window else windows(k, layers)
@@ -137,7 +140,7 @@ def every_other(k: Keys, layers: int) -> list[int]:
     """Gemma 2's: the even layers see a window."""
     kinds = [["sliding_attention", "full_attention"][i % 2] for i in range(layers)]
     if k.config.get("sliding_window") is None:
-        k.config = {**k.config, "sliding_window": k("sliding_window", default=4096)}
+        k.config = {**k.config, "sliding_window": k.whole("sliding_window", default=4096)}
     return windows(k, layers, default=kinds)
 
 
@@ -145,10 +148,10 @@ def five_to_one(default: int, window: int) -> Callable[[Keys, int], list[int]]:
     """Gemma 3's: each sixth layer sees all."""
 
     def read(k: Keys, layers: int) -> list[int]:
-        each = k("sliding_window_pattern", "_sliding_window_pattern", default=default)
+        each = k.whole("sliding_window_pattern", "_sliding_window_pattern", default=default)
         kinds = ["sliding_attention" if (i + 1) % each else "full_attention" for i in range(layers)]
         if k.config.get("sliding_window") is None:
-            k.config = {**k.config, "sliding_window": k("sliding_window", default=window)}
+            k.config = {**k.config, "sliding_window": k.whole("sliding_window", default=window)}
         return windows(k, layers, default=kinds)
 
     return read
@@ -164,7 +167,7 @@ def olmo3_windows(k: Keys, layers: int) -> list[int]:
 
 def gpt2(k: Keys) -> Decoder:
     width, count, _ = shape(k)
-    hidden = k("n_inner", default=0) or 4 * width
+    hidden = k.size("n_inner") or 4 * width
     layer = Layer(
         attention(k, width, qkv_bias=True, out_bias=True), Mlp(width, hidden, 2, True), 4 * width
     )
@@ -176,7 +179,7 @@ def bloom(k: Keys) -> Decoder:
     width, count, _ = shape(k)
     layer = Layer(
         attention(k, width, qkv_bias=True, out_bias=True),
-        Mlp(width, k("n_inner", "ffn_hidden_size", default=0) or 4 * width, 2, True),
+        Mlp(width, k.size("n_inner", "ffn_hidden_size") or 4 * width, 2, True),
         4 * width,
     )
     return decoder(k, [layer] * count, tied=True, extras=4 * width)
@@ -188,13 +191,13 @@ def falcon(k: Keys) -> Decoder:
     parallel, one = k.flag("parallel_attn", True), k.flag("multi_query", True)
     k.only("ff_factor", 4)
     heads = k.whole("num_attention_heads", "n_head")
-    groups = k("num_kv_heads", "n_head_kv", default=0) if new else 0
+    groups = k.size("num_kv_heads", "n_head_kv") if new else 0
     kv = groups or (1 if one and not new else heads)
-    each = width // heads
+    each = divided(width, heads)
     vectors = bias * ((heads + 2 * kv) * each + width)
-    k.asked.update({"ffn_hidden_size", "num_ln_in_parallel_attn", "num_key_value_heads", "alibi"})
-    mlp = Mlp(width, k.config.get("ffn_hidden_size") or 4 * width, 2, bias)
-    two = k.config.get("num_ln_in_parallel_attn") or (2 if new else 1)
+    k.asked.update({"num_key_value_heads", "alibi"})
+    mlp = Mlp(width, k.size("ffn_hidden_size") or 4 * width, 2, bias)
+    two = k.size("num_ln_in_parallel_attn") or (2 if new else 1)
     norms = 2 * width * (two if parallel else 2)
     layer = Layer(Attention(width, heads, kv, each, vectors=vectors), mlp, norms)
     return decoder(k, [layer] * count, tied=True, extras=2 * width)

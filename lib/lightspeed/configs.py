@@ -14,7 +14,7 @@ from typing import Any
 from lightspeed.config_families import FAMILIES
 from lightspeed.config_keys import ConfigRefused, Keys
 from lightspeed.decoder import Decoder
-from lightspeed.errors import nearest
+from lightspeed.errors import BadArgument, nearest
 
 __all__ = ("read_config",)
 
@@ -38,14 +38,24 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
     if not isinstance(config, Mapping):
         raise ValueError("a config.json holds one object, {...}")
     named = config.get("architectures") or []
-    name = named[0] if isinstance(named, list) and named else str(named or "")
+    name = str(named[0] if isinstance(named, list) and named else named or "")
     if name not in FAMILIES:
         near = nearest(name, FAMILIES) if name else None
         hint = f"; the nearest that is known: {near}" if near else ""
         raise ConfigRefused([f"architectures = {named or None}: not known here{hint}"])
-    inner = config.get("text_config")
-    keys = Keys({**config, **inner, "text_config": None} if inner else config)
-    decoder = FAMILIES[name](keys)
+    inner = config.get("text_config") or {}
+    if not isinstance(inner, Mapping):
+        raise ConfigRefused([f"text_config = {inner!r}: an object with the text model's keys"])
+    inner = {key: value for key, value in inner.items() if value is not None}
+    keys = Keys({**config, **inner, "text_config": None})
+    try:
+        decoder = FAMILIES[name](keys)
+    except BadArgument as error:
+        raise ConfigRefused([str(error)]) from error
+    for key in sorted(keys.asked & inner.keys()):
+        if config.get(key) is not None and config[key] != inner[key]:
+            twice = f"{config[key]!r} outside of text_config, {inner[key]!r} within"
+            keys.refused.append(f"{key}: {twice}")
     keys.end()
     assumed = tuple(dict.fromkeys(keys.assumed))
     if path is not None:
@@ -60,7 +70,7 @@ def _compared(path: Path, decoder: Decoder) -> tuple[str, ...]:
         return ()
     try:
         size = json.loads(index.read_text("utf-8"))["metadata"]["total_size"]
-    except (ValueError, KeyError, TypeError):
+        each = size / decoder.parameters
+    except (OSError, ValueError, KeyError, TypeError):
         return (f"{index.name} has no metadata.total_size to compare with",)
-    each = size / decoder.parameters
     return (f"{index.name}: {size:,} bytes, {each:.4g} for each parameter counted here",)

@@ -12,7 +12,8 @@ mixers answer the same questions, for one token while a request holds `context` 
     read_bytes(context, ...)   bytes of the request's memory that one decode step reads
 
 Sources: Shazeer (2019) and Ainslie et al. (2023) for shared heads; DeepSeek-V2 (2024) for latent
-attention, DeepSeek-V3.2 (2025) for its index; Yang et al., Gated Delta Networks (2024); Dao and Gu,
+attention, DeepSeek-V3.2 (2025) for its index, DeepSeek-V4 (2026) for
+compressed attention; Yang et al., Gated Delta Networks (2024); Dao and Gu,
 Mamba-2 (2024); MiniMax-01 (2025) for lightning attention; the public modelling code of each.
 """
 
@@ -20,269 +21,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from lightspeed.errors import BadArgument
 from lightspeed.law import ELEMENT_BYTES, checked, count
+from lightspeed.mixers import (
+    Attention,
+    CompressedAttention,
+    DeltaNet,
+    LatentAttention,
+    LightningAttention,
+    Mamba,
+    Mixer,
+)
 from lightspeed.values import Amount, Whole
 
 __all__ = (
-    "Attention", "Decoder", "DeltaNet", "Experts", "LatentAttention", "Layer", "LightningAttention",
-    "Mamba", "Mixer", "Mlp",
+    "Attention", "CompressedAttention", "Decoder", "DeltaNet", "Experts", "LatentAttention",
+    "Layer", "LightningAttention", "Mamba", "Mixer", "Mlp",
 )  # fmt: skip
-
-STATE_BYTES = 4  # recurrent states are kept in fp32: rounding would add up over a text
-
-
-@dataclass(frozen=True)
-class Attention:
-    """Softmax attention: `kv_heads` keys and values that `heads` queries share, over all tokens or
-    over the last `window` of them.
-
-    `gated` gives each head an output gate, as wide as its value; `shared_kv` takes keys as values;
-    `borrowed_kv` uses the cache of a layer before. `vectors` counts biases, norms and sinks.
-    """
-
-    width: int
-    heads: int
-    kv_heads: int
-    head_width: int
-    value_width: int = 0
-    window: int = 0
-    gated: bool = False
-    shared_kv: bool = False
-    borrowed_kv: bool = False
-    vectors: int = 0
-
-    @property
-    def _value(self) -> int:
-        return self.value_width or self.head_width
-
-    @property
-    def matrices(self) -> int:
-        queries = self.heads * self.head_width + self.gated * self.heads * self._value
-        values = 0 if self.shared_kv else self._value
-        keys = 0 if self.borrowed_kv else self.kv_heads * (self.head_width + values)
-        return self.width * (queries + keys + self.heads * self._value)
-
-    def _seen(self, context: float) -> float:
-        return min(context, self.window) if self.window else context
-
-    def flops(self, context: float, decoding: bool = True) -> float:
-        """Q K' and A V."""
-        return 2 * self.heads * (self.head_width + self._value) * self._seen(context)
-
-    def _token(self, element_bytes: float) -> float:
-        return self.kv_heads * (self.head_width + self._value) * element_bytes
-
-    def growth(self, element_bytes: float) -> float:
-        return 0 if self.window or self.borrowed_kv else self._token(element_bytes)
-
-    def state(self, element_bytes: float) -> float:
-        return 0 if self.borrowed_kv else self.window * self._token(element_bytes)
-
-    def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self._token(element_bytes) * self._seen(context)
-
-
-@dataclass(frozen=True)
-class LatentAttention:
-    """DeepSeek's: all heads' keys and values come from one compressed vector a token and a rotary
-    part. With an index (`index_heads`), a token attends to the `index_top` others that a small
-    second attention picks, and only that one looks at all.
-
-    Decoding absorbs the matrices that expand the compressed vector into queries and results, so its
-    scores are as wide as the vector; reading a prompt expands it for each head.
-    """
-
-    width: int
-    heads: int
-    kv_rank: int
-    rotary: int
-    plain: int
-    value_width: int
-    query_rank: int = 0
-    index_heads: int = 0
-    index_width: int = 0
-    index_top: int = 0
-    borrowed_index: bool = False
-
-    @property
-    def _owns_index(self) -> bool:
-        return bool(self.index_heads) and not self.borrowed_index
-
-    @property
-    def matrices(self) -> int:
-        query = self.heads * (self.plain + self.rotary)
-        queries = self.query_rank * (self.width + query) or self.width * query
-        compressed = self.width * (self.kv_rank + self.rotary)
-        expanded = self.kv_rank * self.heads * (self.plain + self.value_width)
-        return (
-            queries
-            + compressed
-            + expanded
-            + self.heads * self.value_width * self.width
-            + (self._index_matrices if self._owns_index else 0)
-        )
-
-    @property
-    def _index_matrices(self) -> int:
-        queries = (self.query_rank or self.width) * self.index_heads * self.index_width
-        return queries + self.width * (self.index_width + self.index_heads)
-
-    @property
-    def vectors(self) -> int:
-        return self.query_rank + self.kv_rank + (2 * self.index_width if self._owns_index else 0)
-
-    def _seen(self, context: float) -> float:
-        return min(context, self.index_top) if self.index_top else context
-
-    def flops(self, context: float, decoding: bool = True) -> float:
-        widths = 2 * self.kv_rank if decoding else self.plain + self.value_width
-        scores = 2 * self.heads * (widths + self.rotary) * self._seen(context)
-        index = 2 * self.index_heads * self.index_width * context if self._owns_index else 0
-        return scores + index
-
-    def growth(self, element_bytes: float) -> float:
-        """The compressed vector and its rotary part; the index's keys are kept in one byte each,
-        with a scale of four.
-        """
-        return (self.kv_rank + self.rotary) * element_bytes + self._index_token
-
-    @property
-    def _index_token(self) -> int:
-        return self.index_width + 4 if self._owns_index else 0
-
-    def state(self, element_bytes: float) -> float:
-        return 0
-
-    def read_bytes(self, context: float, element_bytes: float) -> float:
-        vectors = (self.kv_rank + self.rotary) * element_bytes * self._seen(context)
-        return vectors + self._index_token * context
-
-
-@dataclass(frozen=True)
-class DeltaNet:
-    """Gated delta rule: each value head keeps a `key_width` × `value_width` matrix and corrects it
-    by each token; a short convolution runs before it.
-    """
-
-    width: int
-    key_heads: int
-    value_heads: int
-    key_width: int
-    value_width: int
-    kernel: int
-
-    @property
-    def _channels(self) -> int:
-        """What the convolution runs over: queries, keys and values."""
-        return 2 * self.key_heads * self.key_width + self.value_heads * self.value_width
-
-    @property
-    def matrices(self) -> int:
-        values = self.value_heads * self.value_width
-        return self.width * (self._channels + 2 * values + 2 * self.value_heads)
-
-    @property
-    def vectors(self) -> int:
-        return self._channels * self.kernel + 2 * self.value_heads + self.value_width
-
-    def flops(self, context: float, decoding: bool = True) -> float:
-        """Decay, read by the key, write the correction, read by the query; the convolution."""
-        cells = self.value_heads * self.key_width * self.value_width
-        return 7 * cells + 2 * self._channels * self.kernel
-
-    def growth(self, element_bytes: float) -> float:
-        return 0
-
-    def state(self, element_bytes: float) -> float:
-        cells = self.value_heads * self.key_width * self.value_width
-        return cells * STATE_BYTES + self._channels * (self.kernel - 1) * element_bytes
-
-    def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self.state(element_bytes)
-
-
-@dataclass(frozen=True)
-class Mamba:
-    """Mamba-2: each of `inner` channels keeps `state_width` numbers; `groups` share what writes and
-    reads them.
-    """
-
-    width: int
-    heads: int
-    head_width: int
-    state_width: int
-    groups: int
-    kernel: int
-    convolution_bias: bool = True
-
-    @property
-    def inner(self) -> int:
-        return self.heads * self.head_width
-
-    @property
-    def _channels(self) -> int:
-        return self.inner + 2 * self.groups * self.state_width
-
-    @property
-    def matrices(self) -> int:
-        """In: a gate, what the convolution runs over, a step for each head. Out: the channels."""
-        return self.width * (2 * self.inner + self._channels + self.heads)
-
-    @property
-    def vectors(self) -> int:
-        """The convolution; decay, skip and step of each head; the gated norm."""
-        return self._channels * (self.kernel + self.convolution_bias) + 3 * self.heads + self.inner
-
-    def flops(self, context: float, decoding: bool = True) -> float:
-        """Decay, write, read; the convolution."""
-        return 5 * self.inner * self.state_width + 2 * self._channels * self.kernel
-
-    def growth(self, element_bytes: float) -> float:
-        return 0
-
-    def state(self, element_bytes: float) -> float:
-        kept = self._channels * (self.kernel - 1) * element_bytes
-        return self.inner * self.state_width * STATE_BYTES + kept
-
-    def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self.state(element_bytes)
-
-
-@dataclass(frozen=True)
-class LightningAttention:
-    """MiniMax's linear attention: each head adds up k v' in a square matrix, with a decay."""
-
-    width: int
-    heads: int
-    head_width: int
-
-    @property
-    def matrices(self) -> int:
-        """Q, K, V, the output gate, the output."""
-        return 5 * self.width * self.heads * self.head_width
-
-    @property
-    def vectors(self) -> int:
-        return self.heads * self.head_width
-
-    def flops(self, context: float, decoding: bool = True) -> float:
-        """Decay, write, read."""
-        return 5 * self.heads * self.head_width**2
-
-    def growth(self, element_bytes: float) -> float:
-        return 0
-
-    def state(self, element_bytes: float) -> float:
-        return self.heads * self.head_width**2 * STATE_BYTES
-
-    def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self.state(element_bytes)
-
-
-Mixer: TypeAlias = Attention | LatentAttention | DeltaNet | Mamba | LightningAttention
 
 
 @dataclass(frozen=True)

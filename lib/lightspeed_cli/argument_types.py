@@ -72,6 +72,18 @@ def seconds(text):
     raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0 s")
 
 
+def duration(text):
+    """A time above 0 with its unit, in seconds.
+
+    >>> duration("500ms"), duration("2s")
+    (0.5, 2.0)
+    """
+    found = re.fullmatch(r"([\d.]+)\s*(us|ms|s)", text.strip())
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a time with its unit, such as 500ms")
+    return seconds(found[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[found[2]]
+
+
 def sizes_of(text):
     """Bytes in "8,64K,1MiB", as a tuple.
 

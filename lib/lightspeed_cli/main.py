@@ -21,6 +21,7 @@ LEARNING = {
     "number": "show a constant: value, source, date, and who uses it",
     "law": "show a law: equation, arguments with units, chapter",
     "model": "count a model from its config.json: parameters, FLOPs, what a request holds",
+    "serve": "plan how to serve a model within a promise, or judge published rows of serving",
     "measure": (
         "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two"
         " machines"

@@ -8,75 +8,27 @@ one with all of the prompt. Rates are plain numbers in SI, of one GPU.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Any
 
 from lightspeed.catalog import find, fitted
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.inference import (
+    IDEAL,
+    Engine,
+    Replica,
     ShardedStep,
     cache_ways,
     exchange_time,
     experts_read,
     sharded_step,
 )
-from lightspeed.law import ELEMENT_BYTES, checked, count, nonnegative, positive
-from lightspeed.roofline import SHARE
+from lightspeed.law import checked, count, nonnegative, positive
 from lightspeed.transformer import Transformer
 
-__all__ = ("IDEAL", "Engine", "Replica", "engine", "inference_step", "replica")
+__all__ = ("engine", "inference_step", "replica")
 
-SECONDS = nonnegative("s")
 # Bytes of a weight and of a cached element. NVFP4 has an fp8 scale for 16 elements.
 WEIGHTS = {"bf16": (2.0, 2.0), "fp8": (1.0, 1.0), "fp4": (0.5 + 1 / 16, 1.0)}
-
-
-@dataclass(frozen=True)
-class Engine:
-    """What serving adds to the bound, one constant each, as catalog/fitted_engines.toml has them:
-    the `share` of peak and bandwidth that GPUs reach; `host`, seconds a layer for its launches;
-    `hop`, the alpha of a step of an exchange (s); `front`, seconds before a prompt is read.
-    """
-
-    share: float = 1.0
-    host: float = 0.0
-    hop: float = 0.0
-    front: float = 0.0
-
-    def __post_init__(self) -> None:
-        checked("Engine", "share", self.share, SHARE)
-        for name in ("host", "hop", "front"):
-            checked("Engine", name, getattr(self, name), SECONDS)
-
-
-IDEAL = Engine()
-
-
-@dataclass(frozen=True)
-class Replica:
-    """GPUs that serve together: `tensor` ways split a layer's attention, of which there are `data`
-    replicas; the experts lie over all of them.
-    """
-
-    peak: float
-    memory: float
-    link: float
-    tensor: int = 1
-    data: int = 1
-    weight_bytes: float = 2.0
-    cache_bytes: float = 2.0
-
-    def __post_init__(self) -> None:
-        for name, unit in (("peak", "FLOP/s"), ("memory", "byte/s"), ("link", "byte/s")):
-            checked("Replica", name, getattr(self, name), positive(unit))
-        for name in ("tensor", "data"):
-            checked("Replica", name, getattr(self, name), count())
-        for name in ("weight_bytes", "cache_bytes"):
-            checked("Replica", name, getattr(self, name), ELEMENT_BYTES)
-
-    @property
-    def gpus(self) -> int:
-        return self.tensor * self.data
 
 
 def replica(gpu: str, tensor: int = 1, data: int = 1, number_format: str = "bf16") -> Replica:

@@ -36,13 +36,18 @@ DATACENTRE = [
     "h200_sxm",
     "b200",
     "gb200",
+    "rubin",
     "mi300x",
+    "mi325x",
+    "mi350x",
     "mi355x",
     "tpu_v4",
     "tpu_v5e",
     "tpu_v5p",
     "tpu_v6e",
+    "tpu7x",
     "trainium2",
+    "trainium3",
     "gaudi3",
 ]
 SMALL = ["apple_m4_max", "apple_a17_pro", "ryzen_9_7950x"]
@@ -54,6 +59,9 @@ LINKS = [
     "nvlink3",
     "nvlink4",
     "nvlink5",
+    "nvlink6",
+    "neuronlink4",
+    "ici_v7x",
     "infiniband_ndr",
     "infiniband_xdr",
     "efa_p5",
@@ -226,8 +234,10 @@ def test_a_data_centre_accelerator_has_what_a_roofline_needs(key):
     assert e.hbm_bandwidth.unit == "byte/s" and e.hbm_capacity.unit == "byte"
     assert 50 < peak / e.hbm_bandwidth < 700
     unpublished = {
-        "mi355x": {"link_bandwidth"},
+        "rubin": {"power"},
+        "tpu7x": {"power"},
         "trainium2": {"power"},
+        "trainium3": {"power"},
         "tpu_v5e": {"power"},
         "tpu_v5p": {"power"},
         "tpu_v6e": {"power"},

@@ -1,6 +1,7 @@
 """A config.json is counted as its makers count it, or refused by name; never guessed."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from laws import each
 from lightspeed.config_families import FAMILIES
 from lightspeed.config_keys import ConfigRefused
 from lightspeed.configs import read_config
-from lightspeed.decoder import Attention, DeltaNet, LatentAttention
+from lightspeed.decoder import Attention, CompressedAttention, DeltaNet, LatentAttention
 from lightspeed.transformer import transformer
 from lightspeed_cli import main
 
@@ -127,6 +128,38 @@ def test_an_index_looks_at_all_and_reads_a_few():
     assert sparse.matrices - plain.matrices == 1536 * 64 * 128 + 7168 * (128 + 64)
 
 
+def test_compressed_attention_at_a_million_tokens():
+    """DeepSeek-V4's report: 27 % of V3.2's FLOPs and, kept in two bytes, 9.62 GiB for a request;
+    49 and 13 of 1,600 and 284 billion parameters are used by a token, its table left out.
+    """
+    pro, flash = (read_config(MODELS[f"DeepSeek-V4-{name}"]["config"]) for name in ("Pro", "Flash"))
+    before, far = read_config(MODELS["DeepSeek-V3.2"]["config"]), 2**20
+    assert f"{pro.parameters / 1e12:.1f}" == "1.6"
+    for decoder, active in ((pro, 49), (flash, 13)):
+        assert round((decoder.active_parameters - decoder.embeddings / 2) / 1e9) == active
+    assert 0.26 < pro.flops_per_token(far) / before.flops_per_token(far) < 0.275
+    bf16 = sum(
+        layer.repeat * (m.head_width + m.index_width) * 2 / m.ratio
+        for layer in pro.layers
+        if (m := layer.mixer).ratio
+    )
+    assert f"{bf16 * far / 2**30:.2f}" == "9.62"
+    # The index's keys take one byte and a share of a scale here, instead of two.
+    assert pro.kv_cache_bytes_per_token() == bf16 - 30 * (2 * 128 - 132) / 4
+
+
+def test_compressed_attention_reads_a_window_an_index_and_a_few():
+    local = CompressedAttention(7168, 128, 512, 1536, 16, 1024, 128)
+    heavy = replace(local, ratio=128)
+    sparse = replace(local, ratio=4, index_heads=64, index_width=128, index_top=1024)
+    far = 2**20
+    assert local.growth(2) == 0 and local.read_bytes(far, 2) == 128 * 512 * 2
+    assert heavy.read_bytes(far, 2) == (128 + far / 128) * 512 * 2
+    assert sparse.read_bytes(far, 2) == (128 + 1024) * 512 * 2 + 132 / 4 * far
+    assert sparse.read_bytes(64, 2) == (64 + 16) * 512 * 2 + 132 / 4 * 64
+    assert local.state(2) == 128 * 512 * 2 < heavy.state(2)
+
+
 def test_a_state_does_not_grow():
     delta = DeltaNet(2048, 16, 32, 128, 128, 4)
     assert delta.growth(2) == 0 and delta.state(2) == 32 * 128 * 128 * 4 + 8192 * 3 * 2
@@ -161,3 +194,87 @@ def test_what_the_command_refuses(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["model", str(path), "--context", "many"])
     assert "expected tokens" in capsys.readouterr().err
+
+
+ODD = (
+    None, 0, 1, -1, 3, 1.5, 2.0, float("nan"), float("inf"), True, False, "", "x", "7", [], [None],
+    [1], [[1]], [{}], ["full_attention"], ["sliding_attention"] * 3, {}, {"a": 1}, 10**30,
+)  # fmt: skip
+
+
+def _changed(value):
+    """What stands where a value should: anything at all, and lists that are nearly right."""
+    yield from ODD
+    if isinstance(value, list) and value:
+        yield value[:-1]
+        yield [*value, value[-1]]
+        yield from ([odd, *value[1:]] for odd in ODD)
+        if isinstance(value[0], dict):
+            for key, inner in value[0].items():
+                yield from ([value[0] | {key: odd}, *value[1:]] for odd in ODD)
+                if isinstance(inner, dict):
+                    for name in inner:
+                        for odd in ODD:
+                            yield [value[0] | {key: inner | {name: odd}}, *value[1:]]
+
+
+@each("name", [name for name in MODELS if "config" in MODELS[name]])
+def test_any_value_anywhere_is_counted_or_refused(name):
+    config = MODELS[name]["config"]
+    for key, value in config.items():
+        for odd in _changed(value):
+            _counted_or_refused(config | {key: odd}, key, odd)
+    inner = config.get("text_config") or {}
+    for key, value in inner.items():
+        for odd in _changed(value):
+            _counted_or_refused(config | {"text_config": inner | {key: odd}}, key, odd)
+
+
+def _counted_or_refused(config, key, odd):
+    try:
+        decoder = read_config(config)
+    except ConfigRefused as refused:
+        assert refused.refused, (key, odd)
+        return
+    except Exception as error:
+        raise AssertionError(f"{key} = {odd!r}: {error!r}") from error
+    assert decoder.parameters >= decoder.active_parameters > 0, (key, odd)
+    assert decoder.request_bytes(1000) >= 0 < decoder.flops_per_token(1000), (key, odd)
+
+
+@each(
+    "model, change, words",
+    [
+    ("DeepSeek-V3", {"index_n_heads": 64}, "(64, 0, 0): all of them, or none"),
+    ("DeepSeek-V3", {"moe_layer_freq": [1, 1]}, "an entry for each of 61 layers"),
+    ("Meta-Llama-3.1-8B", {"num_hidden_layers": 10**7}, "at most 10,000"),
+    ("Meta-Llama-3.1-8B", {"hidden_size": 4096.0}, "hidden_size = 4096.0: a whole number"),
+    ("Qwen3.5-122B-A10B", {"text_config": [1]}, "text_config = [1]: an object"),
+    ("Qwen3.5-122B-A10B", {"hidden_size": 5}, "hidden_size: 5 outside of text_config, 3072 with"),
+    ("Seed-OSS-36B", {"attention_bias": None}, "attention_bias is missing"),
+    ("EXAONE-4.0-32B", {"layer_types": None}, "layer_types is missing"),
+    ("DeepSeek-V4-Pro", {"compress_ratios": [8] * 61}, "has 8: known are 0, 4, 128"),
+    ("falcon-40b", {"num_kv_heads": 7}, "divisor of"),
+    ],
+)  # fmt: skip
+def test_what_else_is_refused(model, change, words):
+    with pytest.raises(ConfigRefused) as refused:
+        read_config(MODELS[model]["config"] | change)
+    assert words in str(refused.value)
+
+
+def test_what_is_assumed_is_told():
+    method = {"quant_method": "gptq", "bits": 4, "group_size": 128}
+    quantized = read_config(LLAMA | {"quantization_config": method})
+    assert quantized.parameters == read_config(LLAMA).parameters
+    assert "quantization_config (gptq): counted before quantizing" in quantized.assumed
+    longer = read_config(LLAMA | {"layer_types": ["full_attention"] * 33})
+    assert "layer_types: the first 32 of its 33 entries" in longer.assumed
+
+
+def test_an_index_of_weights_without_a_size_is_told(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    for metadata in ({}, {"total_size": "16 GB"}, None):
+        index = {"metadata": metadata}
+        (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+        assert "no metadata.total_size" in read_config(tmp_path).assumed[-1]

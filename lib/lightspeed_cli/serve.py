@@ -1,0 +1,259 @@
+"""What `lightspeed serve` says: layouts of a model within a promise, or the error of that answer on
+published rows.
+"""
+
+import json
+import math
+from pathlib import Path
+
+from lightspeed.catalog import entries
+from lightspeed.config_keys import ConfigRefused
+from lightspeed.configs import read_config
+from lightspeed.errors import BadArgument, meant
+from lightspeed.values import si
+from lightspeed_cli import argument_types
+from lightspeed_cli.errors import UserError
+from lightspeed_models.served import ENGINES, FORMATS, decoder
+
+LESSON = "Why: chapter 4; `lightspeed evidence served_models` has every row behind the interval."
+
+
+def add(parser):
+    """Put the arguments of the verb on its parser."""
+    parser.add_argument(
+        "model", nargs="?", help="a model, such as Qwen3-32B, or a config.json or its folder"
+    )
+    parser.add_argument("--gpus", type=argument_types.count, default=8, help="GPUs in all (8)")
+    parser.add_argument("--hardware", metavar="GPU", help="such as b200 or h100_sxm")
+    parser.add_argument("--format", choices=FORMATS, help="of the weights; fp8 where a GPU has it")
+    parser.add_argument("--engine", choices=ENGINES, default="vllm", help="vllm by default")
+    tokens, time = argument_types.tokens, argument_types.duration
+    parser.add_argument("--in", dest="prompt", type=tokens, default=8192, help="tokens read: 8k")
+    parser.add_argument("--out", dest="output", type=tokens, default=1024, help="written: 1k")
+    parser.add_argument("--ttft", type=time, default=math.inf, help="promise: first token, 500ms")
+    parser.add_argument("--tpot", type=time, default=math.inf, help="promise: each token, 20ms")
+    parser.add_argument("--gpu-hour", type=argument_types.seconds, metavar="$", help="price of one")
+    parser.add_argument("--top", type=argument_types.count, default=5, help="plans to show (5)")
+    parser.add_argument(
+        "--check", metavar="FILE", help="published rows, or JSON of a serving benchmark, to judge"
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run(options):
+    """Print plans, or the verdict on a file; status 1 where nothing keeps the promise."""
+    if options.check:
+        return _check(options)
+    if not options.model or not options.hardware:
+        raise UserError("name a model and --hardware, or rows to judge with --check FILE")
+    from lightspeed_tools.serve.plan import changes, errors, plans
+
+    job = _job(options)
+    found, refused = plans(job)
+    off = errors(job.engine)
+    better = changes(job, found[0] if found else None)
+    shown = [_as_data(plan, job, off, options.gpu_hour) for plan in found[: options.top]]
+    near, unseen = _near(found[0].run if found else None, job)
+    if options.json:
+        answer = {
+            "plans": shown,
+            "refused": [{"layout": a, "reason": b} for a, b in refused],
+            "changes": [{"change": a, "requests_per_second": b} for a, b in better],
+            "nearest": near,
+            "extrapolated": unseen,
+            "error": {name: table["error"] for name, table in off.items()},
+        }
+        print(json.dumps(answer, indent=1))
+    else:
+        print("\n".join(_told(options, job, shown, refused, better, near, unseen, off)))
+    return 0 if shown else 1
+
+
+def _job(options):
+    from lightspeed_tools.serve.plan import Job
+
+    hardware, kind = _hardware(options.hardware)
+    kind = options.format or kind
+    model = _model(options.model)
+    for name in ("prompt", "output"):
+        if getattr(options, name) < 1:
+            raise UserError(f"--{'in' if name == 'prompt' else 'out'} 0: at least one token")
+    try:
+        from lightspeed_models.served import served_replica
+
+        served_replica(hardware, 1, 1, kind)
+    except BadArgument as error:
+        raise UserError(str(error)) from error
+    return Job(
+        model, hardware, options.gpus, kind, options.engine, options.prompt, options.output,
+        options.tpot, options.ttft,
+    )  # fmt: skip
+
+
+def _hardware(word):
+    """(the catalog's key of a GPU, its number format): b200, h100 for h100_sxm."""
+    gpus = {
+        key: entry.numbers
+        for kind in ("accelerators", "tested")
+        for key, entry in entries(kind).items()
+        if {"bf16", "hbm_bandwidth", "hbm_capacity", "link_bandwidth"} <= entry.numbers.keys()
+    }
+    for key in (word, f"{word}_sxm", word.removesuffix("_sxm")):
+        if key in gpus:
+            return key, "fp8" if "fp8" in gpus[key] else "bf16"
+    raise UserError(f"--hardware {word}: not a GPU of the catalog; {meant(word, list(gpus))}")
+
+
+def _model(word):
+    """The decoder of a config.json, its folder, or a known name."""
+    try:
+        return read_config(word) if Path(word).exists() else decoder(word)
+    except ConfigRefused as error:
+        raise UserError("not counted: " + "; ".join(error.refused)) from error
+    except BadArgument as error:
+        raise UserError(f"{error} Or give the path of its config.json.") from error
+    except (OSError, ValueError) as error:
+        raise UserError(str(error)) from error
+
+
+def _as_data(plan, job, off, price):
+    """A plan in plain numbers; prices a million tokens that are written."""
+    token, wait = float(plan.per_token), float(plan.first_token)
+    first, each = off["first_token"], off["per_token"]
+    written = plan.rate * job.output
+    return {
+        "layout": plan.layout,
+        "requests_per_second": float(plan.rate),
+        "in_flight": plan.requests,
+        "tokens_per_second_per_gpu": float(written / job.gpus),
+        "tpot": token,
+        "tpot_interval": [token * each["low"], token * each["high"]],
+        "ttft": wait,
+        "ttft_interval": [wait * first["low"], wait * first["high"]],
+        "binds": plan.binds,
+        "stop": plan.stop,
+        "dollars_per_million_tokens": price * job.gpus / 3600 / written * 1e6 if price else None,
+    }
+
+
+def _near(run, job):
+    """The nearest measured rows with what is expected of them, and what nobody measured."""
+    if run is None:
+        return [], []
+    from lightspeed_tools.serve.check import expected, nearest
+
+    rows, unseen = nearest(run, job)
+    told = [
+        {
+            "model": row.model,
+            "gpu": row.system,
+            "gpus": row.run.decode.gpus,
+            "engine": row.engine,
+            "format": row.number_format,
+            "prompt": row.run.prompt,
+            "output": row.run.output,
+            "in_flight": row.run.requests,
+            "tpot": row.per_token,
+            "tpot_told": expected(row)[0],
+            "ttft": row.first_token,
+            "ttft_told": expected(row)[1],
+        }
+        for row in rows
+    ]
+    return told, unseen
+
+
+def _told(options, job, shown, refused, better, near, unseen, off):
+    load = f"{job.gpus} × {job.hardware}, {job.number_format}, {job.engine}"
+    sizes = f"{job.prompt:,} tokens in and {job.output:,} out"
+    if shown:
+        best = shown[0]
+        lines = [
+            f"{best['requests_per_second']:.3g} requests/s at most: {best['layout']} ({load}).",
+            f"{sizes}; {best['in_flight']} in flight; more would break: {best['stop']}.",
+            "",
+            f"  {'layout':<36}{'req/s':>7}{'tok/s/GPU':>11}{'in flight':>11}"
+            f"{'TPOT, 80 % of rows':>27}{'TTFT, 80 % of rows':>28}  longest part",
+        ]
+        for one in shown:
+            cost = one["dollars_per_million_tokens"]
+            lines.append(
+                f"  {one['layout']:<36}{one['requests_per_second']:>7.3g}"
+                f"{one['tokens_per_second_per_gpu']:>11.4g}{one['in_flight']:>11}"
+                f"{_span(one['tpot'], one['tpot_interval']):>27}"
+                f"{_span(one['ttft'], one['ttft_interval']):>28}  {one['binds']}"
+                + (f", ${cost:.3g} a million tokens written" if cost else "")
+            )
+    else:
+        lines = [f"No layout keeps the promise ({load}; {sizes})."]
+    if better:
+        lines += ["", "What would change it:"]
+        lines += [f"  {words}: {rate:.3g} requests/s" for words, rate in better]
+    if refused:
+        lines += ["", "Refused:"]
+        lines += [f"  {layout}: {reason}" for layout, reason in refused[: options.top]]
+        if len(refused) > options.top:
+            lines.append(f"  and {len(refused) - options.top} more (--json has all)")
+    if near:
+        lines += ["", "The nearest measured rows (told → measured):"]
+        for row in near:
+            lines.append(
+                f"  {row['model']}, {row['gpus']} × {row['gpu']}, {row['engine']} {row['format']},"
+                f" {row['prompt']} in {row['output']} out, {row['in_flight']:g} in flight:"
+                f" TPOT {si(row['tpot_told'], 's')} → {si(row['tpot'], 's')},"
+                f" TTFT {si(row['ttft_told'], 's')} → {si(row['ttft'], 's')}"
+            )
+    if unseen:
+        lines.append(f"Extrapolated: no measured row has {', '.join(unseen)}.")
+    tpot, ttft = (off[name]["error"] for name in ("per_token", "first_token"))
+    lines += [
+        "",
+        f"On models that its constants had not seen, {job.engine}'s TPOT is off by {tpot:.0%} and"
+        f" TTFT by {ttft:.0%} in the median. Averages, not tails: no p99 is told.",
+        LESSON,
+    ]
+    return lines
+
+
+def _span(value, interval):
+    low, high = (si(end, "s", 2) for end in interval)
+    return f"{si(value, 's')} ({low} to {high})"
+
+
+def _check(options):
+    from lightspeed_tools.serve.check import check, read_rows
+
+    job, name = None, ""
+    if options.hardware:
+        word = options.model or ""
+        if not word or Path(word).exists():
+            raise UserError("a benchmark is judged for a model by its name, such as Qwen3-32B")
+        job, name = _job(options), word
+    try:
+        verdict = check(read_rows(Path(options.check), job, name))
+    except (OSError, ValueError) as error:
+        raise UserError(str(error)) from error
+    figures = verdict.as_data()
+    if options.json:
+        print(json.dumps(figures, indent=1))
+        return 0
+    lines = [f"{figures['judged']:,} of {figures['rows']:,} rows judged."]
+    for key, words in (("tpot", "TPOT, between tokens"), ("ttft", "TTFT, to the first token")):
+        if figures[key]:
+            median, mean, worst = (figures[key][k] for k in ("median", "mean", "p90"))
+            ratio = verdict.per_token if key == "tpot" else verdict.first_token
+            above = (ratio > 1).mean()
+            lines.append(
+                f"  {words:<26} off by {median:.3g} % in the median, {mean:.3g} in the mean,"
+                f" {worst:.3g} at p90; told too long in {above:.0%} of rows"
+            )
+    if figures["refused"]:
+        lines.append("Not judged:")
+        lines += [f"  {many:,} × {reason}" for reason, many in figures["refused"].items()]
+    lines += [
+        "Where it is off: drafts of tokens ahead, versions and settings of an engine and how",
+        "requests came are not in the rows; models in the fit look better here than new ones.",
+        LESSON,
+    ]
+    print("\n".join(lines))
+    return 0

@@ -1,0 +1,190 @@
+"""The engines of served models, fitted to measured rows; read by `lightspeed_models.served`.
+
+What GPUs reach (a share of bandwidth, a share of peak, hops, time a row) is common to the engines;
+each has launches and a front of its own, held to what is common where its rows say little: few
+models were served with each. Left out are the rows that `served.measured_rows` refuses, and rows
+alike in all that they say whose times between tokens differ by more than a quarter. The bound and
+this last rule were stated before any fit; that wide layouts and rows without a count of workers are
+refused was decided after a look at fits, for reasons that need no error.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from lightspeed.inference import Bill, Engine
+from lightspeed_models.served import ENGINES, Measured, between, first
+
+__all__ = ("Table", "contradicted", "engines_of", "fit", "intervals", "left_out", "spread")
+
+ALIKE = 1.25  # rows alike in all that they say may differ by this
+LATE = 15.0  # seconds to a first token: the request waited for a place, which no front explains
+# Names of the constants, where each starts, and how far (in logarithms) it may go from there; an
+# engine's own from the common one.
+COMMON = {
+    "share": (0.75, 0.3), "math": (0.5, 0.3), "hop": (1e-6, 0.5), "row": (2e-5, 1.0),
+    "host": (4e-5, 9.0), "expert_host": (7e-5, 9.0),
+}  # fmt: skip
+OWN = ("host", "expert_host")
+NEAR = 0.1
+FIRST = {"front": (0.02, 3.0), "ahead": (2.0, 3.0), "crowd": (0.1, 3.0), "reading": (2.0, 3.0)}
+FIRST_OWN, FIRST_NEAR = ("front", "ahead", "crowd"), 1.2
+STEP_OFF, FIRST_OFF = 0.1, 0.3  # beyond these (in logarithms) a row counts less
+
+
+class Table:
+    """Measured rows as columns: bills of their three steps, and what else their times need."""
+
+    def __init__(self, rows: Sequence[Measured]) -> None:
+        runs = [row.run for row in rows]
+        self.rows = rows
+        self.decoding, self.mixed, self.own = (
+            stacked([getattr(run, name)() for run in runs])
+            for name in ("decoding", "mixed", "own_chunk")
+        )
+        self.reads, self.prompt, self.crowd = (
+            np.array([getattr(run, name) for run in runs], float)
+            for name in ("reads", "prompt", "crowd")
+        )
+        self.engine = np.array([ENGINES.index(row.engine) for row in rows])
+        self.model = np.array([id_of(row) for row in rows])
+        self.per_token = np.array([row.per_token for row in rows])
+        self.first_token = np.array([row.first_token for row in rows])
+        self.together = np.array([run.together for run in runs])
+
+    def part(self, mask: Any) -> Table:
+        """The rows of a mask."""
+        found = object.__new__(Table)
+        for name, value in vars(self).items():
+            if isinstance(value, Bill):
+                value = Bill(*(getattr(value, f.name)[mask] for f in fields(Bill)))
+            elif isinstance(value, np.ndarray):
+                value = value[mask]
+            setattr(found, name, value)
+        found.rows = [row for row, kept in zip(self.rows, mask, strict=True) if kept]
+        return found
+
+    def times(self, engine: Engine) -> tuple[Any, Any]:
+        """Seconds between tokens, and to the first, by an engine whose constants may be arrays."""
+        decoding = self.decoding.step(engine).time
+        chunk = self.own.step(engine).time
+        return (
+            between(self.reads, decoding, self.mixed.step(engine).time),
+            first(self.prompt, self.crowd, decoding, chunk, engine),
+        )
+
+
+def id_of(row: Measured) -> str:
+    """The model of a row, whoever quantised it: rows of one shape are left out together."""
+    return str(row.run.model)
+
+
+def stacked(bills: Sequence[Bill]) -> Bill:
+    return Bill(*(np.array([getattr(b, f.name) for b in bills], float) for f in fields(Bill)))
+
+
+def contradicted(rows: Sequence[Measured]) -> Any:
+    """A mask of rows whose times between tokens differ from those of rows alike by more than
+    `ALIKE`.
+    """
+    groups = defaultdict(list)
+    for i, row in enumerate(rows):
+        groups[row.run, row.system, row.engine, row.number_format].append(i)
+    found = np.zeros(len(rows), bool)
+    for own in groups.values():
+        times = [rows[i].per_token for i in own]
+        found[own] = max(times) > ALIKE * min(times)
+    return found
+
+
+def engines_of(constants: Mapping[str, Any]) -> dict[str, Engine]:
+    """Engine by engine: each constant is one number, or one for each of `ENGINES`."""
+    return {
+        key: Engine(**{n: float(v[i]) if np.ndim(v) else float(v) for n, v in constants.items()})
+        for i, key in enumerate(ENGINES)
+    }
+
+
+def fit(table: Table) -> dict[str, Any]:
+    """The constants that fit the rows of a table, which holds only rows to be fitted."""
+    both = _fitted(table, COMMON, OWN, NEAR, STEP_OFF, {}, 0)
+    prompt = table.part(table.first_token < LATE)
+    return both | _fitted(prompt, FIRST, FIRST_OWN, FIRST_NEAR, FIRST_OFF, both, 1)
+
+
+def _fitted(
+    table: Table, names: Mapping[str, tuple[float, float]], own: Sequence[str], near: float,
+    off: float, known: Mapping[str, Any], which: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Least squares in logarithms; a row that is far off counts less, and so do the many rows of
+    one model on one engine.
+    """
+    from scipy.optimize import least_squares
+
+    start = np.log([value for value, _ in names.values()])
+    wide = np.array([sigma for _, sigma in names.values()])
+    zeros = np.zeros(len(own) * len(ENGINES))
+    pairs = list(zip(table.model, table.engine, strict=True))
+    many = Counter(pairs)
+    weight = np.array([many[pair] ** -0.5 for pair in pairs])
+    target = np.log((table.per_token, table.first_token)[which])
+
+    def constants(logs: Any) -> dict[str, Any]:
+        found: dict[str, Any] = dict(zip(names, np.exp(logs[: len(names)]), strict=True))
+        for i, name in enumerate(own):
+            each = logs[len(names) + i * len(ENGINES) :][: len(ENGINES)]
+            found[name] = found[name] * np.exp(each)
+        for name in {"share", "math"} & found.keys():
+            found[name] = min(found[name], 1.0)
+        return found
+
+    def residuals(logs: Any) -> Any:
+        told = {**known, **constants(logs)}
+        engine = Engine(**{n: v[table.engine] if np.ndim(v) else v for n, v in told.items()})
+        far = (np.log(table.times(engine)[which]) - target) / off
+        soft = np.sign(far) * np.sqrt(2 * (np.sqrt(1 + far**2) - 1))
+        held = (logs - np.concatenate([start, zeros])) / np.concatenate([wide, zeros + near])
+        return np.concatenate([weight * soft, held])
+
+    return constants(least_squares(residuals, np.concatenate([start, zeros])).x)
+
+
+def left_out(table: Table) -> tuple[Any, Any]:
+    """(between tokens, to the first) of each row, by constants fitted without its model."""
+    learn = table.together & ~contradicted(table.rows)
+    found = np.full((2, len(table.rows)), np.nan)
+    for model in np.unique(table.model):
+        others, its = learn & (table.model != model), table.model == model
+        told, part = fit(table.part(others)), table.part(its)
+        engine = Engine(**{n: v[part.engine] if np.ndim(v) else v for n, v in told.items()})
+        found[:, its] = part.times(engine)
+    return found[0], found[1]
+
+
+def intervals(table: Table, told: Any, measured: Any) -> tuple[Any, Any]:
+    """For each row the ends of an 80 % interval, as parts of what was told: of the ratios measured
+    over told of the other models, each of which counts alike, and its kind of layout.
+    """
+    low, high = np.ones(len(told)), np.ones(len(told))
+    ratio = measured / told
+    for model in np.unique(table.model):
+        for together in (True, False):
+            others = (table.model != model) & (table.together == together)
+            its = (table.model == model) & (table.together == together)
+            low[its], high[its] = spread(ratio[others], table.model[others])
+    return low, high
+
+
+def spread(ratio: Any, model: Any) -> tuple[float, float]:
+    """The 10 and 90 % quantiles of ratios, each model's rows together weighing their root."""
+    if not len(ratio):
+        return 0.0, float("inf")
+    many = Counter(model.tolist())
+    order = np.argsort(ratio)
+    weight = np.cumsum([many[name] ** -0.5 for name in model[order].tolist()])
+    return tuple(float(ratio[order][np.searchsorted(weight, q * weight[-1])]) for q in (0.1, 0.9))  # type: ignore[return-value]
