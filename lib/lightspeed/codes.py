@@ -7,7 +7,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from lightspeed.elementwise import Value, floor, is_array, rint
+from lightspeed.elementwise import Result, Value, floor, is_array, rint
 from lightspeed.errors import BadArgument
 from lightspeed.law import is_quantity
 
@@ -50,7 +50,7 @@ def all_within(x: Value, limit: float) -> bool:
     return bool(within.all()) if is_array(within) else within
 
 
-def rounded(x: Any, rng: Any) -> Value:
+def rounded(x: Any, rng: Any) -> Result:
     """`x` to the nearest whole number, ties to even; up or down at random with a generator."""
     if rng is None:
         return rint(x)

@@ -18,7 +18,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lightspeed.elementwise import Value, floor_log2, is_array, maximum, minimum, where
+from lightspeed.elementwise import Result, Value, floor_log2, is_array, maximum, minimum, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import Argument, count, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH
@@ -50,7 +50,7 @@ ALGORITHM = {"size": SIZE, "n": RANKS, "bandwidth": BANDWIDTH, "latency": LATENC
 
 
 @law(collective=COLLECTIVES, n=RANKS)
-def busbw_factor(collective: str, n: Value) -> Value:
+def busbw_factor(collective: str, n: Value) -> Result:
     """busbw / algbw: the bytes that each rank must send per byte of S, so that busbw is comparable
     to a link.
 
@@ -63,7 +63,7 @@ def busbw_factor(collective: str, n: Value) -> Value:
 
 
 @law("byte/s", size=SIZE, time=positive("s"))
-def algbw(size: Value, time: Value) -> Value:
+def algbw(size: Value, time: Value) -> Result:
     """byte/s at which the caller's buffer is done: S / t. It falls with n even when every link is
     full.
 
@@ -74,7 +74,7 @@ def algbw(size: Value, time: Value) -> Value:
 
 
 @law("byte/s", collective=COLLECTIVES, n=RANKS, algbw=nonnegative("byte/s"))
-def busbw(collective: str, n: Value, algbw: Value) -> Value:
+def busbw(collective: str, n: Value, algbw: Value) -> Result:
     """byte/s on the wire of each rank if only ranks do arithmetic: the number to compare with a
     link.
 
@@ -85,7 +85,7 @@ def busbw(collective: str, n: Value, algbw: Value) -> Value:
 
 
 @law("byte/s", collective=COLLECTIVES, n=count(low=2, hint=RANKS.hint), busbw=nonnegative("byte/s"))
-def algbw_from_busbw(collective: str, n: Value, busbw: Value) -> Value:
+def algbw_from_busbw(collective: str, n: Value, busbw: Value) -> Result:
     """The algbw (byte/s) behind a busbw; a single rank has none.
 
     >>> algbw_from_busbw("all_reduce", 8, 350e9)
@@ -98,7 +98,7 @@ def algbw_from_busbw(collective: str, n: Value, busbw: Value) -> Value:
 
 
 @law("s", collective=COLLECTIVES, size=SIZE, n=RANKS, bandwidth=BANDWIDTH)
-def bandwidth_bound(collective: str, size: Value, n: Value, bandwidth: Value) -> Value:
+def bandwidth_bound(collective: str, size: Value, n: Value, bandwidth: Value) -> Result:
     """Seconds that no algorithm beats in which only ranks reduce: S x factor / bandwidth.
 
     Switches that add (`in_network_time`) do beat it: their busbw may exceed the link.
@@ -110,7 +110,7 @@ def bandwidth_bound(collective: str, size: Value, n: Value, bandwidth: Value) ->
 
 
 @law("s", n=RANKS, latency=LATENCY)
-def latency_bound(n: Value, latency: Value) -> Value:
+def latency_bound(n: Value, latency: Value) -> Result:
     """Seconds that no algorithm beats, however small S: information at most doubles its holders in
     a step.
 
@@ -120,14 +120,14 @@ def latency_bound(n: Value, latency: Value) -> Value:
     return _ceil_log2(n) * latency
 
 
-def _ceil_log2(n: Value) -> Value:
+def _ceil_log2(n: Value) -> Result:
     return floor_log2(n) + where(2.0 ** floor_log2(n) < n, 1, 0)
 
 
 # ---------------------------------------------------------------- algorithms: alpha-beta times
 
 
-def ring_steps(collective: str, n: Value) -> Value:
+def ring_steps(collective: str, n: Value) -> Result:
     """Steps of a ring: n - 1, twice that for all_reduce (a reduce_scatter, then an all_gather)."""
     return (2 if collective == "all_reduce" else 1) * (n - 1)
 
@@ -135,7 +135,7 @@ def ring_steps(collective: str, n: Value) -> Value:
 @law("s", **ALGORITHM, collective=RINGS)
 def ring_time(
     size: Value, n: Value, bandwidth: Value, latency: Value = 0.0, collective: str = "all_reduce"
-) -> Value:
+) -> Result:
     """Seconds of a ring: each step costs alpha and moves S / n. Meets the bandwidth bound; alpha
     counts n - 1 times.
 
@@ -146,7 +146,7 @@ def ring_time(
 
 
 @law("s", **ALGORITHM)
-def tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
+def tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Result:
     """Seconds of an all-reduce that reduces the whole message up a tree and sends it back down,
     unpipelined.
 
@@ -157,7 +157,7 @@ def tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> 
 
 
 @law("s", **ALGORITHM)
-def double_tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
+def double_tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Result:
     """Seconds of a pipelined all-reduce on two trees, each with half of S, whose leaves are the
     other's nodes.
 
@@ -170,7 +170,9 @@ def double_tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0
 
 
 @law("s", **ALGORITHM)
-def recursive_doubling_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
+def recursive_doubling_time(
+    size: Value, n: Value, bandwidth: Value, latency: Value = 0.0
+) -> Result:
     """Seconds of an all-reduce in which partners at distance 1, 2, 4, ... swap all they have: best
     for small S.
 
@@ -183,7 +185,7 @@ def recursive_doubling_time(size: Value, n: Value, bandwidth: Value, latency: Va
 
 
 @law("s", **ALGORITHM)
-def halving_doubling_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
+def halving_doubling_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Result:
     """Seconds of Rabenseifner's all-reduce: recursive halving, then doubling.
 
     When n is a power of two it meets the bandwidth bound, in twice the steps of the latency bound.
@@ -196,13 +198,13 @@ def halving_doubling_time(size: Value, n: Value, bandwidth: Value, latency: Valu
     return core + _leftover_steps(n) * (latency + size / bandwidth)
 
 
-def _leftover_steps(n: Value) -> Value:
+def _leftover_steps(n: Value) -> Result:
     """2 if n is no power of two: the ranks left over join before and leave after."""
     return where(2.0 ** floor_log2(n) < n, 2, 0)
 
 
 @law("s", size=SIZE, bandwidth=BANDWIDTH, latency=LATENCY)
-def in_network_time(size: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
+def in_network_time(size: Value, bandwidth: Value, latency: Value = 0.0) -> Result:
     """Seconds of an all-reduce in which the switch adds (SHARP, NVLS): S goes up once and comes
     down once.
 
@@ -216,7 +218,7 @@ def in_network_time(size: Value, bandwidth: Value, latency: Value = 0.0) -> Valu
 
 
 @law("s", **ALGORITHM)
-def alltoall_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
+def alltoall_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Result:
     """Seconds of an all-to-all in n - 1 exchanges of S / n with each other rank.
 
     >>> alltoall_time(8e9, 8, 1e9)
@@ -226,7 +228,7 @@ def alltoall_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0)
 
 
 @law("s", latency=LATENCY, transfer=LATENCY, exponent=EXPONENT)
-def overlapped_time(latency: Value, transfer: Value, exponent: Value = 0.5) -> Value:
+def overlapped_time(latency: Value, transfer: Value, exponent: Value = 0.5) -> Result:
     """Seconds of a pipeline with this `latency` (s) of all steps and this `transfer` time (s): (l^e
     + t^e)^(1/e).
 
@@ -247,7 +249,7 @@ def overlapped_time(latency: Value, transfer: Value, exponent: Value = 0.5) -> V
 
 
 @law("byte", latency=LATENCY, bandwidth=BANDWIDTH, exponent=EXPONENT)
-def half_rate_size(latency: Value, bandwidth: Value, exponent: Value = 1.0) -> Value:
+def half_rate_size(latency: Value, bandwidth: Value, exponent: Value = 1.0) -> Result:
     """Bytes at which half of `bandwidth` is reached: alpha x beta, 5.8 times that in the best
     pipeline.
 
@@ -312,7 +314,7 @@ def hierarchical_time(
 
 
 @law("byte/s", degree=count(low=2), bandwidth=BANDWIDTH)
-def level_bandwidth(degree: Value, bandwidth: Value) -> Value:
+def level_bandwidth(degree: Value, bandwidth: Value) -> Result:
     """algbw (byte/s) of an all_gather at a level of a fat tree that joins `degree` children at
     `bandwidth` each.
 
@@ -325,7 +327,7 @@ def level_bandwidth(degree: Value, bandwidth: Value) -> Value:
 
 
 @law("s", size=SIZE, n=RANKS, bandwidth=BANDWIDTH, hop_latency=LATENCY)
-def torus_gather_time(size: Value, n: Value, bandwidth: Value, hop_latency: Value = 0.0) -> Value:
+def torus_gather_time(size: Value, n: Value, bandwidth: Value, hop_latency: Value = 0.0) -> Result:
     """Seconds of an all_gather along n chips that form a closed ring, both ways at once: S /
     bandwidth or n / 2 hops.
 

@@ -8,7 +8,7 @@ Austin et al., "How to Scale Your Model", GPU chapter (links and switches).
 
 from __future__ import annotations
 
-from lightspeed.elementwise import Value
+from lightspeed.elementwise import Result, Value
 from lightspeed.law import count, law, nonnegative, positive
 
 __all__ = (
@@ -18,7 +18,7 @@ __all__ = (
 
 
 @law("FLOP/s", clock=positive("Hz"), flops_per_clock=count("FLOP"), units=count())
-def peak_from_clock(clock: Value, flops_per_clock: Value, units: Value) -> Value:
+def peak_from_clock(clock: Value, flops_per_clock: Value, units: Value) -> Result:
     """FLOP/s of `units` engines that each finish `flops_per_clock` FLOPs in a cycle of `clock`
     (Hz).
 
@@ -29,7 +29,7 @@ def peak_from_clock(clock: Value, flops_per_clock: Value, units: Value) -> Value
 
 
 @law("Hz", peak=positive("FLOP/s"), flops_per_clock=count("FLOP"), units=count())
-def clock_from_peak(peak: Value, flops_per_clock: Value, units: Value) -> Value:
+def clock_from_peak(peak: Value, flops_per_clock: Value, units: Value) -> Result:
     """The clock (Hz) at which `units` engines of `flops_per_clock` FLOPs reach `peak` (FLOP/s).
 
     >>> round(clock_from_peak(80e12, 2, 18944) / 1e9, 2)
@@ -39,7 +39,7 @@ def clock_from_peak(peak: Value, flops_per_clock: Value, units: Value) -> Value:
 
 
 @law("byte/s", clock=positive("Hz"), bus_bytes=positive("byte"), transfers_per_clock=count())
-def bus_bandwidth(clock: Value, bus_bytes: Value, transfers_per_clock: Value = 2) -> Value:
+def bus_bandwidth(clock: Value, bus_bytes: Value, transfers_per_clock: Value = 2) -> Result:
     """byte/s of a memory bus of `bus_bytes` that moves data twice (DDR) in a cycle of `clock` (Hz).
 
     >>> bus_bandwidth(3.996e9, 1024)
@@ -53,7 +53,7 @@ def bus_bandwidth(clock: Value, bus_bytes: Value, transfers_per_clock: Value = 2
     links=count(),
     bandwidth=positive("byte/s", hint="Give one link's rate in one direction."),
 )
-def bundle_bandwidth(links: Value, bandwidth: Value) -> Value:
+def bundle_bandwidth(links: Value, bandwidth: Value) -> Result:
     """byte/s, one direction, of `links` parallel links of `bandwidth` (byte/s, one direction) each.
 
     >>> bundle_bandwidth(18, 25e9)
@@ -63,7 +63,7 @@ def bundle_bandwidth(links: Value, bandwidth: Value) -> Value:
 
 
 @law("s", distance=positive("m"), speed=positive("m/s"))
-def round_trip(distance: Value, speed: Value) -> Value:
+def round_trip(distance: Value, speed: Value) -> Result:
     """The least seconds there and back over `distance` (m) at `speed` (m/s): no software can beat
     it.
 
@@ -74,7 +74,7 @@ def round_trip(distance: Value, speed: Value) -> Value:
 
 
 @law("s", time=nonnegative("s"), unit=positive("s"), felt_as=positive("s"))
-def human_scale(time: Value, unit: Value, felt_as: Value) -> Value:
+def human_scale(time: Value, unit: Value, felt_as: Value) -> Result:
     """`time` (s) on a clock slowed down until `unit` (s) lasts `felt_as` (s).
 
     >>> human_scale(300e-9, 0.3e-9, 10)

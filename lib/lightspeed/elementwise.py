@@ -8,19 +8,49 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 __all__ = (
-    "INF", "Value", "any_of", "ceil", "copysign", "divide", "exp", "expm1", "floor",
-    "floor_log2", "frexp", "is_array", "isfinite", "isnan", "ldexp", "log", "log1p",
+    "INF", "Result", "Series", "Value", "any_of", "ceil", "copysign", "divide", "exp", "expm1",
+    "floor", "floor_log2", "frexp", "is_array", "isfinite", "isnan", "ldexp", "log", "log1p",
     "log10", "maximum", "minimum", "rint", "where",
 )  # fmt: skip
 
 INF = math.inf
-# What a law takes and gives: a number, or an array or a quantity of numbers, whose types live in
-# packages that a bare Python does not have.
-Value: TypeAlias = float | Any
+
+
+class Value(Protocol):
+    """What a law takes: a number, or an array or a quantity of numbers, whose types live in
+    packages that a bare Python does not have. Words and lists have no such arithmetic: to a type
+    checker they are a mistake.
+    """
+
+    def __add__(self, other: Any, /) -> Any: ...
+    def __radd__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __rsub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __rmul__(self, other: Any, /) -> Any: ...
+    def __truediv__(self, other: Any, /) -> Any: ...
+    def __rtruediv__(self, other: Any, /) -> Any: ...
+    def __floordiv__(self, other: Any, /) -> Any: ...
+    def __mod__(self, other: Any, /) -> Any: ...
+    def __pow__(self, other: Any, /) -> Any: ...
+    def __rpow__(self, other: Any, /) -> Any: ...
+    def __lt__(self, other: Any, /) -> Any: ...
+    def __le__(self, other: Any, /) -> Any: ...
+    def __gt__(self, other: Any, /) -> Any: ...
+    def __ge__(self, other: Any, /) -> Any: ...
+    def __neg__(self) -> Any: ...
+    def __abs__(self) -> Any: ...
+    def __float__(self) -> float: ...
+
+
+# What a law gives: a float for plain numbers, and what numpy or pint make of theirs.
+Result: TypeAlias = float | Any
+# What a law takes where it wants a row of them: an array, a list or a tuple, or one number.
+Series: TypeAlias = Value | Sequence[float]
 
 
 def is_array(value: object) -> bool:
@@ -28,49 +58,50 @@ def is_array(value: object) -> bool:
     return numpy is not None and isinstance(value, numpy.ndarray)
 
 
+def _numpy() -> Any:
+    """numpy, whose types know no `Value`: only where an array arrived is it there, and needed."""
+    import numpy
+
+    return numpy
+
+
 def any_of(condition: Any) -> Any:
     """Whether the condition holds, for at least one element if it is an array."""
     return condition.any() if is_array(condition) else condition
 
 
-def maximum(a: Value, b: Value) -> Value:
+def maximum(a: Value, b: Value) -> Result:
     """The larger of two numbers, elementwise if either is an array."""
     if is_array(a) or is_array(b):
-        import numpy
-
-        return numpy.maximum(a, b)
+        return _numpy().maximum(a, b)
     return max(a, b)
 
 
-def minimum(a: Value, b: Value) -> Value:
+def minimum(a: Value, b: Value) -> Result:
     """The smaller of two numbers, elementwise if either is an array."""
     return -maximum(-a, -b)
 
 
-def where(condition: Any, yes: Value, no: Value) -> Value:
+def where(condition: Any, yes: Value, no: Value) -> Result:
     """`yes` where the condition holds, else `no`; elementwise if it is an array."""
     if is_array(condition):
-        import numpy
-
-        return numpy.where(condition, yes, no)
+        return _numpy().where(condition, yes, no)
     return yes if condition else no
 
 
-def divide(a: Value, b: Value) -> Value:
+def divide(a: Value, b: Value) -> Result:
     """a / b where b is above zero, infinity elsewhere (the limit that the caller documents)."""
     if is_array(a) or is_array(b):
-        import numpy
-
-        a, b = numpy.broadcast_arrays(numpy.asarray(a, float), numpy.asarray(b, float))
-        return numpy.divide(a, b, out=numpy.full(a.shape, INF), where=b > 0)
+        numpy = _numpy()
+        above, below = numpy.broadcast_arrays(numpy.asarray(a, float), numpy.asarray(b, float))
+        return numpy.divide(above, below, out=numpy.full(above.shape, INF), where=below > 0)
     return a / b if b > 0 else INF
 
 
-def ldexp(significand: Value, exponent: Any) -> Value:
+def ldexp(significand: Value, exponent: Any) -> Result:
     """significand x 2^exponent; what is too large for a float is infinite, as in numpy."""
     if is_array(significand) or is_array(exponent):
-        import numpy
-
+        numpy = _numpy()
         with numpy.errstate(over="ignore"):
             return numpy.ldexp(significand, numpy.asarray(exponent, numpy.int32))
     try:
@@ -79,28 +110,24 @@ def ldexp(significand: Value, exponent: Any) -> Value:
         return math.copysign(INF, significand)
 
 
-def copysign(size: Value, sign: Value) -> Value:
+def copysign(size: Value, sign: Value) -> Result:
     """`size` with the sign of `sign`, elementwise if either is an array."""
     if is_array(size) or is_array(sign):
-        import numpy
-
-        return numpy.copysign(size, sign)
+        return _numpy().copysign(size, sign)
     return math.copysign(size, sign)
 
 
-def floor_log2(x: Value) -> Value:
+def floor_log2(x: Value) -> Result:
     """The whole part of log2(x), exact (a float logarithm may fall a hair short)."""
     return frexp(x)[1] - 1
 
 
-def _of_one(name: str, plain: Callable[[float], Any]) -> Callable[[Value], Any]:
+def _of_one(name: str, plain: Callable[[Any], Any]) -> Callable[[Value], Any]:
     """A function of one number that numpy has under this name."""
 
     def apply(x: Value) -> Any:
         if is_array(x):
-            import numpy
-
-            return getattr(numpy, name)(x)
+            return getattr(_numpy(), name)(x)
         return plain(x)
 
     apply.__name__, apply.__doc__ = name, f"`{name}` of a number, or of each element of an array."

@@ -9,7 +9,7 @@ Touvron et al., "LLaMA" (2023) for GPU-hours x power x PUE.
 
 from __future__ import annotations
 
-from lightspeed.elementwise import Value
+from lightspeed.elementwise import Result, Value
 from lightspeed.law import Argument, count, law, nonnegative, positive
 
 __all__ = (
@@ -26,7 +26,7 @@ PUE = Argument(
 
 
 @law("J", power=positive("W"), time=nonnegative("s"), devices=count(), pue=PUE)
-def energy_of(power: Value, time: Value, devices: Value = 1, pue: Value = 1.0) -> Value:
+def energy_of(power: Value, time: Value, devices: Value = 1, pue: Value = 1.0) -> Result:
     """Joules drawn by `devices` of `power` (W) each for `time` (s), in a site of this PUE.
 
     >>> energy_of(700.0, 3600.0) / JOULES_PER_KWH
@@ -36,7 +36,7 @@ def energy_of(power: Value, time: Value, devices: Value = 1, pue: Value = 1.0) -
 
 
 @law("dollar", energy=nonnegative("J"), price=nonnegative("dollar/J"))
-def cost_of(energy: Value, price: Value) -> Value:
+def cost_of(energy: Value, price: Value) -> Result:
     """Dollars for `energy` (J) at `price` (dollar/J).
 
     >>> round(cost_of(2e3 * JOULES_PER_KWH, 0.25 / JOULES_PER_KWH), 6)
@@ -46,7 +46,7 @@ def cost_of(energy: Value, price: Value) -> Value:
 
 
 @law("kg", energy=nonnegative("J"), intensity=nonnegative("kg/J"))
-def emissions_of(energy: Value, intensity: Value) -> Value:
+def emissions_of(energy: Value, intensity: Value) -> Result:
     """Kilograms of CO2-equivalent for `energy` (J) on a grid of `intensity` (kg/J).
 
     >>> round(emissions_of(1e3 * JOULES_PER_KWH, 0.385 / JOULES_PER_KWH), 6)
@@ -62,7 +62,7 @@ def emissions_of(energy: Value, intensity: Value) -> Value:
     per_flop=nonnegative("J/FLOP"),
     per_byte=nonnegative("J/byte"),
 )
-def operation_energy(flops: Value, size: Value, per_flop: Value, per_byte: Value) -> Value:
+def operation_energy(flops: Value, size: Value, per_flop: Value, per_byte: Value) -> Result:
     """Joules to do `flops` FLOPs (J/FLOP) on `size` bytes fetched from one level (J/byte).
 
     >>> operation_energy(2, 4, 1e-12, 2e-12)
@@ -72,7 +72,7 @@ def operation_energy(flops: Value, size: Value, per_flop: Value, per_byte: Value
 
 
 @law("FLOP/byte", per_flop=positive("J/FLOP"), per_byte=positive("J/byte"))
-def energy_balance(per_flop: Value, per_byte: Value) -> Value:
+def energy_balance(per_flop: Value, per_byte: Value) -> Result:
     """The intensity (FLOP/byte) at which arithmetic and data movement cost the same energy.
 
     >>> energy_balance(1e-12, 160e-12)

@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 
 from lightspeed.collectives import Levels, bandwidth_bound, in_network_time
-from lightspeed.elementwise import Value, any_of, ceil, maximum, minimum
+from lightspeed.elementwise import Result, Value, any_of, ceil, maximum, minimum
 from lightspeed.errors import BadArgument
 from lightspeed.law import checked, count, fraction, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH
@@ -41,7 +41,7 @@ ROUTES = ("direct", "pxn")
 
 
 @law(radix=RADIX, levels=LEVELS)
-def fat_tree_hosts(radix: Value, levels: Value) -> Value:
+def fat_tree_hosts(radix: Value, levels: Value) -> Result:
     """Hosts that a fat tree of full bandwidth can join: 2 (radix / 2)^levels; an odd port is left
     over.
 
@@ -52,7 +52,7 @@ def fat_tree_hosts(radix: Value, levels: Value) -> Value:
 
 
 @law(radix=RADIX, levels=LEVELS)
-def fat_tree_switches(radix: Value, levels: Value) -> Value:
+def fat_tree_switches(radix: Value, levels: Value) -> Result:
     """Switches of that tree: (2 levels - 1) (radix / 2)^(levels - 1).
 
     >>> fat_tree_switches(64, 2), fat_tree_switches(64, 3)
@@ -62,7 +62,7 @@ def fat_tree_switches(radix: Value, levels: Value) -> Value:
 
 
 @law(down=positive("byte/s"), up=positive("byte/s"))
-def oversubscription(down: Value, up: Value) -> Value:
+def oversubscription(down: Value, up: Value) -> Result:
     """What the hosts of a switch can send together over what it can send up.
 
     >>> oversubscription(48 * 50e9, 16 * 50e9)
@@ -112,7 +112,7 @@ def leaf_spine(hosts: Value, radix: Value, oversubscription: Value = 1.0) -> Par
 
 
 @law("byte/s", bandwidth=BANDWIDTH, oversubscription=RATIO, leaving=fraction())
-def across_rate(bandwidth: Value, oversubscription: Value, leaving: Value = 1.0) -> Value:
+def across_rate(bandwidth: Value, oversubscription: Value, leaving: Value = 1.0) -> Result:
     """byte/s of one host if this share of its traffic leaves its leaf, all hosts alike and the load
     spread evenly.
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from lightspeed.collectives import LATENCY, alltoall_time, ring_time
 from lightspeed.decoder import Decoder, Experts
-from lightspeed.elementwise import Value, any_of, maximum, minimum, where
+from lightspeed.elementwise import Result, Value, any_of, maximum, minimum, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import ELEMENT_BYTES, checked, count, fraction, law, nonnegative, positive
 from lightspeed.parallel import LAYERS, WAYS, WIDTH
@@ -35,7 +35,7 @@ BYTES = nonnegative("byte", hint="Of one GPU: the whole divided by the ways that
 
 
 @law("", tokens=count(), experts=count(), active_experts=count())
-def experts_read(tokens: Value, experts: Value, active_experts: Value) -> Value:
+def experts_read(tokens: Value, experts: Value, active_experts: Value) -> Result:
     """Experts of a layer that at least one of the tokens chooses, on average, if none is a
     favourite: E (1 - (1 - k / E)^tokens). Their weights are read, the others' are not.
 
@@ -50,7 +50,7 @@ def experts_read(tokens: Value, experts: Value, active_experts: Value) -> Value:
 
 
 @law("", tensor=WAYS, kv_heads=count(hint="1 for DeepSeek's compressed cache: heads share it."))
-def cache_ways(tensor: Value, kv_heads: Value) -> Value:
+def cache_ways(tensor: Value, kv_heads: Value) -> Result:
     """Ways in which tensor parallelism splits the KV cache: one a KV head. Beyond them GPUs hold
     copies.
 
@@ -82,7 +82,7 @@ def exchange_time(
     expert: Value = 1,
     active_experts: Value = 1,
     element_bytes: Value = 2,
-) -> Value:
+) -> Result:
     """Seconds that one pass of `tokens` spends on exchanges.
 
     Each layer has two all-reduces over `tensor` ranks, one after attention and one after its MLP.
@@ -107,8 +107,8 @@ class ShardedStep:
     kv: float
     weights: float
     math: float
-    exchange: float
-    host: float
+    exchange: Result
+    host: Result
     time: float
 
 
@@ -308,7 +308,8 @@ def step_bill(
     active = 1
     for layer in model.layers:
         if layer.mixer:
-            mixer, each = layer.mixer, replica.cache_bytes
+            mixer: Any = layer.mixer  # its counts are plain arithmetic, of arrays too
+            each = replica.cache_bytes
             read = rows * mixer.read_bytes(contexts, each) + chunks * mixer.read_bytes(seen, each)
             ways = minimum(replica.tensor, cached_heads(mixer)) * replica.data
             kv += layer.repeat * read / ways
@@ -321,7 +322,7 @@ def step_bill(
             active = max(active, getattr(layer.mlp, "active", 1))
     ways = replica.gpus if replica.data > 1 else 1
 
-    def exchange(latency: float) -> Value:
+    def exchange(latency: float) -> Result:
         return exchange_time.__wrapped__(
             passed / replica.data, model.width, model.depth, replica.tensor, replica.link, latency,
             ways, active,
@@ -351,7 +352,7 @@ def cached_heads(mixer: Any) -> int:
     return heads
 
 
-def _mlp_read(mlp: Any, replica: Replica, passed: Value) -> Value:
+def _mlp_read(mlp: Any, replica: Replica, passed: Value) -> Result:
     """Parameters of an MLP that one GPU reads, its part of the experts that are chosen included."""
     if not isinstance(mlp, Experts):
         return mlp.matrices / replica.tensor
@@ -361,7 +362,7 @@ def _mlp_read(mlp: Any, replica: Replica, passed: Value) -> Value:
 
 
 @law("s", step=positive("s"), prefill=SECONDS, batch=count(), output=count())
-def interrupted_step(step: Value, prefill: Value, batch: Value, output: Value) -> Value:
+def interrupted_step(step: Value, prefill: Value, batch: Value, output: Value) -> Result:
     """Seconds between a request's tokens where prompts are read on the GPUs that decode.
 
     While a request writes `output` tokens, `batch` others come, itself included, and each holds up
@@ -374,7 +375,7 @@ def interrupted_step(step: Value, prefill: Value, batch: Value, output: Value) -
 
 
 @law("s", prompts=positive("request"), prefill=positive("s"))
-def burst_time(prompts: Value, prefill: Value) -> Value:
+def burst_time(prompts: Value, prefill: Value) -> Result:
     """Mean seconds until a prompt is read, when so many come at once and are read one by one.
 
     >>> burst_time(1, 0.1), burst_time(19, 0.1)

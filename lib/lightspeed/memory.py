@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lightspeed.elementwise import Value, maximum, where
+from lightspeed.elementwise import Result, Value, maximum, where
 from lightspeed.law import ELEMENT_BYTES, Argument, checked, count, law, nonnegative, positive
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def training_state_bytes(
 @law("byte", parameters=PARAMETERS, n=SHARDS, stage=STAGE, optimizer_bytes=nonnegative("byte"))
 def zero_bytes_per_device(
     parameters: Value, n: Value, stage: Value, optimizer_bytes: Value = 12.0
-) -> Value:
+) -> Result:
     """Bytes on each rank for an optimizer of K bytes a parameter: (2 + 2 + K) per parameter, split
     over n as the stage says.
 
@@ -160,7 +160,7 @@ def activation_bytes(
     interleave: Value = 1,
     split: str = "tensor",
     recompute: str = "none",
-) -> Value:
+) -> Result:
     """Bytes of activations on a device of the first stage, for one micro-batch of `batch` sequences
     in 2-byte elements.
 
@@ -181,7 +181,7 @@ def activation_bytes(
 
 def _on_a_rank(
     whole: Value, divided: Value, entering: Value, tensor: Value, split: str, recompute: Any
-) -> Value:
+) -> Result:
     """Bytes on one tensor-parallel rank: sequence parallelism splits also what tensor
     parallelism leaves whole, such as what enters a layer, which is all that full recomputation
     keeps.
@@ -190,7 +190,7 @@ def _on_a_rank(
     return where(recompute == "full", entering / apart, whole / apart + divided / tensor)
 
 
-def _in_flight(pipeline: Value, interleave: Value) -> Value:
+def _in_flight(pipeline: Value, interleave: Value) -> Result:
     """Micro-batches that the first stage holds, as a multiple of what fills its share of the
     layers once.
     """
@@ -206,7 +206,7 @@ def transformer_activation_bytes(
     interleave: Value = 1,
     split: str = "tensor",
     recompute: str = "selective",
-) -> Value:
+) -> Result:
     """Bytes of activations of a `Transformer` on a device of the first stage, from its layers' own
     tensors.
 
@@ -246,7 +246,7 @@ def transformer_activation_bytes(
 )
 def checkpoint_activation_bytes(
     tokens: Value, layers: Value, width: Value, hidden: Value, element_bytes: Value = 2
-) -> Value:
+) -> Result:
     """Bytes kept of `tokens` if each layer saves its input and the outputs of the gated MLP's two
     first matrices.
 
@@ -260,7 +260,7 @@ def checkpoint_activation_bytes(
 
 
 @law("", capacity=positive("byte"), used=BYTES, each=positive("byte"))
-def room_for(capacity: Value, used: Value, each: Value) -> Value:
+def room_for(capacity: Value, used: Value, each: Value) -> Result:
     """How many things of `each` bytes fit beside what is `used`, not rounded; below 0 if even that
     does not fit.
 
@@ -283,7 +283,7 @@ class MemoryUse:
     logits: float
     buffers: float
     total: float
-    capacity: float
+    capacity: Result
 
     @property
     def fits(self) -> bool:

@@ -15,7 +15,7 @@ Large-Scale RDMA Deployments" (SIGCOMM 2015) for thresholds; Zhu et al., "ECN or
 
 from __future__ import annotations
 
-from lightspeed.elementwise import Value, divide, expm1, log1p, maximum, minimum, where
+from lightspeed.elementwise import Result, Value, divide, expm1, log1p, maximum, minimum, where
 from lightspeed.law import Argument, count, fraction, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH
 
@@ -42,7 +42,7 @@ LARGEST = 600.0  # expm1 of more leaves the range of a double; the goodput is ze
 
 
 @law(payload=PACKET, headers=nonnegative("byte"))
-def wire_share(payload: Value, headers: Value) -> Value:
+def wire_share(payload: Value, headers: Value) -> Result:
     """Share of a link's bytes that are payload: payload / (payload + headers).
 
     >>> round(wire_share(4096, 82), 3)
@@ -52,7 +52,7 @@ def wire_share(payload: Value, headers: Value) -> Value:
 
 
 @law(bandwidth=BANDWIDTH, round_trip=positive("s"), packet=PACKET)
-def window_packets(bandwidth: Value, round_trip: Value, packet: Value) -> Value:
+def window_packets(bandwidth: Value, round_trip: Value, packet: Value) -> Result:
     """Packets on the wire in one round trip: bandwidth x round trip / packet, at least one.
 
     >>> round(window_packets(50e9, 10e-6, 4000))
@@ -65,7 +65,7 @@ def window_packets(bandwidth: Value, round_trip: Value, packet: Value) -> Value:
 
 
 @law(loss=LOSS)
-def selective_repeat(loss: Value) -> Value:
+def selective_repeat(loss: Value) -> Result:
     """Share of the line rate that is goodput if only what was lost is sent again.
 
     No transport that has to deliver every packet beats it.
@@ -77,7 +77,7 @@ def selective_repeat(loss: Value) -> Value:
 
 
 @law(loss=LOSS, window=WINDOW, timeout=nonnegative())
-def go_back_n(loss: Value, window: Value, timeout: Value = 0.0) -> Value:
+def go_back_n(loss: Value, window: Value, timeout: Value = 0.0) -> Result:
     """Go-back-N: share of the line rate that is goodput if a loss also throws away what was sent
     after it.
 
@@ -93,7 +93,7 @@ def go_back_n(loss: Value, window: Value, timeout: Value = 0.0) -> Value:
 
 
 @law(loss=LOSS, packets=count(hint="Packets of one message."), window=WINDOW)
-def go_back_zero(loss: Value, packets: Value, window: Value = 1.0) -> Value:
+def go_back_zero(loss: Value, packets: Value, window: Value = 1.0) -> Result:
     """Go-back-0: share of the line rate that is goodput if a loss starts the whole message again.
 
     To see `packets` arrive in a row takes ((1 - loss)^-packets - 1) / loss sent ones, and after
@@ -112,7 +112,7 @@ def go_back_zero(loss: Value, packets: Value, window: Value = 1.0) -> Value:
 
 
 @law(probability=fraction(), n=count(hint="How many can be hit, each by itself."))
-def any_hit(probability: Value, n: Value) -> Value:
+def any_hit(probability: Value, n: Value) -> Result:
     """Probability that at least one of `n` is hit: 1 - (1 - probability)^n.
 
     >>> round(any_hit(0.01, 100), 2)
@@ -122,7 +122,7 @@ def any_hit(probability: Value, n: Value) -> Value:
 
 
 @law(quantile=fraction(), n=count(hint="How many have to be done."))
-def quantile_of_one(quantile: Value, n: Value) -> Value:
+def quantile_of_one(quantile: Value, n: Value) -> Result:
     """The quantile of one rank's time that is this quantile of the slowest of `n`: quantile^(1/n).
 
     >>> round(quantile_of_one(0.5, 1000), 5)
@@ -132,7 +132,7 @@ def quantile_of_one(quantile: Value, n: Value) -> Value:
 
 
 @law("s", base=nonnegative("s"), delay=nonnegative("s"), n=count())
-def slowest_of(base: Value, delay: Value, n: Value) -> Value:
+def slowest_of(base: Value, delay: Value, n: Value) -> Result:
     """Mean seconds of the slowest of `n`, each of which takes `base` and an exponential delay of
     this mean.
 
@@ -145,7 +145,7 @@ def slowest_of(base: Value, delay: Value, n: Value) -> Value:
     return base + delay * _harmonic(n)
 
 
-def _harmonic(n: Value) -> Value:
+def _harmonic(n: Value) -> Result:
     """1 + 1/2 + ... + 1/n, exact for 1 and within 4e-4 of it from 2 on."""
     series = log1p(n - 1.0) + 0.5772156649015329 + 1 / (2 * n) - 1 / (12 * n * n)
     return where(n > 1, series, n / n)
@@ -161,7 +161,7 @@ def _harmonic(n: Value) -> Value:
     bandwidth=BANDWIDTH,
     rate=BANDWIDTH,
 )
-def incast_queue(senders: Value, burst: Value, bandwidth: Value, rate: Value) -> Value:
+def incast_queue(senders: Value, burst: Value, bandwidth: Value, rate: Value) -> Result:
     """Bytes that wait at the receiver's port once all `senders` have sent their burst at `rate`
     each; the port drains at `bandwidth`.
 
@@ -172,7 +172,7 @@ def incast_queue(senders: Value, burst: Value, bandwidth: Value, rate: Value) ->
 
 
 @law("s", senders=SENDERS, burst=nonnegative("byte"), bandwidth=BANDWIDTH)
-def incast_time(senders: Value, burst: Value, bandwidth: Value) -> Value:
+def incast_time(senders: Value, burst: Value, bandwidth: Value) -> Result:
     """Seconds until the last byte of the bursts has passed the receiver's port, if none is lost.
 
     >>> incast_time(8, 1e6, 50e9)
@@ -182,7 +182,7 @@ def incast_time(senders: Value, burst: Value, bandwidth: Value) -> Value:
 
 
 @law(buffer=BUFFER, burst=positive("byte"))
-def incast_senders(buffer: Value, burst: Value) -> Value:
+def incast_senders(buffer: Value, burst: Value) -> Result:
     """How many senders a port can take at once if their bursts come at full rate: one burst
     drains meanwhile.
 
@@ -201,7 +201,7 @@ def incast_senders(buffer: Value, burst: Value) -> Value:
     delay=nonnegative("s", hint="One way along the cable, and the answer of the far end."),
     packet=PACKET,
 )
-def pfc_headroom(bandwidth: Value, delay: Value, packet: Value) -> Value:
+def pfc_headroom(bandwidth: Value, delay: Value, packet: Value) -> Result:
     """Bytes that still arrive after a pause was decided on: those of two one-way delays, one packet
     that was just being sent at each end.
 
@@ -212,7 +212,7 @@ def pfc_headroom(bandwidth: Value, delay: Value, packet: Value) -> Value:
 
 
 @law("byte", buffer=BUFFER, ports=PORTS, priorities=PRIORITIES, headroom=HEADROOM)
-def pfc_threshold(buffer: Value, ports: Value, priorities: Value, headroom: Value) -> Value:
+def pfc_threshold(buffer: Value, ports: Value, priorities: Value, headroom: Value) -> Result:
     """The longest queue of one port and class before it pauses its sender, if each gets an equal
     part of what the headrooms leave; zero if they leave nothing.
 
@@ -232,7 +232,7 @@ def pfc_threshold(buffer: Value, ports: Value, priorities: Value, headroom: Valu
 )
 def ecn_threshold(
     buffer: Value, ports: Value, priorities: Value, headroom: Value, beta: Value
-) -> Value:
+) -> Result:
     """The longest queue before marks begin that is certain to mark before any port pauses, on a
     switch that shares its free buffer (`beta`).
 
@@ -248,7 +248,7 @@ def ecn_threshold(
     quanta=count(high=65535, hint="The field of a pause frame has 16 bits."),
     bandwidth=BANDWIDTH,
 )
-def pause_time(quanta: Value, bandwidth: Value) -> Value:
+def pause_time(quanta: Value, bandwidth: Value) -> Result:
     """Seconds for which one pause frame stops a link: `quanta` of 512 bit times each.
 
     >>> pause_time(65535, 5e9)
@@ -264,7 +264,7 @@ def pause_time(quanta: Value, bandwidth: Value) -> Value:
     rate=BANDWIDTH,
     delay=nonnegative("s", hint="One way along one cable."),
 )
-def pause_spread(hops: Value, room: Value, rate: Value, delay: Value = 0.0) -> Value:
+def pause_spread(hops: Value, room: Value, rate: Value, delay: Value = 0.0) -> Result:
     """Seconds until a pause that does not end has reached a sender so many switches away: each
     queue on the way fills at the `rate` (byte/s) of what is sent through it, then pauses the next.
 
@@ -284,7 +284,7 @@ def pause_spread(hops: Value, room: Value, rate: Value, delay: Value = 0.0) -> V
     high=positive("byte", hint="Kmax: above it every packet is marked."),
     most=Argument(high=1.0, hint="Pmax: the share that is marked just below Kmax."),
 )
-def marked_queue(marking: Value, low: Value, high: Value, most: Value) -> Value:
+def marked_queue(marking: Value, low: Value, high: Value, most: Value) -> Result:
     """Bytes of queue at which a switch marks this share of the packets; Kmax if it is more than
     Pmax.
 
@@ -311,7 +311,7 @@ def dcqcn_marking(
     timer: Value = 55e-6,
     counter: Value = 10e6,
     update: Value = 55e-6,
-) -> Value:
+) -> Result:
     """Share of packets marked where DCQCN's fluid model rests, to first order, at most one.
 
     p = cube root of R_AI N^2 / (update C^2) (1 / counter + N / (timer C))^2, in packets. The
@@ -327,7 +327,7 @@ def dcqcn_marking(
 
 
 @law(bandwidth=BANDWIDTH, packet=PACKET, timer=positive("s"))
-def dcqcn_flows(bandwidth: Value, packet: Value, timer: Value = 55e-6) -> Value:
+def dcqcn_flows(bandwidth: Value, packet: Value, timer: Value = 55e-6) -> Result:
     """Flows on one link beyond which a fair share is less than a packet between two increases.
 
     From there on a flow raises its rate more often than it can be marked.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lightspeed.collectives import busbw_factor
-from lightspeed.elementwise import Value, where
+from lightspeed.elementwise import Result, Value, where
 from lightspeed.law import ELEMENT_BYTES, Argument, count, fraction, law, nonnegative, positive
 from lightspeed.memory import STAGE
 from lightspeed.roofline import BANDWIDTH, PEAK
@@ -32,7 +32,7 @@ WIDTH = count(hint="The width of the model, h or D.")
 LAYERS = count(low=0)
 
 
-def _once(n: Value) -> Value:
+def _once(n: Value) -> Result:
     """Bytes sent per byte of a buffer that n GPUs gather, scatter or exchange."""
     return busbw_factor.__wrapped__("all_gather", n)
 
@@ -56,7 +56,7 @@ def data_parallel_bytes(
     micro_batches: Value = 1,
     weight_bytes: Value = 2,
     gradient_bytes: Value = 2,
-) -> Value:
+) -> Result:
     """Bytes a step of data parallelism over the `parameters` that this GPU works with, at this
     stage of ZeRO.
 
@@ -90,7 +90,7 @@ def tensor_parallel_bytes(
     layers: Value = 1,
     forward_again: Value = 0.0,
     element_bytes: Value = 2,
-) -> Value:
+) -> Result:
     """Bytes for `tokens` through `layers`: two all-reduces of the activations forward, two
     backward, in each.
 
@@ -107,7 +107,7 @@ def tensor_parallel_bytes(
 @law("byte", tokens=TOKENS, width=WIDTH, chunks=count(), element_bytes=ELEMENT_BYTES)
 def pipeline_bytes(
     tokens: Value, width: Value, chunks: Value = 1, element_bytes: Value = 2
-) -> Value:
+) -> Result:
     """Bytes for `tokens` through an inner stage: activations on, gradients back, once for each
     chunk it holds.
 
@@ -133,7 +133,7 @@ def expert_parallel_bytes(
     active_experts: Value,
     layers: Value = 1,
     element_bytes: Value = 2,
-) -> Value:
+) -> Result:
     """Bytes for `tokens` through `layers` of experts: two all-to-alls forward (out and back), two
     backward.
 
@@ -149,7 +149,7 @@ def expert_parallel_bytes(
 @law("byte", tokens=TOKENS, kv_width=WIDTH, ways=WAYS, layers=LAYERS, element_bytes=ELEMENT_BYTES)
 def context_parallel_bytes(
     tokens: Value, kv_width: Value, ways: Value, layers: Value = 1, element_bytes: Value = 2
-) -> Value:
+) -> Result:
     """Bytes for a sequence of which this GPU holds `tokens`: K and V gathered forward, their
     gradients scattered back.
 
@@ -223,7 +223,7 @@ def data_parallel_tokens(
     axes: Value = 1,
     experts_over_active: Value = 1.0,
     tensor: Value = 1,
-) -> Value:
+) -> Result:
     """Tokens a chip above which data parallelism or FSDP is compute-bound: C / W, all weights in
     bf16.
 
@@ -240,7 +240,7 @@ def data_parallel_tokens(
 
 
 @law(hidden=WIDTH, peak=PEAK, bandwidth=BANDWIDTH, axes=AXES)
-def tensor_parallel_ways(hidden: Value, peak: Value, bandwidth: Value, axes: Value = 1) -> Value:
+def tensor_parallel_ways(hidden: Value, peak: Value, bandwidth: Value, axes: Value = 1) -> Result:
     """Ways above which tensor parallelism is communication-bound: F W / C for an MLP of hidden
     width F, whatever the batch.
 
@@ -251,7 +251,7 @@ def tensor_parallel_ways(hidden: Value, peak: Value, bandwidth: Value, axes: Val
 
 
 @law(hidden=WIDTH, peak=PEAK, bandwidth=BANDWIDTH, tensor_bandwidth=BANDWIDTH)
-def mixed_tokens(hidden: Value, peak: Value, bandwidth: Value, tensor_bandwidth: Value) -> Value:
+def mixed_tokens(hidden: Value, peak: Value, bandwidth: Value, tensor_bandwidth: Value) -> Result:
     """Tokens a chip above which FSDP over `bandwidth` and, after it, tensor parallelism over
     `tensor_bandwidth` take less time than arithmetic, at the best split of the chips: 4 C^2 / (W V
     F) for rates W and V.
@@ -269,7 +269,7 @@ def mixed_tokens(hidden: Value, peak: Value, bandwidth: Value, tensor_bandwidth:
 @law(tokens=TOKENS, chips=count(), hidden=WIDTH, bandwidth=BANDWIDTH, tensor_bandwidth=BANDWIDTH)
 def best_fsdp_ways(
     tokens: Value, chips: Value, hidden: Value, bandwidth: Value, tensor_bandwidth: Value
-) -> Value:
+) -> Result:
     """FSDP ways X at which a step of `tokens` over `chips`, the rest tensor parallel, sends for the
     shortest time: sqrt(B N W / (F V)), where both take equally long. Rates as in `mixed_tokens`.
 
@@ -280,7 +280,7 @@ def best_fsdp_ways(
 
 
 @law(tokens=positive("token"), chips=count())
-def tokens_per_chip(tokens: Value, chips: Value) -> Value:
+def tokens_per_chip(tokens: Value, chips: Value) -> Result:
     """Tokens of a step for each chip, whoever splits them.
 
     >>> tokens_per_chip(192 * 4096, 192)

@@ -11,7 +11,7 @@ al., Zero Bubble Pipeline Parallelism (2023).
 
 from __future__ import annotations
 
-from lightspeed.elementwise import Value
+from lightspeed.elementwise import Result, Value
 from lightspeed.law import checked, count, law, positive
 
 __all__ = (
@@ -26,7 +26,7 @@ CHUNKS = count(hint="Chunks of the model on each GPU: 1 unless interleaved.")
 
 
 @law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
-def bubble_over_total(stages: Value, micro_batches: Value, chunks: Value = 1) -> Value:
+def bubble_over_total(stages: Value, micro_batches: Value, chunks: Value = 1) -> Result:
     """The pipeline bubble: idle share of the whole step, for GPipe, 1F1B and (chunks > 1)
     interleaved 1F1B: (p - 1) / (v m + p - 1).
 
@@ -37,7 +37,7 @@ def bubble_over_total(stages: Value, micro_batches: Value, chunks: Value = 1) ->
 
 
 @law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
-def bubble_over_ideal(stages: Value, micro_batches: Value, chunks: Value = 1) -> Value:
+def bubble_over_ideal(stages: Value, micro_batches: Value, chunks: Value = 1) -> Result:
     """Idle time over the time of a step without any idle: (p - 1) / (v m). The same bubble, another
     denominator.
 
@@ -56,7 +56,7 @@ def bubble_over_ideal(stages: Value, micro_batches: Value, chunks: Value = 1) ->
 )
 def zero_bubble_over_ideal(
     stages: Value, micro_batches: Value, forward: Value, backward: Value, weight: Value
-) -> Value:
+) -> Result:
     """Idle over ideal time of schedule zb_h1, times of one pass in s, with `backward` the input
     gradient alone.
 

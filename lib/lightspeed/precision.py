@@ -20,6 +20,7 @@ from typing import Any
 from lightspeed.codes import all_within, code_of, plain_codes, plain_values, rounded, whole
 from lightspeed.elementwise import (
     INF,
+    Result,
     Value,
     any_of,
     copysign,
@@ -174,7 +175,7 @@ class Format:
         every = self.decode(numpy.arange(2**self.bits, dtype=numpy.int64))
         return numpy.unique(every[numpy.isfinite(every)])
 
-    def spacing(self, values: Value) -> Value:
+    def spacing(self, values: Value) -> Result:
         """The gap between neighbouring values around each of `values`.
 
         >>> FORMATS["bf16"].spacing(256.0)
@@ -236,11 +237,11 @@ class Format:
         fields = self.exponent_bits, self.mantissa_bits, self.bias, self.specials
         return fields == (11, 52, 1023, "ieee")
 
-    def _binade(self, magnitude: Value) -> Value:
+    def _binade(self, magnitude: Value) -> Result:
         """floor(log2) of each magnitude, and not below that of the subnormals."""
         return frexp(maximum(magnitude, self.smallest_normal))[1] - 1
 
-    def _units(self, magnitude: Value, rng: Any) -> tuple[Value, Value]:
+    def _units(self, magnitude: Value, rng: Any) -> tuple[Result, Result]:
         """The binade of each magnitude, and how many steps of that binade it comes to, rounded."""
         exponent = self._binade(magnitude)
         return exponent, rounded(ldexp(magnitude, self.mantissa_bits - exponent), rng)
@@ -300,7 +301,7 @@ class Integer:
 
         return numpy.arange(self.min, self.max + 1, dtype=float)
 
-    def spacing(self, values: Value) -> Value:
+    def spacing(self, values: Value) -> Result:
         """Always 1."""
         return 0.0 * plain_values(self.name, values) + 1.0
 

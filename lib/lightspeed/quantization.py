@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lightspeed.elementwise import Value, log10, maximum, minimum, rint, where
+from lightspeed.elementwise import Result, Value, log10, maximum, minimum, rint, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import checked, count, law, nonnegative, positive, real
 from lightspeed.precision import FORMATS, Format
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = (
     "BLOCK_FORMATS", "GGML_BLOCKS", "BlockFormat", "Quantized", "asymmetric_scale",
@@ -43,7 +44,7 @@ class Quantized:
 
 
 def quantize_symmetric(
-    x: Any,
+    x: NDArray[Any],
     bits: int = 8,
     axis: int | None = None,
     block: int | None = None,
@@ -73,7 +74,7 @@ def quantize_symmetric(
 
 
 @law("", amax=nonnegative(), bits=BITS)
-def symmetric_scale(amax: Value, bits: int = 8) -> Value:
+def symmetric_scale(amax: Value, bits: int = 8) -> Result:
     """What one code is worth when the largest magnitude has the last one: amax / (2^(bits-1) - 1).
 
     >>> symmetric_scale(63.5)
@@ -82,7 +83,7 @@ def symmetric_scale(amax: Value, bits: int = 8) -> Value:
     return _nonzero(amax / (2 ** (bits - 1) - 1))
 
 
-def symmetric_code(x: Value, scale: Value, top: int) -> Value:
+def symmetric_code(x: Value, scale: Value, top: int) -> Result:
     """The whole number of scales nearest to x, held to -top ... top.
 
     >>> symmetric_code(-1.2, symmetric_scale(3.0), 127)
@@ -92,7 +93,7 @@ def symmetric_code(x: Value, scale: Value, top: int) -> Value:
 
 
 def quantize_asymmetric(
-    x: Any, bits: int = 8, axis: int | None = None, block: int | None = None
+    x: NDArray[Any], bits: int = 8, axis: int | None = None, block: int | None = None
 ) -> Quantized:
     """Codes from 0 to 2^bits - 1 over the range of `x`: scale = (high - low) / (2^bits - 1).
 
@@ -113,7 +114,7 @@ def quantize_asymmetric(
     return Quantized(codes, np.asarray(scale), np.asarray(zero_point).astype(np.int64))
 
 
-def asymmetric_scale(low: Value, high: Value, bits: int = 8) -> tuple[Value, Value]:
+def asymmetric_scale(low: Value, high: Value, bits: int = 8) -> tuple[Result, Result]:
     """What one code is worth over a range that is widened to hold zero, and the code of zero.
 
     >>> asymmetric_scale(-1.0, 4.1)[1]
@@ -168,7 +169,7 @@ class BlockFormat:
     scale: Format
 
     @property
-    def bits_per_weight(self) -> Value:
+    def bits_per_weight(self) -> Result:
         return bits_per_weight(self.element.bits, self.scale.bits, self.block)
 
     def round(self, x: Any) -> Any:
@@ -222,7 +223,7 @@ GGML_BLOCKS = {
 
 
 @law("bit", element_bits=ELEMENT_BITS, scale_bits=nonnegative("bit"), block=count())
-def bits_per_weight(element_bits: Value, scale_bits: Value, block: Value) -> Value:
+def bits_per_weight(element_bits: Value, scale_bits: Value, block: Value) -> Result:
     """Bits a weight really takes when a `block` of them shares `scale_bits` of scales.
 
     >>> bits_per_weight(4, 8, 32), bits_per_weight(4, 16, 32)
@@ -232,7 +233,7 @@ def bits_per_weight(element_bits: Value, scale_bits: Value, block: Value) -> Val
 
 
 @law("byte", parameters=positive(), bits=ELEMENT_BITS)
-def weight_bytes(parameters: Value, bits: Value) -> Value:
+def weight_bytes(parameters: Value, bits: Value) -> Result:
     """Bytes of so many parameters of `bits` bits each.
 
     >>> weight_bytes(70e9, 8)
@@ -246,7 +247,7 @@ def weight_bytes(parameters: Value, bits: Value) -> Value:
     bits=count(high=32),
     crest=positive(low=1.0, above=False, hint="The peak is never below the root mean square."),
 )
-def sqnr_law(bits: Value, crest: Value = 2**0.5) -> Value:
+def sqnr_law(bits: Value, crest: Value = 2**0.5) -> Result:
     """The signal-to-noise ratio in dB of an ideal `bits`-bit quantizer: 6.02 bits + 4.77 - 20
     log10(crest).
 
@@ -259,7 +260,7 @@ def sqnr_law(bits: Value, crest: Value = 2**0.5) -> Value:
     return 20 * bits * log10(2.0) + 10 * log10(3.0) - 20 * log10(crest)
 
 
-def crest_factor(x: Any) -> float:
+def crest_factor(x: NDArray[Any]) -> float:
     """The peak of `x` over its root mean square: 1 for a square wave, about 5 for a million
     Gaussians.
 
@@ -273,7 +274,7 @@ def crest_factor(x: Any) -> float:
     return float(np.abs(x).max() / np.sqrt(np.mean(x**2)))
 
 
-def sqnr(x: Any, stored: Any) -> float:
+def sqnr(x: NDArray[Any], stored: NDArray[Any]) -> float:
     """The signal-to-noise ratio in dB of `stored` as a stand-in for `x`; infinite if it is exact.
 
     >>> import numpy as np

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from lightspeed.elementwise import INF, Value, any_of, exp, expm1, is_array, log, where
+from lightspeed.elementwise import INF, Result, Value, any_of, exp, expm1, is_array, log, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import Argument, Law, P, R, count, is_quantity, law, nonnegative, positive
 
@@ -110,7 +110,7 @@ def _of_any_thing(returns: str, **arguments: Argument) -> Callable[[Callable[P, 
 @_of_any_thing(
     "{}", arrival_rate=nonnegative("{}/s"), latency=nonnegative("s", hint="50 ms is 0.05 s.")
 )
-def concurrency(arrival_rate: Value, latency: Value) -> Value:
+def concurrency(arrival_rate: Value, latency: Value) -> Result:
     """L = lambda W: how many are inside when they arrive at this rate and stay this long (s).
 
     Holds for requests, tokens or bytes, for any distribution and any order of service.
@@ -122,7 +122,7 @@ def concurrency(arrival_rate: Value, latency: Value) -> Value:
 
 
 @_of_any_thing("{}/s", inside=nonnegative("{}"), latency=positive("s", hint="50 ms is 0.05 s."))
-def throughput(inside: Value, latency: Value) -> Value:
+def throughput(inside: Value, latency: Value) -> Result:
     """lambda = L / W: the rate that passes when so many fit inside and each stays this long (s).
 
     >>> throughput(24, 0.05)
@@ -132,7 +132,7 @@ def throughput(inside: Value, latency: Value) -> Value:
 
 
 @_of_any_thing("s", inside=nonnegative("{}"), arrival_rate=positive("{}/s"))
-def latency(inside: Value, arrival_rate: Value) -> Value:
+def latency(inside: Value, arrival_rate: Value) -> Result:
     """W = L / lambda: how long each stays (s), from a count of those inside and their rate.
 
     >>> latency(24, 480)
@@ -142,7 +142,7 @@ def latency(inside: Value, arrival_rate: Value) -> Value:
 
 
 @law("", load=nonnegative(), servers=SERVERS)
-def erlang_b(load: Value, servers: Value) -> Value:
+def erlang_b(load: Value, servers: Value) -> Result:
     """The share of requests turned away when all servers are busy and nobody may wait.
 
     `load` is arrival rate x service time, by Little's law the servers that would be busy if there
@@ -155,7 +155,7 @@ def erlang_b(load: Value, servers: Value) -> Value:
 
 
 @law("", load=nonnegative(), servers=SERVERS)
-def erlang_c(load: Value, servers: Value) -> Value:
+def erlang_c(load: Value, servers: Value) -> Result:
     """The share of requests that wait when all servers are busy and everyone may wait.
 
     `load` is arrival rate x service time, and below `servers`; else Overload.
@@ -172,7 +172,7 @@ def erlang_c(load: Value, servers: Value) -> Value:
     load=nonnegative(high=2e3, hint="For more, take the load plus a few of its square roots."),
     share=Argument(high=1.0),
 )
-def servers_for(load: Value, share: Value) -> Value:
+def servers_for(load: Value, share: Value) -> Result:
     """The fewest servers with which at most this share of requests has to wait, in M/M/c.
 
     >>> servers_for(100.0, 0.1), servers_for(100.0, 0.01)
@@ -290,7 +290,7 @@ def mmck(
 @law("", wait=nonnegative("s"), arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
 def service_level(
     wait: Value, arrival_rate: Value, service_rate: Value, servers: Value = 1
-) -> Value:
+) -> Result:
     """The share of requests that wait no longer than `wait` (s) before service, in M/M/c.
 
     >>> round(service_level(0.33, 10 / 3, 1 / 3, servers=15), 3)
@@ -303,7 +303,7 @@ def service_level(
 @law("s", share=SHARE, arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
 def waiting_percentile(
     share: Value, arrival_rate: Value, service_rate: Value, servers: Value = 1
-) -> Value:
+) -> Result:
     """The wait (s) that this share of requests does not exceed, in M/M/c; 0 for those who never
     wait.
 
@@ -318,7 +318,7 @@ def waiting_percentile(
 @law("s", share=SHARE, arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
 def sojourn_percentile(
     share: Value, arrival_rate: Value, service_rate: Value, servers: Value = 1
-) -> Value:
+) -> Result:
     """The time in the system (s), wait and service, that this share of requests does not exceed, in
     M/M/c.
 
@@ -348,7 +348,9 @@ def sojourn_percentile(
 
 
 @law("s", burst_rate=ARRIVALS, burst_time=nonnegative("s"), arrival_rate=ARRIVALS, capacity=SERVICE)
-def drain_time(burst_rate: Value, burst_time: Value, arrival_rate: Value, capacity: Value) -> Value:
+def drain_time(
+    burst_rate: Value, burst_time: Value, arrival_rate: Value, capacity: Value
+) -> Result:
     """Seconds after a burst until the backlog that it left is gone, all rates taken as steady
     flows.
 
@@ -368,7 +370,7 @@ def stable(
     service_rate: Any,
     servers: Any,
     argument: str = "arrival_rate",
-) -> Value:
+) -> Result:
     """The busy share of each server; an Overload in the name of the calling law if that is not
     below 1.
     """
@@ -391,7 +393,7 @@ def stable(
 
 
 def _queue(
-    rho: Value, arrival_rate: Value, service_rate: Value, wait: Value, wait_probability: Value
+    rho: Result, arrival_rate: Value, service_rate: Value, wait: Result, wait_probability: Result
 ) -> Queue:
     return Queue(
         rho,
@@ -403,14 +405,14 @@ def _queue(
     )
 
 
-def _wait_probability(rho: Value, full: Value) -> Value:
+def _wait_probability(rho: Value, full: Value) -> Result:
     """Erlang C from Erlang B: let the system grow beyond `servers`, each further state rho times
     as likely.
     """
     return full / (1 - rho * (1 - full))
 
 
-def fill(ratio: Callable[[int], Value], capacity: Any) -> tuple[Value, Value]:
+def fill(ratio: Callable[[int], Result], capacity: Any) -> tuple[Result, Result]:
     """(P(full), mean number inside) of a system that holds up to `capacity`, built up one place at
     a time.
 

@@ -10,7 +10,7 @@ Daly, "A higher order estimate of the optimum checkpoint interval for restart du
 
 from __future__ import annotations
 
-from lightspeed.elementwise import INF, Value, exp, expm1, minimum, where
+from lightspeed.elementwise import INF, Result, Value, exp, expm1, minimum, where
 from lightspeed.law import Argument, count, fraction, law, nonnegative, positive
 
 __all__ = (
@@ -31,7 +31,7 @@ TIME = nonnegative("s")
 
 
 @law("s", time=positive("s"), failures=count())
-def observed_mtbf(time: Value, failures: Value) -> Value:
+def observed_mtbf(time: Value, failures: Value) -> Result:
     """Seconds between failures of a job that failed so often in `time` (s).
 
     >>> round(observed_mtbf(54 * 86400, 419) / 3600, 2)
@@ -41,7 +41,7 @@ def observed_mtbf(time: Value, failures: Value) -> Value:
 
 
 @law("s", device_mtbf=positive("s"), devices=count())
-def cluster_mtbf(device_mtbf: Value, devices: Value) -> Value:
+def cluster_mtbf(device_mtbf: Value, devices: Value) -> Result:
     """Seconds between failures of a job that stops when any of its devices does: failure rates add.
 
     >>> cluster_mtbf(1e8, 10_000)
@@ -51,7 +51,7 @@ def cluster_mtbf(device_mtbf: Value, devices: Value) -> Value:
 
 
 @law("s", mtbf=MTBF, devices=count())
-def device_mtbf(mtbf: Value, devices: Value) -> Value:
+def device_mtbf(mtbf: Value, devices: Value) -> Result:
     """Seconds between failures of one device, from those of a job of so many: the inverse of
     `cluster_mtbf`.
 
@@ -62,7 +62,7 @@ def device_mtbf(mtbf: Value, devices: Value) -> Value:
 
 
 @law(time=TIME, mtbf=MTBF)
-def survival(time: Value, mtbf: Value) -> Value:
+def survival(time: Value, mtbf: Value) -> Result:
     """Probability that a job runs for `time` (s) without a failure, failures being independent of
     its age.
 
@@ -76,7 +76,7 @@ def survival(time: Value, mtbf: Value) -> Value:
 
 
 @law("byte", parameters=positive("parameter"), parameter_bytes=positive("byte"))
-def checkpoint_bytes(parameters: Value, parameter_bytes: Value = 14) -> Value:
+def checkpoint_bytes(parameters: Value, parameter_bytes: Value = 14) -> Result:
     """Bytes that must be saved: by default 2 of weights, 4 of master weights and 8 of Adam a
     parameter.
 
@@ -89,7 +89,7 @@ def checkpoint_bytes(parameters: Value, parameter_bytes: Value = 14) -> Value:
 
 
 @law("s", write=WRITE, mtbf=MTBF)
-def young_interval(write: Value, mtbf: Value) -> Value:
+def young_interval(write: Value, mtbf: Value) -> Result:
     """Young's first-order optimum of the work between checkpoints, s: sqrt(2 write mtbf).
 
     >>> young_interval(50.0, 10_000.0)
@@ -99,7 +99,7 @@ def young_interval(write: Value, mtbf: Value) -> Value:
 
 
 @law("s", write=WRITE, mtbf=MTBF)
-def daly_interval(write: Value, mtbf: Value) -> Value:
+def daly_interval(write: Value, mtbf: Value) -> Result:
     """Daly's higher-order optimum of the work between checkpoints, s; `mtbf` itself once write >= 2
     mtbf.
 
@@ -112,7 +112,7 @@ def daly_interval(write: Value, mtbf: Value) -> Value:
 
 
 @law(interval=INTERVAL, write=WRITE, mtbf=MTBF, restart=TIME)
-def lost_share(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0) -> Value:
+def lost_share(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0) -> Result:
     """Time lost per second of work, to first order: writing, half an interval redone a failure, and
     the restart.
 
@@ -126,7 +126,7 @@ def lost_share(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0)
 
 
 @law(interval=INTERVAL, write=WRITE, mtbf=MTBF, restart=TIME)
-def stretch(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0) -> Value:
+def stretch(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0) -> Result:
     """Time of the job over its time without failures or checkpoints, to all orders (Daly 2006).
 
     Failures strike at a constant rate, also while writing and while restarting. Infinite where an
@@ -151,7 +151,7 @@ def stretch(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0) ->
         low=1.0, above=False, hint="1 is as fast as the others, 2 takes twice as long."
     ),
 )
-def straggler_stretch(ranks: Value, chance: Value, slowdown: Value) -> Value:
+def straggler_stretch(ranks: Value, chance: Value, slowdown: Value) -> Result:
     """Mean time of a synchronous step over that of a step without stragglers.
 
     Each rank is slow in a step with probability `chance`, by the factor `slowdown`; one slow rank

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed.elementwise import Value, divide, maximum, minimum
+from lightspeed.elementwise import Result, Value, divide, maximum, minimum
 from lightspeed.law import ELEMENT_BYTES, Argument, count, law, nonnegative, positive
 
 __all__ = (
@@ -70,7 +70,7 @@ class TimeBounds:
 
 
 @law("s", flops=nonnegative("FLOP"), peak=PEAK)
-def compute_time(flops: Value, peak: Value) -> Value:
+def compute_time(flops: Value, peak: Value) -> Result:
     """Seconds of arithmetic for `flops` at the rate `peak` (FLOP/s).
 
     >>> compute_time(1e12, 1e15)
@@ -80,7 +80,7 @@ def compute_time(flops: Value, peak: Value) -> Value:
 
 
 @law("s", size=nonnegative("byte"), bandwidth=BANDWIDTH, latency=nonnegative("s"))
-def transfer_time(size: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
+def transfer_time(size: Value, bandwidth: Value, latency: Value = 0.0) -> Result:
     """Seconds to move `size` bytes at `bandwidth` (byte/s), after a start-up `latency` (s).
 
     >>> transfer_time(1e9, 10e9 / 8, latency=0.01)
@@ -90,7 +90,7 @@ def transfer_time(size: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
 
 
 @law("byte", latency=nonnegative("s"), bandwidth=BANDWIDTH)
-def crossover_size(latency: Value, bandwidth: Value) -> Value:
+def crossover_size(latency: Value, bandwidth: Value) -> Result:
     """The size in bytes at which the latency term and the bandwidth term are equal.
 
     Smaller transfers wait on latency, larger ones on bandwidth; this one reaches half the rate.
@@ -102,7 +102,7 @@ def crossover_size(latency: Value, bandwidth: Value) -> Value:
 
 
 @law("FLOP/byte", flops=nonnegative("FLOP"), size=positive("byte"))
-def arithmetic_intensity(flops: Value, size: Value) -> Value:
+def arithmetic_intensity(flops: Value, size: Value) -> Result:
     """FLOPs done per byte moved.
 
     >>> arithmetic_intensity(2e9, 1e9)
@@ -112,7 +112,7 @@ def arithmetic_intensity(flops: Value, size: Value) -> Value:
 
 
 @law("FLOP/byte", peak=PEAK, bandwidth=BANDWIDTH)
-def ridge_point(peak: Value, bandwidth: Value) -> Value:
+def ridge_point(peak: Value, bandwidth: Value) -> Result:
     """The intensity (FLOP/byte) at which `peak` (FLOP/s) and `bandwidth` (byte/s) meet.
 
     >>> ridge_point(312e12, 2e12)
@@ -122,7 +122,7 @@ def ridge_point(peak: Value, bandwidth: Value) -> Value:
 
 
 @law("FLOP/s", intensity=INTENSITY, peak=PEAK, bandwidth=BANDWIDTH)
-def attainable(intensity: Value, peak: Value, bandwidth: Value) -> Value:
+def attainable(intensity: Value, peak: Value, bandwidth: Value) -> Result:
     """The height of the roof over `intensity` (FLOP/byte), in FLOP/s.
 
     >>> attainable(0.25, 312e12, 2e12)
@@ -152,7 +152,7 @@ def achievable_time(
     bandwidth: Value,
     math_share: Value = 1.0,
     comms_share: Value = 1.0,
-) -> Value:
+) -> Result:
     """Seconds on a roof lowered to what was measured: shares (0 to 1] of peak and of bandwidth.
 
     With both shares 1 this is `time_bounds(...).lower`.
@@ -171,7 +171,7 @@ def iron_law(
     bandwidth: Value,
     utilization: Value = 1.0,
     latency: Value = 0.0,
-) -> Value:
+) -> Result:
     """Seconds when nothing overlaps: bytes / bandwidth + FLOPs / (peak * utilization) + latency.
 
     >>> iron_law(1e12, 1e9, 1e15, 1e12, utilization=0.5, latency=1e-3)
@@ -181,7 +181,7 @@ def iron_law(
 
 
 @law("FLOP", B=count(), D=count(), F=count())
-def matmul_flops(B: Value, D: Value, F: Value) -> Value:
+def matmul_flops(B: Value, D: Value, F: Value) -> Result:
     """FLOPs of X[B, D] Y[D, F]: one multiply and one add per (b, d, f).
 
     The exact count is B F (2 D - 1); the course, like the field, counts the last add too.
@@ -200,7 +200,7 @@ def matmul_bytes(
     weight_bytes: Value = 2,
     activation_bytes: Value = 2,
     output_bytes: Value = 2,
-) -> Value:
+) -> Result:
     """Bytes of X[B, D] Y[D, F]: X and Y are read once, Z is written once (element sizes in bytes).
 
     >>> matmul_bytes(1, 1024, 1024, 1, 1, 1)
@@ -217,7 +217,7 @@ def matmul_intensity(
     weight_bytes: Value = 2,
     activation_bytes: Value = 2,
     output_bytes: Value = 2,
-) -> Value:
+) -> Result:
     """Of X[B, D] Y[D, F]; close to 2 B / weight_bytes while B is far below D and F.
 
     >>> matmul_intensity(1, 4096, 4096)
@@ -235,7 +235,7 @@ def batched_matmul_bytes(
     weight_bytes: Value = 2,
     activation_bytes: Value = 2,
     output_bytes: Value = 2,
-) -> Value:
+) -> Result:
     """Bytes of X[B, D] Y[B, D, F]: every row has a matrix of its own, so no weight is reused.
 
     >>> batched_matmul_bytes(2, 4, 8, 1, 1, 1)
@@ -245,7 +245,7 @@ def batched_matmul_bytes(
 
 
 @law("", ridge=positive("FLOP/byte"), weight_bytes=ELEMENT_BYTES)
-def critical_batch(ridge: Value, weight_bytes: Value = 2) -> Value:
+def critical_batch(ridge: Value, weight_bytes: Value = 2) -> Result:
     """Tokens above which a matmul is compute-bound, while B is far below D and F.
 
     The intensity is then 2 B / weight_bytes; it meets the ridge (FLOP/byte) here.
@@ -264,7 +264,7 @@ def critical_batch_exact(
     weight_bytes: Value = 2,
     activation_bytes: Value = 2,
     output_bytes: Value = 2,
-) -> Value:
+) -> Result:
     """Tokens at which X[B, D] Y[D, F] reaches the ridge, counting every byte.
 
     Solves 2 B D F = ridge (B D a + D F w + B F o) for B. Infinity if no batch gets there:
@@ -278,7 +278,7 @@ def critical_batch_exact(
 
 
 @law("FLOP", n=count())
-def dot_flops(n: Value) -> Value:
+def dot_flops(n: Value) -> Result:
     """FLOPs of a dot product of two vectors of n: n multiplies and n - 1 adds.
 
     >>> dot_flops(1024)
@@ -288,7 +288,7 @@ def dot_flops(n: Value) -> Value:
 
 
 @law("byte", n=count(), element_bytes=ELEMENT_BYTES)
-def dot_bytes(n: Value, element_bytes: Value = 2) -> Value:
+def dot_bytes(n: Value, element_bytes: Value = 2) -> Result:
     """Bytes of a dot product: two vectors read, one number written.
 
     >>> dot_bytes(1024)
@@ -306,7 +306,7 @@ def dot_bytes(n: Value, element_bytes: Value = 2) -> Value:
 )
 def elementwise_intensity(
     flops_per_element: Value = 1, reads: Value = 1, writes: Value = 1, element_bytes: Value = 2
-) -> Value:
+) -> Result:
     """FLOP/byte of an elementwise kernel that reads and writes so many tensors.
 
     ReLU in bf16 does one operation for two bytes read and two written.
@@ -320,7 +320,7 @@ def elementwise_intensity(
 @law("byte", m=count(), n=count(), k=count(), bm=count(), bn=count(), element_bytes=ELEMENT_BYTES)
 def tiled_matmul_bytes(
     m: Value, n: Value, k: Value, bm: Value, bn: Value, element_bytes: Value = 2
-) -> Value:
+) -> Result:
     """Bytes that an (m, k) x (k, n) matmul moves when its output is made in bm x bn tiles.
 
     Each output tile reads a full bm x k strip and a full k x bn strip, and is written once.
@@ -334,7 +334,7 @@ def tiled_matmul_bytes(
 
 
 @law("FLOP/byte", bm=count(), bn=count(), element_bytes=ELEMENT_BYTES)
-def tile_intensity(bm: Value, bn: Value, element_bytes: Value = 2) -> Value:
+def tile_intensity(bm: Value, bn: Value, element_bytes: Value = 2) -> Result:
     """FLOP/byte of a tiled matmul with a long contraction: 2 bm bn / ((bm + bn) element_bytes).
 
     >>> tile_intensity(128, 128)
@@ -344,7 +344,7 @@ def tile_intensity(bm: Value, bn: Value, element_bytes: Value = 2) -> Value:
 
 
 @law("FLOP/byte", T=count(), S=count(), G=count(), element_bytes=ELEMENT_BYTES)
-def attention_intensity(T: Value, S: Value, G: Value = 1, element_bytes: Value = 2) -> Value:
+def attention_intensity(T: Value, S: Value, G: Value = 1, element_bytes: Value = 2) -> Result:
     """FLOP/byte of attention: T query tokens over S cached tokens, G query heads per KV head.
 
     Counts Q K' and A V, reads Q, K, V and writes the output; scores stay on chip.
@@ -381,7 +381,7 @@ def split_matmul_bounds(
 
 
 @law("", D=count(), G=count())
-def attention_crossover(D: Value, G: Value = 1) -> Value:
+def attention_crossover(D: Value, G: Value = 1) -> Result:
     """Tokens of context at which attention does as many FLOPs as its own four projections.
 
     Over T tokens, the projections of queries and of the output do 4 T D^2 FLOPs and those of keys
@@ -396,7 +396,7 @@ def attention_crossover(D: Value, G: Value = 1) -> Value:
 
 
 @law("", peak=PEAK, bandwidth=BANDWIDTH, element_bytes=ELEMENT_BYTES)
-def critical_depth(peak: Value, bandwidth: Value, element_bytes: Value = 2) -> Value:
+def critical_depth(peak: Value, bandwidth: Value, element_bytes: Value = 2) -> Result:
     """The contraction length D above which a matmul split over two chips is compute-bound.
 
     >>> round(critical_depth(1.97e14, 4.5e10))
@@ -412,7 +412,7 @@ def critical_depth(peak: Value, bandwidth: Value, element_bytes: Value = 2) -> V
     hops=count(low=0),
     hop_latency=nonnegative("s"),
 )
-def multi_hop_time(size: Value, bandwidth: Value, hops: Value, hop_latency: Value) -> Value:
+def multi_hop_time(size: Value, bandwidth: Value, hops: Value, hop_latency: Value) -> Result:
     """Seconds for `size` bytes to arrive over `hops` links that forward as they receive.
 
     >>> round(multi_hop_time(16777216, 90e9, 6, 1e-6) * 1e6)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from lightspeed.elementwise import Value, any_of, divide, maximum
+from lightspeed.elementwise import Result, Value, any_of, divide, maximum
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import (
     Argument,
@@ -40,7 +40,7 @@ UNLIMITED = Argument(low=1.0, above=False, infinite=True, hint=PROCESSORS.hint)
 SHARE = fraction(hint="A share of the time is between 0 and 1: 5 % is 0.05.")
 
 
-def _shares(law: str, serial: Value | None, parallel: Value | None) -> tuple[Value, Value]:
+def _shares(law: str, serial: Value | None, parallel: Value | None) -> tuple[Result, Result]:
     """Both shares from either; given both, they must add up to 1."""
     if serial is None and parallel is None:
         raise BadArgument(law, "serial", serial, "serial=... or parallel=...")
@@ -57,7 +57,7 @@ def _shares(law: str, serial: Value | None, parallel: Value | None) -> tuple[Val
 @law(n=UNLIMITED, serial=SHARE, parallel=SHARE)
 def amdahl_speedup(
     n: Value, *, serial: Value | None = None, parallel: Value | None = None
-) -> Value:
+) -> Result:
     """Speedup of a fixed job on n processors; the shares are those of the time on one.
 
     >>> round(amdahl_speedup(8, serial=0.05), 3), amdahl_speedup(float("inf"), serial=0.05)
@@ -70,7 +70,7 @@ def amdahl_speedup(
 @law(n=PROCESSORS, serial=SHARE, parallel=SHARE)
 def gustafson_speedup(
     n: Value, *, serial: Value | None = None, parallel: Value | None = None
-) -> Value:
+) -> Result:
     """Speedup of a job that grows with n; the shares are those of the time on n processors.
 
     >>> gustafson_speedup(8, serial=0.05)
@@ -81,7 +81,7 @@ def gustafson_speedup(
 
 
 @law(n=PROCESSORS, serial_on_one=SHARE)
-def serial_on_n(n: Value, *, serial_on_one: Value) -> Value:
+def serial_on_n(n: Value, *, serial_on_one: Value) -> Result:
     """The serial share of the time on n processors, from the share on one: it grows.
 
     >>> round(serial_on_n(100, serial_on_one=0.05), 3)
@@ -91,7 +91,7 @@ def serial_on_n(n: Value, *, serial_on_one: Value) -> Value:
 
 
 @law(n=PROCESSORS, serial_on_n=SHARE)
-def serial_on_one(n: Value, *, serial_on_n: Value) -> Value:
+def serial_on_one(n: Value, *, serial_on_n: Value) -> Result:
     """The serial share of the time on one processor, from the share on n: it shrinks.
 
     >>> round(serial_on_one(1000, serial_on_n=0.05), 7)
@@ -101,7 +101,7 @@ def serial_on_one(n: Value, *, serial_on_n: Value) -> Value:
 
 
 @law(speedup=positive(), n=PROCESSORS)
-def efficiency(speedup: Value, n: Value) -> Value:
+def efficiency(speedup: Value, n: Value) -> Result:
     """Speedup per processor: 1 is perfect, above 1 is superlinear.
 
     >>> efficiency(6, 8)
@@ -113,7 +113,7 @@ def efficiency(speedup: Value, n: Value) -> Value:
 @law(efficiency=Argument(high=1.0), serial=SHARE, parallel=SHARE)
 def processors_at_efficiency(
     efficiency: Value, *, serial: Value | None = None, parallel: Value | None = None
-) -> Value:
+) -> Result:
     """The n at which Amdahl's efficiency has fallen to this value; infinite without a serial part.
 
     >>> processors_at_efficiency(0.5, serial=0.05)
@@ -124,7 +124,7 @@ def processors_at_efficiency(
 
 
 @law(speedup=positive(), n=Argument(low=1.0, hint="On one processor every job has a speedup of 1."))
-def karp_flatt(speedup: Value, n: Value) -> Value:
+def karp_flatt(speedup: Value, n: Value) -> Result:
     """The serial share that Amdahl's law would need to explain a measured speedup on n processors.
 
     Constant in n: the loss is serial work. Growing: so does an overhead. Negative: superlinear.
@@ -136,7 +136,7 @@ def karp_flatt(speedup: Value, n: Value) -> Value:
 
 
 @law(n=PROCESSORS, serial=SHARE, overhead=nonnegative())
-def communication_speedup(n: Value, *, serial: Value, overhead: Value) -> Value:
+def communication_speedup(n: Value, *, serial: Value, overhead: Value) -> Result:
     """Amdahl's law with a third term: `overhead` is c(n), the cost at n as a share of the time on
     one.
 
@@ -147,7 +147,7 @@ def communication_speedup(n: Value, *, serial: Value, overhead: Value) -> Value:
 
 
 @law(n=PROCESSORS, serial=SHARE, kappa=nonnegative())
-def usl_speedup(n: Value, *, serial: Value, kappa: Value) -> Value:
+def usl_speedup(n: Value, *, serial: Value, kappa: Value) -> Result:
     """Universal Scalability Law: Amdahl's with c(n) = kappa (n - 1), so speedup can fall.
 
     >>> usl_speedup(10, serial=0.0, kappa=0.01) < usl_speedup(9, serial=0.0, kappa=0.005)
@@ -157,7 +157,7 @@ def usl_speedup(n: Value, *, serial: Value, kappa: Value) -> Value:
 
 
 @law(serial=SHARE, kappa=nonnegative())
-def usl_peak(*, serial: Value, kappa: Value) -> Value:
+def usl_peak(*, serial: Value, kappa: Value) -> Result:
     """The n of the highest speedup, sqrt((1 - serial) / kappa); infinite if kappa is 0.
 
     >>> usl_peak(serial=0.19, kappa=0.01)
@@ -281,7 +281,7 @@ def greedy_bounds(work: Value, span: Value, n: Value) -> GreedyBounds:
 
 
 @law("dollar", n=PROCESSORS, speedup=positive(), time=positive("s"), price=nonnegative("dollar/s"))
-def run_cost(n: Value, speedup: Value, time: Value, price: Value) -> Value:
+def run_cost(n: Value, speedup: Value, time: Value, price: Value) -> Result:
     """Dollars of a job that takes `time` (s) on one processor, run on n at `price` (dollar/s) each.
 
     >>> run_cost(8, 4, 100.0, 0.5)

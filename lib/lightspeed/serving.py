@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lightspeed.catalog import measured
-from lightspeed.elementwise import Value, any_of, divide, maximum, minimum, where
+from lightspeed.elementwise import Result, Value, any_of, divide, maximum, minimum, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import ELEMENT_BYTES, Argument, count, law, nonnegative, positive
 from lightspeed.queueing import QUEUE, SERVERS, Queue, fill, stable
@@ -62,7 +62,7 @@ class DecodeStep:
 )
 def kv_cache_bytes(
     layers: Value, kv_heads: Value, head_dim: Value, tokens: Value, element_bytes: Value = 2
-) -> Value:
+) -> Result:
     """Bytes of the KV cache of one request: a key and a value for each layer, KV head and token.
 
     >>> kv_cache_bytes(80, 8, 128, tokens=1)
@@ -72,7 +72,7 @@ def kv_cache_bytes(
 
 
 @law("s", tokens=count(), parameters=PARAMETERS, peak=PEAK, utilization=Argument(high=1.0))
-def prefill_time(tokens: Value, parameters: Value, peak: Value, utilization: Value = 1.0) -> Value:
+def prefill_time(tokens: Value, parameters: Value, peak: Value, utilization: Value = 1.0) -> Result:
     """Seconds to read a prompt: 2 FLOPs per parameter and token, at this share of the peak;
     attention not counted.
 
@@ -102,7 +102,7 @@ def generation_time(
     peak: Value,
     bandwidth: Value,
     parameter_bytes: Value = 2,
-) -> Value:
+) -> Result:
     """Seconds to prefill a batch of prompts and decode `output` tokens for each, all in step.
 
     The caches grow by `kv_per_token` (byte) a step, so on average they hold the prompt and half the
@@ -146,7 +146,7 @@ def decode_step(
 
 
 @law("", memory=positive("byte"), weight_bytes=positive("byte"), kv_bytes=positive("byte"))
-def batch_that_fits(memory: Value, weight_bytes: Value, kv_bytes: Value) -> Value:
+def batch_that_fits(memory: Value, weight_bytes: Value, kv_bytes: Value) -> Result:
     """The requests whose KV caches fit beside the weights: the cap on concurrency.
 
     >>> batch_that_fits(80e9, 14e9, 1e9)
@@ -164,7 +164,7 @@ def batch_that_fits(memory: Value, weight_bytes: Value, kv_bytes: Value) -> Valu
     return _whole(left / kv_bytes)
 
 
-def _whole(batch: Value) -> Value:
+def _whole(batch: Value) -> Result:
     """The whole requests in a quotient, which may land a hair below a number that fits."""
     return batch * (1 + 1e-12) // 1
 
@@ -177,7 +177,7 @@ def batch_within(
     peak: Value,
     bandwidth: Value,
     parameter_bytes: Value = 2,
-) -> Value:
+) -> Result:
     """The largest batch whose decode step takes no longer than `budget` (s); 0 if none does.
 
     >>> batch_within(0.05, 70e9, 1e9, 1e15, 3.5e12)
@@ -191,7 +191,7 @@ def batch_within(
 @law("", **REPLICA)
 def knee_batch(
     parameters: Value, kv_bytes: Value, peak: Value, bandwidth: Value, parameter_bytes: Value = 2
-) -> Value:
+) -> Result:
     """The batch at the knee of the throughput-latency curve: the most throughput per latency.
 
     Kleinrock's power, throughput / latency, is highest where the caches take as long to read as the
@@ -205,7 +205,7 @@ def knee_batch(
 
 
 @law("request/s", batch=count(), tokens=count(), step_time=positive("s"))
-def request_rate(batch: Value, tokens: Value, step_time: Value) -> Value:
+def request_rate(batch: Value, tokens: Value, step_time: Value) -> Result:
     """Requests finished per second by a full batch: Little's law with L = batch and W = tokens x
     step time.
 
@@ -216,7 +216,7 @@ def request_rate(batch: Value, tokens: Value, step_time: Value) -> Value:
 
 
 @law("", prefill=positive("s"), batch=count(), step_time=positive("s"), tokens=count())
-def prefill_servers(prefill: Value, batch: Value, step_time: Value, tokens: Value) -> Value:
+def prefill_servers(prefill: Value, batch: Value, step_time: Value, tokens: Value) -> Result:
     """Replicas that must prefill to keep one decoding replica supplied, each prompt taking
     `prefill` (s).
 
@@ -236,7 +236,7 @@ def prefill_servers(prefill: Value, batch: Value, step_time: Value, tokens: Valu
         "dollar/s", hint="Prices are per hour: divide by 3600, or pass Q(2, 'dollar/hour')."
     ),
 )
-def flops_per_dollar(peak: Value, price: Value) -> Value:
+def flops_per_dollar(peak: Value, price: Value) -> Result:
     """FLOPs that a dollar buys at `peak` (FLOP/s), rented for `price` (dollar/s).
 
     >>> flops_per_dollar(990e12, 10.8 / 3600)
@@ -269,7 +269,7 @@ def serving_queue(
     """
     kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, parameter_bytes)
 
-    def load(n: Value) -> Value:
+    def load(n: Value) -> Result:
         return arrival_rate * tokens * (n * kv + maximum(weights, n * arithmetic)) / n
 
     rho = stable("serving_queue", arrival_rate, arrival_rate / load(slots), 1)
@@ -295,6 +295,6 @@ def measured_runs() -> tuple[str, list[dict[str, Any]]]:
 
 def _terms(
     parameters: Value, kv_bytes: Value, peak: Value, bandwidth: Value, parameter_bytes: Value
-) -> tuple[Value, Value, Value]:
+) -> tuple[Result, Result, Result]:
     """Seconds to read one cache, to read the weights, and to compute one request's token."""
     return kv_bytes / bandwidth, parameters * parameter_bytes / bandwidth, 2 * parameters / peak

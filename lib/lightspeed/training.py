@@ -10,7 +10,7 @@ Empirical Model of Large-Batch Training" (2018) for the price of a large batch.
 
 from __future__ import annotations
 
-from lightspeed.elementwise import Value
+from lightspeed.elementwise import Result, Value
 from lightspeed.law import Argument, count, fraction, law, positive
 from lightspeed.roofline import PEAK
 
@@ -34,7 +34,7 @@ RUN = {
 
 
 @law("FLOP", parameters=PARAMETERS, tokens=TOKENS, recomputed=RECOMPUTED)
-def training_flops(parameters: Value, tokens: Value, recomputed: Value = 0.0) -> Value:
+def training_flops(parameters: Value, tokens: Value, recomputed: Value = 0.0) -> Result:
     """FLOPs to train on `tokens`: 2 a parameter and token forward, 4 backward, 2 for a forward done
     again.
 
@@ -58,7 +58,7 @@ def transformer_training_flops(
     vocabulary: Value,
     sequence: Value,
     recomputed: Value = 0.0,
-) -> Value:
+) -> Result:
     """FLOPs to train a GPT of this shape, attention scores and logits included (Narayanan et al.
     2021).
 
@@ -70,7 +70,7 @@ def transformer_training_flops(
 
 
 @law("s", flops=positive("FLOP"), n=count(), peak=PEAK, utilization=UTILIZATION)
-def training_time(flops: Value, n: Value, peak: Value, utilization: Value) -> Value:
+def training_time(flops: Value, n: Value, peak: Value, utilization: Value) -> Result:
     """Seconds of training on n chips of `peak` (FLOP/s); with 6 P D FLOPs this is 6PD / (N X U).
 
     >>> round(training_time(training_flops(1e9, 20e9), 1, 312e12, 0.4))
@@ -80,7 +80,7 @@ def training_time(flops: Value, n: Value, peak: Value, utilization: Value) -> Va
 
 
 @law(**RUN)
-def mfu(parameters: Value, tokens: Value, time: Value, n: Value, peak: Value) -> Value:
+def mfu(parameters: Value, tokens: Value, time: Value, n: Value, peak: Value) -> Result:
     """Model FLOPs utilization: 6 P D, the work the model needs, over what n chips could do in
     `time` (s).
 
@@ -93,7 +93,7 @@ def mfu(parameters: Value, tokens: Value, time: Value, n: Value, peak: Value) ->
 @law(**RUN, recomputed=RECOMPUTED)
 def hfu(
     parameters: Value, tokens: Value, time: Value, n: Value, peak: Value, recomputed: Value = 1.0
-) -> Value:
+) -> Result:
     """Hardware FLOPs utilization: counts the recomputed share of the forward pass as work, too.
 
     >>> round(hfu(1e9, 20e9, 961538.5, 1, 312e12), 3)
@@ -103,7 +103,7 @@ def hfu(
 
 
 @law(batch=positive(), least=positive(), critical=positive())
-def samples_to_target(batch: Value, least: Value, critical: Value) -> Value:
+def samples_to_target(batch: Value, least: Value, critical: Value) -> Result:
     """Samples until a model is good enough: `least` with tiny batches, twice that at `critical`.
 
     A large batch averages noise that small steps would have averaged on the way. Steps fall with

@@ -28,6 +28,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from jupyter_client.kernelspec import KernelSpecManager
@@ -138,8 +139,9 @@ class _Kernel(NotebookClient):
         if not wanted:
             return []
         asked = {str(n): python for n, (_, python) in enumerate(wanted)}
-        message = self.kc.execute("", silent=True, store_history=False, user_expressions=asked)
-        reply = await self.async_wait_for_reply(message, cell)
+        kernel: Any = self.kc
+        message = kernel.execute("", silent=True, store_history=False, user_expressions=asked)
+        reply: Any = await self.async_wait_for_reply(message, cell)
         results = [reply["content"]["user_expressions"][n] for n in asked]
         for (name, _), result in zip(wanted, results, strict=True):
             if result["status"] != "ok":

@@ -49,15 +49,21 @@ def gates(root: Path = ROOT) -> list[str]:
         return found
     if BIBLIOGRAPHY.read_text("utf-8") != bibliography():
         found.append("BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build`")
-    return found + ruff()
+    return found + tools()
 
 
-def ruff() -> list[str]:
-    """The files that are not formatted, and what the linter finds."""
+def tools() -> list[str]:
+    """The files that are not formatted, what the linter finds, and what is wrongly typed."""
     found = []
-    for words in (["format", "--check"], ["check"]):
-        command = [sys.executable, "-m", "ruff", *words, "--output-format", "concise", "--no-cache"]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    options = ["--output-format", "concise", "--no-cache"]
+    for words in (
+        ["ruff", "format", "--check", *options],
+        ["ruff", "check", *options],
+        ["mypy", "--no-error-summary"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True
+        )
         if done.returncode:
             found += [*done.stdout.splitlines(), *done.stderr.splitlines()]
     return found

@@ -76,7 +76,7 @@ def _law(name: str, root: Path) -> list[Path]:
     module, _, function = name.partition(".")
     file = _there(root / "lib/lightspeed", module, "module")
     _free(file, rf"^def {function}\(", name)
-    _import(file, "lightspeed.elementwise", "Value")
+    _import(file, "lightspeed.elementwise", "Result", "Value")
     _import(file, "lightspeed.law", "law", "nonnegative", "positive")
     return [_add(file, "law.py", name=function)]
 

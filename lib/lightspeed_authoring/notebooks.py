@@ -89,7 +89,9 @@ def read(path: Path) -> list[NotebookNode]:
         except ClaimError as error:
             raise BuildError(f"{label(path)}:{line + error.line}: {error}") from None
         except SyntaxError as error:
-            raise BuildError(f"{label(path)}:{line + error.lineno - 1}: {error.msg}") from None
+            raise BuildError(
+                f"{label(path)}:{line + (error.lineno or 1) - 1}: {error.msg}"
+            ) from None
         cell.metadata = NotebookNode(tags=tags, line=line, holds="", holds_line=line)
         shown.append(cell)
     return shown
@@ -156,7 +158,8 @@ def public_repository(course: Path) -> str:
 
 def _chosen_lines(source: str, stubs: bool) -> str:
     """A code cell without the markers: its solution lines, or the stub instead."""
-    lines, stub = [], None
+    lines: list[str] = []
+    stub: list[str] | None = None
     for line in source.splitlines():
         mark = line.strip()
         if mark == _BEGIN:

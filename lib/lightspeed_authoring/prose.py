@@ -284,11 +284,10 @@ def strings(source: str, docstrings: bool = True) -> list[tuple[int, str]]:
 
 def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-            and ast.get_docstring(node) is not None
-        ):
-            yield node.body[0].value
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            match node.body:
+                case [ast.Expr(ast.Constant(str()) as text), *_]:
+                    yield text
 
 
 class _Strings(ast.NodeVisitor):
@@ -305,9 +304,9 @@ class _Strings(ast.NodeVisitor):
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         parts = []
         for part in node.values:
-            if isinstance(part, ast.Constant):
-                parts.append(part.value)
-            else:
+            if isinstance(part, ast.FormattedValue):
                 parts.append("\ufffc")
                 self.visit(part.value)  # its format is not prose
+            else:
+                parts.append(ast.literal_eval(part))
         self.texts.append((node.lineno, "".join(parts)))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import asdict
 from functools import cached_property
+from typing import Any
 
 from lightspeed_class.hidden_inputs import hidden
 from lightspeed_course.practice.causes import Cause
@@ -32,6 +33,9 @@ class Asked(Variant):
     """A variant out of the gradebook. `kept` is what `frozen` made of it, `sets` are the hidden
     inputs of a function.
     """
+
+    kept: dict
+    sets: Any
 
     def __init__(self, kept, sets=None):
         q = kept["question"]

@@ -113,7 +113,7 @@ class ClassFolder:
     def _load(cls, root):
         path = root / SETTINGS
         try:
-            kept = tomllib.loads(path.read_text("utf-8-sig"))
+            table = tomllib.loads(path.read_text("utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             hint = (
                 '; a text stands in quotation marks: name = "ML systems"'
@@ -123,13 +123,13 @@ class ClassFolder:
             raise ClassError(f"{path}: {error}{hint}") from None
         found = cls(
             root,
-            kept.get("name", root.name),
-            kept.get("variants", True),
-            kept.get("feedback", "full"),
-            kept.get("points", {}),
-            _rule(path, kept.get("late", {})),
-            kept.get("alone", ()),
-            kept.get("canvas", {}),
+            table.get("name", root.name),
+            table.get("variants", True),
+            table.get("feedback", "full"),
+            table.get("points", {}),
+            _rule(path, table.get("late", {})),
+            table.get("alone", ()),
+            table.get("canvas", {}),
         )
         for key, sound, wanted in (
             ("name", isinstance(found.name, str), "a text"),
@@ -146,7 +146,7 @@ class ClassFolder:
             if not sound:
                 raise ClassError(f"{path}: {key} must be {wanted}")
         known = ("name", "variants", "feedback", "points", "late", "alone", "canvas")
-        if unknown := set(kept) - set(known):
+        if unknown := set(table) - set(known):
             raise ClassError(
                 f"{path}: there is no setting {', '.join(sorted(unknown))}; there are"
                 f" {', '.join(known)}"

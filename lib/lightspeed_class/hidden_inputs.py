@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from random import Random
+from typing import Any
 
 from lightspeed_course.practice.values import joined
-from lightspeed_course.practice.variants import draw, seeded
+from lightspeed_course.practice.variants import Variant, draw, seeded
 
 DRAWS = 20
 
 
-def hidden(variant, secret):
+def hidden(variant: Variant, secret: str) -> Variant:
     """The same function question on other inputs: every choice of every parameter, then values
     between them too.
     """
@@ -35,7 +37,7 @@ def hidden(variant, secret):
     return other
 
 
-def _hidden_value(parameter, dealt, rng):
+def _hidden_value(parameter: Any, dealt: list[Any], rng: Random) -> Any:
     """The choice dealt, so that every regime is met; after that any of them or, if they are
     real, one in their range.
     """
@@ -47,7 +49,7 @@ def _hidden_value(parameter, dealt, rng):
     return draw(rng, parameter)
 
 
-def _result(variant, sample):
+def _result(variant: Variant, sample: dict[str, Any]) -> Any:
     """What the library gives for an input; None where nothing is asked or there is no answer."""
     q = variant.question
     try:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 CANVAS = re.compile(
     r"(?P<name>.*?)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL
@@ -42,14 +44,14 @@ class Lateness:
     charge: float = 0.0
 
 
-def canvas_name(source):
+def canvas_name(source: str) -> str:
     """The name of a file as Canvas packed it, from the source of a submission; "" for others."""
     name = source.rpartition("/")[2].rpartition(": ")[2]
     packed = CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name)
     return NOTED.sub("", name) if packed else ""
 
 
-def late(source, at, due, extended=False):
+def late(source: str, at: float, due: float | None, extended: bool = False) -> bool:
     """Whether a submission is late: by Canvas's mark, else by its time. What has no time of its
     own is not.
 
@@ -64,7 +66,7 @@ def late(source, at, due, extended=False):
     return due is not None and at > due
 
 
-def how_late(submission, due, extended=False):
+def how_late(submission: Any, due: float | None, extended: bool = False) -> float | None:
     """Seconds after it was due: 0.0 if it is not late, None if nobody can tell by how much."""
     if not late(submission.source, submission.at, due, extended):
         return 0.0
@@ -72,16 +74,16 @@ def how_late(submission, due, extended=False):
     return None if late(submission.source, 0.0, None) else submission.at - due
 
 
-def settle(rule, seconds):
+def settle(rule: Rule, seconds: Iterable[float | None]) -> list[Lateness]:
     """[Lateness] of one student, from the seconds of each submission in the order they were due.
 
     >>> settle(Rule(points_per_day=2.0, late_days=1), [0.0, 90_000.0])
     [Lateness(seconds=0.0, spent=0, charge=0.0), Lateness(seconds=90000.0, spent=1, charge=2.0)]
     """
-    left, found = rule.late_days, []
+    days_left, results = rule.late_days, []
     for late_by in seconds:
         days = math.ceil((late_by or 0.0) / DAY)
-        spent = min(days, left)
-        left -= spent
-        found.append(Lateness(late_by, spent, (days - spent) * rule.points_per_day))
-    return found
+        spent = min(days, days_left)
+        days_left -= spent
+        results.append(Lateness(late_by, spent, (days - spent) * rule.points_per_day))
+    return results

@@ -50,9 +50,9 @@ class Assignment:
         variable), and its prose. Raises ValueError for prose that cannot be asked so.
         """
         path, cells, prose = Path(path), {}, {}
-        kept = json.loads(path.read_text("utf-8"))["cells"]
-        for at, cell in enumerate(kept):
-            if asked := prose_at(kept, at):
+        raw_cells = json.loads(path.read_text("utf-8"))["cells"]
+        for at, cell in enumerate(raw_cells):
+            if asked := prose_at(raw_cells, at):
                 if asked.id in prose:
                     raise ValueError(f"two cells ask {asked.id}; give one another name")
                 prose[asked.id] = asked

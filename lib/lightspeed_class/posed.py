@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 from lightspeed_course.practice.questions import INCIDENT, question
 
 
-def posed(id, seed, secret, assignment=None):
+def posed(id: str, seed: str | None, secret: str, assignment: Any = None) -> Any:
     """The variant that `seed` draws; what an incident hides is drawn from the secret of the class
     too. The seed stands in the student's notebook, and whoever has the library can draw from it.
     Prose, which `assignment` has, is the same for all.

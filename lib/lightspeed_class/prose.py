@@ -71,8 +71,8 @@ def prose_at(cells, at):
             f"the cell {TAG}{name} needs a Markdown cell right before it, which asks the question"
         )
     until = cells[at + 1]["id"] if at + 1 < len(cells) else ""
-    words = ("".join(cell["source"]) for cell in (before, cells[at]))
-    return Prose(f"{PROSE}.{name}", *words, cells[at]["id"], before["id"], until)
+    asked, answer = ("".join(cell["source"]) for cell in (before, cells[at]))
+    return Prose(f"{PROSE}.{name}", asked, answer, cells[at]["id"], before["id"], until)
 
 
 def written(cells, asked):
@@ -92,8 +92,8 @@ def written(cells, asked):
     if asked.until in ids[start + 1 :]:
         end = ids.index(asked.until, start + 1)
     changed = prompt is not None and cells[prompt].source.strip() != asked.asks.strip()
-    found = [i for i in range(start, end) if not (ids[i] or "").startswith("class-")]
-    return [prompt] * (changed and prompt not in found) + found
+    places = [i for i in range(start, end) if not (ids[i] or "").startswith("class-")]
+    return [prompt] * (changed and prompt not in places) + places
 
 
 def answer(cells, asked):

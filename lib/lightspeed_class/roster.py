@@ -248,9 +248,9 @@ def _without_id(heading, columns):
         for h, column in named
         if h and h.isprintable() and not column and h.casefold() not in RESERVED
     ]
-    kept = f", and kept as a detail is {', '.join(others)}" if others else ""
+    hint = f", and kept as a detail is {', '.join(others)}" if others else ""
     remark = (
-        f"{NO_ID}, so the ids are what stands under {used}{kept}. They stay so: files are named"
+        f"{NO_ID}, so the ids are what stands under {used}{hint}. They stay so: files are named"
         " after them. For others, head a column of the file with id, and read it into a new class:"
         " lightspeed class new DIR"
     )
@@ -286,13 +286,13 @@ def _entry(path, line, row, canvas, sources, has_left=False):
     if "participant" in details:
         details["participant"] = details["participant"].rpartition(" ")[2]  # "Participant 123"
     if has_left:
-        said = details.get("left", "no").casefold()
-        if said not in YES + NO:
+        answer = details.get("left", "no").casefold()
+        if answer not in YES + NO:
             raise ClassError(
                 f"{path}, line {line}: left is {details['left']!a} for {name or id}, which is"
                 " neither yes nor no"
             )
-        details["left"] = "yes" * (said in YES)
+        details["left"] = "yes" * (answer in YES)
     return Entry(line, id, " ".join(name.split()), details)
 
 

@@ -236,7 +236,7 @@ def _deal(people, variants, rng):
     """
     makers = [p for p in people if p.story in ("mistakes", "late", "twice")]
     skill = {p.id: rng.random() for p in makers}
-    found = {p.id: {} for p in makers}
+    by_maker = {p.id: {} for p in makers}
     for id in next(iter(variants.values())):
         known = question(id).misconceptions
         count = min(
@@ -245,7 +245,7 @@ def _deal(people, variants, rng):
         makers.sort(key=lambda p: skill[p.id] + 0.8 * rng.random())
         worst = sorted(makers[:count], key=lambda _: rng.random())
         for turn in range(count):
-            free = [p for p in (*worst, *makers[count:]) if id not in found[p.id]]
+            free = [p for p in (*worst, *makers[count:]) if id not in by_maker[p.id]]
             # Whom a misconception leads nowhere, with the numbers they have, makes another mistake.
             able = [
                 p
@@ -253,10 +253,10 @@ def _deal(people, variants, rng):
                 if turn >= len(known) or _has_answer(variants[p.id][id], known[turn])
             ]
             person = (able or free)[0]
-            found[person.id][id] = _mistake(
+            by_maker[person.id][id] = _mistake(
                 variants[person.id][id], turn if able else len(known), rng
             )
-    return found
+    return by_maker
 
 
 def _has_answer(variant, misconception):
@@ -317,7 +317,7 @@ def _right(variant):
     q = variant.question
     if q.kind != "function":
         return _code(variant, variant.right)
-    block = re.search(r"```python\n(.*?)```", variant.solution, re.DOTALL)[1]
+    block = re.findall(r"```python\n(.*?)```", variant.solution, re.DOTALL)[0]
     before, body = re.split(r"^def .*:\n", block, maxsplit=1, flags=re.MULTILINE)
     return "".join(f"    {line}\n" for line in before.split("\n") if line) + body.rstrip()
 
@@ -375,8 +375,8 @@ def _canvas(path, people, rows, name):
     """
     members, number = [], 90_001
     for person, row in zip(people, rows, strict=True):
-        given, _, family = person.name.partition(" ")
-        who = re.sub(r"\W", "", f"{family}{given}".lower())
+        first, _, family = person.name.partition(" ")
+        who = re.sub(r"\W", "", f"{family}{first}".lower())
         for turn, (at, content) in enumerate(person.files):
             mark = "_LATE" if at > DUE else ""
             title = f"{name}-{turn}.ipynb" if turn else f"{name}.ipynb"
@@ -396,13 +396,13 @@ def _moodle(path, worksheet, people, rows, name):
             title = f"{name} ({turn}).ipynb" if turn else f"{name}.ipynb"
             members.append((f"{person.name}_{participant}_assignsubmission_file/{title}", content))
         when = datetime.fromtimestamp(person.files[-1][0], UTC) if person.files else None
-        told = f"{when:%A}, {when.day} {when:%B %Y, %I:%M %p}" if when else "-"
+        date = f"{when:%A}, {when.day} {when:%B %Y, %I:%M %p}" if when else "-"
         lines.append({
             "Identifier": f"Participant {participant}",
             "Full name": person.name,
             "Email address": row["email"],
             "Status": "Submitted for grading" if when else "No submission",
-            "Last modified (submission)": told,
+            "Last modified (submission)": date,
         })  # fmt: skip
     _archive(path, members)
     _table(worksheet, list(lines[0]), lines)

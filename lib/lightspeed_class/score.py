@@ -6,11 +6,12 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 BY_HAND = "by hand"  # the kind of a score that is none yet: people mark the question
 
 
-def fingerprint(value):
+def fingerprint(value: Any) -> str:
     """A hash that is equal for equal values; they are such as JSON can hold."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
@@ -41,24 +42,24 @@ class Graded:
     status: str
     scores: tuple[Score, ...]
     notes: tuple[str, ...]
-    record: dict
+    record: dict[str, Any]
     late: bool = field(default=False, compare=False)
 
     @property
-    def points(self):
+    def points(self) -> float:
         return math.fsum(s.points for s in self.scores)
 
     @property
-    def digest(self):
+    def digest(self) -> str:
         """Equal for equal results."""
         return fingerprint([self.status, [vars(s) for s in self.scores]])
 
 
-def number(value):
+def number(value: float) -> str:
     """Points as people write them: 14, 14.5."""
     return f"{value:.10g}"
 
 
-def short(question):
+def short(question: str) -> str:
     """The name of a question without its topic, as a heading: "What shortens it"."""
     return question.partition(".")[2].replace("_", " ").capitalize()

@@ -52,10 +52,10 @@ def tokens(text):
     >>> tokens("32k"), tokens("1M"), tokens("0")
     (32768, 1048576, 0)
     """
-    found = re.fullmatch(r"(\d+)([kKmM]?)", text.strip())
-    if not found:
+    match = re.fullmatch(r"(\d+)([kKmM]?)", text.strip())
+    if not match:
         raise argparse.ArgumentTypeError(f"{text!r}: expected tokens, such as 4096 or 32k")
-    return int(found[1]) * {"": 1, "k": 2**10, "m": 2**20}[found[2].lower()]
+    return int(match[1]) * {"": 1, "k": 2**10, "m": 2**20}[match[2].lower()]
 
 
 def port(text):
@@ -91,13 +91,13 @@ def sizes_of(text):
     (8, 65536, 1048576)
     """
     scale = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-    found = []
+    sizes = []
     for word in text.split(","):
         digits = word.strip().upper().removesuffix("B").removesuffix("I")
         unit = digits.lstrip("0123456789")
         if unit not in scale or not digits.removesuffix(unit).isdigit():
             raise argparse.ArgumentTypeError(f"'{word}': expected bytes, such as 8, 64K or 64MiB")
-        found.append(int(digits.removesuffix(unit)) * scale[unit])
-        if found[-1] < 4:
+        sizes.append(int(digits.removesuffix(unit)) * scale[unit])
+        if sizes[-1] < 4:
             raise argparse.ArgumentTypeError(f"'{word}': an element has four bytes")
-    return tuple(found)
+    return tuple(sizes)

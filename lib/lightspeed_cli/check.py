@@ -17,20 +17,20 @@ def run(options):
     from lightspeed_authoring.freshness import check_course, gates
 
     # What the sources lack is found at once; comparing takes minutes and would find less.
-    found = gates()
-    if found:
-        print("\n".join(found), file=sys.stderr)
+    faults = gates()
+    if faults:
+        print("\n".join(faults), file=sys.stderr)
         if not options.fast:
             print("Mend these; then the derived files are compared.", file=sys.stderr)
         return True
     if options.fast:
         print("The sources hold together; the derived files were not looked at.")
         return False
-    found = check_course(options.names or None)
+    faults = check_course(options.names or None)
     if not options.names:
         print("\n".join(statements.counts(statements.of_course())))
     print(
-        "\n".join(found) or "Every derived file is what its source makes.",
-        file=sys.stderr if found else sys.stdout,
+        "\n".join(faults) or "Every derived file is what its source makes.",
+        file=sys.stderr if faults else sys.stdout,
     )
-    return bool(found)
+    return bool(faults)

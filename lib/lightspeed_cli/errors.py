@@ -9,8 +9,8 @@ def cause(error):
     """An error of the system as words that name the file: never its number."""
     if not (isinstance(error, OSError) and error.strerror):
         return str(error)
-    said = error.strerror[0].lower() + error.strerror[1:]
-    return f"{error.filename}: {said}" if error.filename else said
+    reason = error.strerror[0].lower() + error.strerror[1:]
+    return f"{error.filename}: {reason}" if error.filename else reason
 
 
 def tell_of_the_store(store):

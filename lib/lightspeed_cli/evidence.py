@@ -24,13 +24,15 @@ def run(options):
     from lightspeed_models.evidence import report
 
     try:
-        found, missing = report.run(options.what, options.data)
+        residuals, missing = report.run(options.what, options.data)
         if options.json:
-            write_new(options.json, json.dumps(list(map(report.as_json, found)), indent=1) + "\n")
+            write_new(
+                options.json, json.dumps(list(map(report.as_json, residuals)), indent=1) + "\n"
+            )
         if options.html:
             from lightspeed_models.evidence.page import to_html
 
-            write_new(options.html, to_html(found))
+            write_new(options.html, to_html(residuals))
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
@@ -40,4 +42,4 @@ def run(options):
         raise UserError("; ".join(filter(None, (cause(error), there)))) from error
     for sentence in missing:
         print(sentence)
-    print("\n\n".join("\n".join(report.in_words(one)) for one in found))
+    print("\n\n".join("\n".join(report.in_words(one)) for one in residuals))

@@ -57,7 +57,7 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     os.environ["LIGHTSPEED_HOME"] = str(workspace)
     # A checker of addresses that jsonschema can do without, and that takes a second to import.
-    sys.modules.setdefault("rfc3987_syntax", None)
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # "not there"
     import zmq
     from jupyterlab.labapp import LabApp
     from traitlets.config import Config

@@ -204,9 +204,9 @@ def _compare(options):
             "compare takes two records, such as: lightspeed measure compare A.json B.json"
         )
     a, b = (_load(name) for name in options.files)
-    found = compare.compare(a, b)
-    print("\n".join(compare.in_words(found)))
-    _write(options.page, lambda: report.comparison_html(found))
+    comparison = compare.compare(a, b)
+    print("\n".join(compare.in_words(comparison)))
+    _write(options.page, lambda: report.comparison_html(comparison))
 
 
 def _show(options):

@@ -132,7 +132,7 @@ def _show(found, here):
 def _keep(found, folder):
     machine = environment.describe()
     now = conditions.snapshot()
-    kept = record.new(
+    document = record.new(
         collectives.quantities(found),
         machine=machine,
         environment=conditions.checks(now, now, machine),
@@ -140,7 +140,7 @@ def _keep(found, folder):
         name=environment.name_of(machine),
     )
     try:
-        print(f"Record: {record.save(kept, folder)}")
+        print(f"Record: {record.save(document, folder)}")
     except OSError as error:
         print(
             f"lightspeed measure collectives: no record in {folder}: {error.strerror}",

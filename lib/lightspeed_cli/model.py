@@ -37,8 +37,8 @@ def run(options):
             print("Not counted, since a guess could be wrong by any factor:")
             print("\n".join(f"  {reason}" for reason in refused))
         return 1
-    found = counted(decoder, options.context, options.batch)
-    print(json.dumps(found, indent=1) if options.json else told(found, decoder))
+    counts = counted(decoder, options.context, options.batch)
+    print(json.dumps(counts, indent=1) if options.json else told(counts, decoder))
     return 0
 
 

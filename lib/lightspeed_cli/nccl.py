@@ -12,8 +12,8 @@ from lightspeed_show.new_file import write_new
 
 def share(text):
     """A share of the line above 0, such as 90% or 0.9."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text)
-    value = float(found[1]) / (100 if found[2] else 1) if found else 0
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text)
+    value = float(match[1]) / (100 if match[2] else 1) if match else 0
     if not 0 < value <= 2:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a share of the line; expected 90% or 0.9"

@@ -197,8 +197,8 @@ def run(options):
     key = options.key.lower()
     if key in constants():
         print(describe(key))
-    elif found := of_entry(key):
-        print("\n".join(found))
+    elif entry := of_entry(key):
+        print("\n".join(entry))
     else:
         # Keys of one entry are alike already in their first half.
         raise UserError(
@@ -210,11 +210,11 @@ def run(options):
 def _search(word):
     if not word.strip():
         raise UserError("--search '': expected a word, such as nvlink; --list shows all")
-    found, whole = search(word)
-    if not found:
+    keys, whole = search(word)
+    if not keys:
         raise UserError(
             f"no constant has '{word}' in its key, name, note or source{_similar(word)}"
         )
     if not whole:
         print(f"No constant has the word '{word}'; these have it inside one:")
-    print("\n".join(found))
+    print("\n".join(keys))

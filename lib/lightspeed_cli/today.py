@@ -46,22 +46,23 @@ def hold(sitting):
         id = sitting.variant.question.id
         print(f"\n{sitting.variant.question.title}\n{plain(sitting.variant.prompt)}")
         try:
-            given = input("> ").strip()
+            answer = input("> ").strip()
         except EOFError:
             print()
             return
-        word = given.lower()
+        word = answer.lower()
         if word in LEAVE:
             return
         if word in SKIP:
             sitting.advance()
             continue
-        if not given or word in HELP:
+        if not answer or word in HELP:
             print(HOW)
             continue
         if sitting.variant.question.names:
-            given = [part.strip() for part in given.split(",")]
-        verdict = sitting.answer(given)
+            verdict = sitting.answer([part.strip() for part in answer.split(",")])
+        else:
+            verdict = sitting.answer(answer)
         print(verdict)
         if verdict.kind not in ("unanswered", "type"):
             if not verdict.correct and not sitting.placement:

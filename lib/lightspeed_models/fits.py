@@ -10,13 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lightspeed.collectives import EXPONENT, overlapped_time
-from lightspeed.elementwise import Value, divide, is_array, maximum
+from lightspeed.elementwise import Result, Series, Value, divide, is_array, maximum
 from lightspeed.errors import BadArgument
 from lightspeed.law import Argument, checked, positive
 from lightspeed.scaling import PROCESSORS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ("AlphaBeta", "UslFit", "fit_alpha_beta", "fit_usl")
 
@@ -42,7 +45,7 @@ class UslFit:
     peak_interval: tuple[float, float]
 
 
-def fit_usl(n: Any, speedup: Any, confidence: float = 0.95) -> UslFit:
+def fit_usl(n: NDArray[Any], speedup: NDArray[Any], confidence: float = 0.95) -> UslFit:
     """The `UslFit` to arrays of n and speedup, by least squares with errors relative to the
     speedup.
 
@@ -99,7 +102,7 @@ class AlphaBeta:
     exponent: float
     residuals: tuple[float, ...]
 
-    def time(self, transfer: Value, steps: Value = 1.0) -> Value:
+    def time(self, transfer: Value, steps: Value = 1.0) -> Result:
         """Seconds for `transfer` bytes on the busiest link in so many steps."""
         return overlapped_time.__wrapped__(
             self.latency * steps, transfer / self.bandwidth, self.exponent
@@ -107,7 +110,7 @@ class AlphaBeta:
 
 
 def fit_alpha_beta(
-    transfer: Any, time: Value, steps: Value = 1.0, exponent: Value = 1.0
+    transfer: Series, time: Series, steps: Series = 1.0, exponent: Value = 1.0
 ) -> AlphaBeta:
     """The `AlphaBeta` of measured times (s) of `transfer` bytes on the busiest link, by relative
     least squares.
@@ -118,55 +121,55 @@ def fit_alpha_beta(
 
     Raises BadArgument for fewer than two points or arrays of different lengths.
     """
-    transfer = _floats("transfer", transfer, positive("byte"))
-    time = _floats("time", time, positive("s"))
-    steps = _floats("steps", steps, positive())
-    if len(transfer) != len(time) or len(time) < 2:
+    moved = _floats("transfer", transfer, positive("byte"))
+    times = _floats("time", time, positive("s"))
+    counts = _floats("steps", steps, positive())
+    if len(moved) != len(times) or len(times) < 2:
         raise BadArgument(
             "fit_alpha_beta",
             "time",
-            time,
-            f"one time for each of the {len(transfer)} transfers, and at least two",
+            times,
+            f"one time for each of the {len(moved)} transfers, and at least two",
         )
-    if len(steps) not in (1, len(time)):
+    if len(counts) not in (1, len(times)):
         raise BadArgument(
             "fit_alpha_beta",
             "steps",
-            steps,
-            f"one number, or one for each of the {len(time)} times",
+            counts,
+            f"one number, or one for each of the {len(times)} times",
         )
-    exponent = checked("fit_alpha_beta", "exponent", exponent, EXPONENT)
-    steps = steps * len(time) if len(steps) == 1 else steps
-    most, longest = max(steps), max(time)
-    slow = max(b / t for b, t in zip(transfer, time, strict=True))  # both columns of order one
-    waits = [(n / most * longest / t) ** exponent for n, t in zip(steps, time, strict=True)]
-    moves = [(b / t / slow) ** exponent for b, t in zip(transfer, time, strict=True)]
+    power = float(checked("fit_alpha_beta", "exponent", exponent, EXPONENT))
+    counts = counts * len(times) if len(counts) == 1 else counts
+    most, longest = max(counts), max(times)
+    slow = max(b / t for b, t in zip(moved, times, strict=True))  # both columns of order one
+    waits = [(n / most * longest / t) ** power for n, t in zip(counts, times, strict=True)]
+    moves = [(b / t / slow) ** power for b, t in zip(moved, times, strict=True)]
     first, second = _least_squares(waits, moves)
     if not second > 0:
         raise BadArgument(
             "fit_alpha_beta",
             "transfer",
-            transfer,
+            moved,
             "times that grow with the bytes",
             "The fit has no bandwidth.",
         )
     fitted = AlphaBeta(
-        float(first ** (1 / exponent) * longest / most),
-        float(slow / second ** (1 / exponent)),
-        float(exponent),
+        float(first ** (1 / power) * longest / most),
+        float(slow / second ** (1 / power)),
+        power,
         (),
     )
-    rows = zip(transfer, steps, time, strict=True)
+    rows = zip(moved, counts, times, strict=True)
     residuals = tuple(float(fitted.time(b, n) / t - 1) for b, n, t in rows)
     return AlphaBeta(fitted.latency, fitted.bandwidth, fitted.exponent, residuals)
 
 
-def _floats(name: str, values: Any, spec: Argument) -> list[float]:
+def _floats(name: str, values: Series, spec: Argument) -> list[float]:
     """One number, or a list, tuple or array of them, as a list."""
     if isinstance(values, (list, tuple)):
         return [float(checked("fit_alpha_beta", name, value, spec)) for value in values]
-    values = checked("fit_alpha_beta", name, values, spec)
-    return [float(value) for value in values.ravel()] if is_array(values) else [float(values)]
+    plain = checked("fit_alpha_beta", name, values, spec)
+    return [float(value) for value in plain.ravel()] if is_array(plain) else [float(plain)]
 
 
 def _dot(a: Sequence[float], b: Sequence[float]) -> float:

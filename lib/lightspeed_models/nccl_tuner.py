@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from lightspeed.collectives import RANKS, RINGS, SIZE, ring_steps
-from lightspeed.elementwise import Value, any_of, floor_log2, is_array, maximum, minimum
+from lightspeed.elementwise import Result, Value, any_of, floor_log2, is_array, maximum, minimum
 from lightspeed.elementwise import where as pick
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import Argument, checked, count, law, nonnegative
@@ -86,7 +86,7 @@ def _at_least_a_rank_each(where: str, n: Value, nodes: Value) -> None:
 
 def _between_nodes(
     algorithm: str, protocol: str, n: Value, nodes: Value, net_latency: Value, release: str
-) -> Value:
+) -> Result:
     """µs of a step between nodes; a Simple message is followed by a flush, which costs the
     network's latency again.
     """
@@ -120,7 +120,7 @@ def ring_latency(
     net_latency: Value = 0.0,
     plateau: Value = 1.0,
     release: str = NEWEST,
-) -> Value:
+) -> Result:
     """Seconds that NCCL charges a ring before any byte: a base, and a step for each hop, dearer
     between nodes.
 
@@ -158,7 +158,7 @@ def tree_latency(
     link: str = "NVLINK",
     net_latency: Value = 0.0,
     release: str = NEWEST,
-) -> Value:
+) -> Result:
     """Seconds that NCCL charges an all-reduce on a tree: a chain inside each node, a tree of
     log2(nodes) across, twice.
 
@@ -173,7 +173,7 @@ def tree_latency(
 
 
 @law("s", nodes=count(), net_latency=nonnegative("s"), release=RELEASES)
-def nvls_latency(nodes: Value = 1, net_latency: Value = 0.0, release: str = NEWEST) -> Value:
+def nvls_latency(nodes: Value = 1, net_latency: Value = 0.0, release: str = NEWEST) -> Result:
     """Seconds that NCCL charges an all-reduce in the NVSwitch, with a tree across nodes if there
     are several.
 
@@ -266,7 +266,7 @@ def tuning_table(job: Job) -> dict[tuple[str, str], Cost]:
     >>> round(ring.latency * 1e6, 1), round(ring.bandwidth / 1e9, 1)
     (56.0, 211.9)
     """
-    found: dict[tuple[str, str], Cost] = {}
+    costs: dict[tuple[str, str], Cost] = {}
     for protocol in PROTOCOLS if job.link == "NVLINK" else ("LL", "Simple"):  # LL128 needs NVLink
         latency = ring_latency(
             job.n,
@@ -279,22 +279,22 @@ def tuning_table(job: Job) -> dict[tuple[str, str], Cost]:
             release=job.release,
         )
         as_algbw = job.n / max(ring_steps(job.collective, job.n), 1)
-        found["Ring", protocol] = Cost(latency, _ring_bus(job, protocol) * as_algbw)
+        costs["Ring", protocol] = Cost(latency, _ring_bus(job, protocol) * as_algbw)
         if job.collective == "all_reduce":
             latency = tree_latency(
                 job.n, job.nodes, protocol, job.link, job.net_latency, job.release
             )
-            found["Tree", protocol] = Cost(latency, _tree_bus(job, protocol) / 2)
+            costs["Tree", protocol] = Cost(latency, _tree_bus(job, protocol) / 2)
     switch = _nvls_bandwidth(job)
     if switch > 0:
         algorithm = "NVLS" if job.nodes == 1 else "NVLSTree"
-        found[algorithm, "Simple"] = Cost(_switch_latency(job), switch)
+        costs[algorithm, "Simple"] = Cost(_switch_latency(job), switch)
     if job.collective != "all_reduce" and job.n == job.nodes > 1:
         across = _between_nodes("Tree", "Simple", job.n, job.nodes, job.net_latency, job.release)
         base = tables(job.release).base["PAT"][2]
         latency = (base + floor_log2(job.nodes) * across / 3.5 + job.n * 2.8) * 1e-6
-        found["PAT", "Simple"] = Cost(latency, _bus(job) * tables(job.release).rules.pat)
-    return found
+        costs["PAT", "Simple"] = Cost(latency, _bus(job) * tables(job.release).rules.pat)
+    return costs
 
 
 def choices(
@@ -306,14 +306,14 @@ def choices(
     size = checked("choices", "size", size, SIZE)
     if is_array(size):
         raise BadArgument("choices", "size", size, "one number: each size may choose differently")
-    found = []
+    rows = []
     for (algorithm, protocol), cost in (tuning_table(job) if table is None else table).items():
         latency, bandwidth = cost.latency, cost.bandwidth
         if job.collective == "all_reduce":
             bandwidth *= _kept(job, algorithm, protocol, size)
             latency *= _plateau(job, algorithm, protocol, size)
-        found.append(Choice(algorithm, protocol, latency, bandwidth, latency + size / bandwidth))
-    return tuple(sorted(found, key=lambda choice: choice.time))
+        rows.append(Choice(algorithm, protocol, latency, bandwidth, latency + size / bandwidth))
+    return tuple(sorted(rows, key=lambda choice: choice.time))
 
 
 def nccl_choices(

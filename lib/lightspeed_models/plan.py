@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lightspeed.catalog import find, link
-from lightspeed.elementwise import Value, any_of, is_array, maximum, minimum, where
+from lightspeed.elementwise import Result, Value, any_of, is_array, maximum, minimum, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import checked, count, positive
 from lightspeed.memory import RECOMPUTE, STAGE
@@ -128,14 +128,14 @@ class Plan:
         return self.data * self.context
 
     @property
-    def expert_tensor(self) -> Value:
+    def expert_tensor(self) -> Result:
         """Ranks that share the matrices of one expert: those of tensor parallelism, or one where
         `expert` takes these ranks too.
         """
         return where(self.ranks % self.expert == 0, self.tensor, 1)
 
     @property
-    def expert_copies(self) -> Value:
+    def expert_copies(self) -> Result:
         """Ranks of a stage that hold the same part of the same experts."""
         return self.ranks * self.tensor / (self.expert * self.expert_tensor)
 
@@ -175,7 +175,7 @@ def checked_for(model: Transformer, plan: Plan) -> None:
 # ---------------------------------------------------------------- who shares a node
 
 
-def neighbours(plan: Plan, per_node: Value, *axes: str) -> Value:
+def neighbours(plan: Plan, per_node: Value, *axes: str) -> Result:
     """How many ranks of a group over these axes share a node, itself included.
 
     All groups share its slots: an axis that is placed later finds as many taken as the axes before
@@ -202,7 +202,7 @@ def spans(plan: Plan, per_node: Value, *axes: str) -> Any:
     return apart
 
 
-def expert_neighbours(plan: Plan, per_node: Value) -> Value:
+def expert_neighbours(plan: Plan, per_node: Value) -> Result:
     """How many of the ranks over which experts are spread share a node. They are laid over the
     ranks of a stage anew, those that share an expert next to each other.
     """
@@ -210,13 +210,13 @@ def expert_neighbours(plan: Plan, per_node: Value) -> Value:
     return minimum(plan.expert, maximum(1, slots / plan.expert_tensor))
 
 
-def copy_neighbours(plan: Plan, per_node: Value) -> Value:
+def copy_neighbours(plan: Plan, per_node: Value) -> Result:
     """How many of the ranks that hold the same experts share a node."""
     slots = neighbours(plan, per_node, "tensor", "context", "data")
     return minimum(plan.expert_copies, maximum(1, slots / plan.expert / plan.expert_tensor))
 
 
-def _stride(plan: Plan, axis: str) -> Value:
+def _stride(plan: Plan, axis: str) -> Result:
     """Ranks from one of a group to the next."""
     step: Value = 1
     for nearer in plan.placement[: plan.placement.index(axis)]:
@@ -245,8 +245,8 @@ def plan_of_batch(
     if lone or not data:
         wanted = f"a multiple of the {replica} of one replica"
         raise BadArgument("plan_of_batch", "gpus", gpus, wanted)
-    micro_batches, left = divmod(sequences, data * micro_size)
-    if left or not micro_batches:
+    micro_batches, remainder = divmod(sequences, data * micro_size)
+    if remainder or not micro_batches:
         wanted = f"a multiple of the {data * micro_size} that run at once"
         raise BadArgument("plan_of_batch", "sequences", sequences, wanted)
     rest |= {"context": context, "micro_batches": micro_batches, "micro_size": micro_size}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lightspeed.catalog import find, fitted
-from lightspeed.elementwise import Value
+from lightspeed.elementwise import Result, Value
 from lightspeed.errors import one_of
 from lightspeed.law import ELEMENT_BYTES, checked, count, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH, PEAK, SHARE
@@ -57,7 +57,7 @@ def product_time(
     launch: Value = 0.0,
     loop: Value = 0.0,
     narrowed: Value = 0.0,
-) -> Value:
+) -> Result:
     """Seconds of a matrix product: its launch, its loop, and both clocks at their shares.
 
     The two meet in a corner as the sides of a right angle do; far from it the longer is all. With
@@ -82,7 +82,7 @@ def product_time(
 )
 def narrowing_bytes(
     B: Value, D: Value, narrow_bytes: Value = 1, wide_bytes: Value = 2, reads: Value = 1
-) -> Value:
+) -> Result:
     """Bytes of making activations X[B, D] narrow: they are read wide, `reads` times, and written.
 
     >>> narrowing_bytes(1024, 4096, reads=2)
@@ -146,7 +146,8 @@ def rates(gpu: str, precision: str = "bf16") -> Rates | None:
     """
     name, element_bytes = FORMATS[one_of("rates", "precision", precision, tuple(FORMATS))]
     classes = _tables()[name]
-    family = "all" if "all" in classes else CLASSES.get(gpu.partition("_")[0].rstrip("0123456789"))
+    chip = gpu.partition("_")[0].rstrip("0123456789")
+    family = "all" if "all" in classes else CLASSES.get(chip, "")
     sheet = find(gpu).numbers
     if family not in classes or "bf16" not in sheet:
         return None

@@ -44,13 +44,13 @@ def read_profile(path: str | Path, functions: Iterable[str]) -> dict[str, float]
 
 
 def _key(stats: Mapping[Any, Any], name: str) -> Any:
-    found = [key for key in stats if key[2] == name]
-    if len(found) != 1:
-        where = "; ".join(f"{file}:{line}" for file, line, _ in found) or "none of that name"
+    keys = [key for key in stats if key[2] == name]
+    if len(keys) != 1:
+        where = "; ".join(f"{file}:{line}" for file, line, _ in keys) or "none of that name"
         raise BadArgument(
             "read_profile", "functions", name, f"one function of the profile (found {where})"
         )
-    return found[0]
+    return keys[0]
 
 
 def _callers(stats: Mapping[Any, Any], key: Any) -> set[Any]:

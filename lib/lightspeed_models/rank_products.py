@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 
-from lightspeed.elementwise import Value, ceil, maximum, where
+from lightspeed.elementwise import Result, Value, ceil, maximum, where
 from lightspeed.transformer import Transformer
 from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.products import Rates, product_time
@@ -29,7 +29,7 @@ _time = inspect.unwrap(product_time)
 
 def layer_products(
     model: Transformer, sequence: int, plan: Plan, machine: Machine, rates: Rates
-) -> Value:
+) -> Result:
     """Seconds of the products and scores of a layer (the mean over all) for one micro-batch on one
     rank, forward and backward, and forward again where `plan` recomputes.
     """
@@ -37,7 +37,7 @@ def layer_products(
     again = where(plan.recompute == "full", 1.0, 0.0)
     attention, dense = _attention(model, plan.tensor), _mlp(model, model.hidden, plan.tensor)
 
-    def of(shapes: list[tuple[Value, Value]]) -> Value:
+    def of(shapes: list[tuple[Value, Value]]) -> Result:
         return sum(_thrice(tokens, k, n, again, machine, rates) for k, n in shapes)
 
     sparse = (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
@@ -73,7 +73,7 @@ def _mlp(model: Transformer, hidden: Value, tensor: Value) -> list[tuple[Value, 
 def _thrice(
     rows: Value, depth: Value, columns: Value, again: Value, machine: Machine, rates: Rates,
     groups: Value = 1.0,
-) -> Value:  # fmt: skip
+) -> Result:  # fmt: skip
     """Seconds of a product's three passes, and of a forward pass done again. With `groups`, that
     many products of the `rows` in all run in one launch, each with weights of its own.
     """
@@ -82,7 +82,7 @@ def _thrice(
     size = each * (rows * depth + groups * depth * columns) + 2 * rows * columns
     k = rates.kernel
 
-    def once(deep: Value) -> Value:
+    def once(deep: Value) -> Result:
         return _time(
             flops, size, maximum(1.0, ceil(deep)), machine.peak, machine.memory, rates.clock,
             k.compute_share, k.memory_share, k.launch, k.loop,
@@ -93,7 +93,7 @@ def _thrice(
 
 def _experts(
     model: Transformer, tokens: Value, plan: Plan, again: Value, machine: Machine, rates: Rates
-) -> Value:
+) -> Result:
     """Seconds of the chosen experts of a rank: the products of all of them in one launch each."""
     mine = maximum(1.0, ceil(model.experts / plan.expert))
     # Where the ranks of a tensor group hold different experts, each sends its own part of tokens.
@@ -103,7 +103,7 @@ def _experts(
     return sum(_thrice(rows, k, n, again, machine, rates, mine) for k, n in shapes)
 
 
-def _scores(model: Transformer, tokens: Value, sequence: int, plan: Plan, rates: Rates) -> Value:
+def _scores(model: Transformer, tokens: Value, sequence: int, plan: Plan, rates: Rates) -> Result:
     widths = (
         model.head_width_plain + model.head_width_rotary + model.head_width_value
         if model.kv_rank

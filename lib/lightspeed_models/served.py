@@ -18,7 +18,7 @@ from typing import Any
 from lightspeed.catalog import find
 from lightspeed.configs import read_config
 from lightspeed.decoder import Decoder, Experts
-from lightspeed.elementwise import Value, maximum, minimum
+from lightspeed.elementwise import Result, Value, maximum, minimum
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.inference import IDEAL, Bill, Engine, Replica, cached_heads, step_bill
 from lightspeed_models.inference_step import replica
@@ -172,14 +172,14 @@ class Served:
         return max(0.0, self.room() / (held * copies))
 
 
-def between(reads: Value, decoding: Value, mixed: Value) -> Value:
+def between(reads: Value, decoding: Value, mixed: Value) -> Result:
     """Seconds between tokens: some steps read prompts beside decoding; where there is more to read
     than steps, decoding waits for the rest.
     """
     return (1 - minimum(reads, 1)) * decoding + reads * mixed
 
 
-def first(prompt: Value, crowd: Value, decoding: Value, chunk: Value, engine: Engine) -> Value:
+def first(prompt: Value, crowd: Value, decoding: Value, chunk: Value, engine: Engine) -> Result:
     """Seconds to the first token: a front, the steps that are queued, one's own chunks, and those
     of others that came in the same moment, whose number swings with the root of those in flight.
     """

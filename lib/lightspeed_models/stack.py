@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from lightspeed.catalog import fitted
-from lightspeed.elementwise import Value, where
+from lightspeed.elementwise import Result, Value, where
 from lightspeed.errors import one_of
 from lightspeed.law import ELEMENT_BYTES, checked, nonnegative
 from lightspeed.memory import SPLITS
@@ -81,7 +81,7 @@ class Stack:
         one_of("Stack", "split", self.split, SPLITS)
         one_of("Stack", "cut", self.cut, CUTS)
 
-    def wait(self, ways: Value, near: Value, across: Value) -> Value:
+    def wait(self, ways: Value, near: Value, across: Value) -> Result:
         """Seconds a layer and micro-batch for the hops of tensor parallelism over so many ranks,
         `near` of them in a node.
         """
@@ -108,8 +108,8 @@ def stack(key: str, state: str = "") -> Stack:
     if state:
         ails = dict(states[one_of("stack", "state", state, tuple(states))])
     constants = {name: row["value"] for name, row in table["fitted"].items()} | table["counted"]
-    told = {f.name for f in fields(Stack)}
-    return Stack(**constants, **{n: v for n, v in ails.items() if n in told})
+    names = {f.name for f in fields(Stack)}
+    return Stack(**constants, **{n: v for n, v in ails.items() if n in names})
 
 
 @functools.cache

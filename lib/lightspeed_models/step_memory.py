@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from lightspeed.catalog import fitted
-from lightspeed.elementwise import Value, minimum, where
+from lightspeed.elementwise import Result, Value, minimum, where
 from lightspeed.errors import one_of
 from lightspeed.law import checked, nonnegative, positive
 from lightspeed.memory import MemoryUse, transformer_activation_bytes
@@ -135,7 +135,7 @@ def stage_memory(
         (layers * rest + tables / plan.tensor, plan.ranks),
     )
 
-    def states(each: float, stage: int) -> Value:
+    def states(each: float, stage: int) -> Result:
         """Bytes of a state that ZeRO splits from this stage on."""
         return sum(each * n / where(plan.stage >= stage, copies, 1) for n, copies in held)
 
@@ -156,7 +156,7 @@ def stage_memory(
     )
 
 
-def in_flight(plan: Plan, place: Value) -> Value:
+def in_flight(plan: Plan, place: Value) -> Result:
     """Micro-batches whose activations the stage at this place holds at most: with GPipe all; in
     1F1B one for each stage from here on, and in zb_h1, which keeps them for its weight gradients,
     one for each stage. Interleaved, the pieces of them count by their part of the stage.

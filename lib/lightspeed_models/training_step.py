@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lightspeed.elementwise import Value, ceil, floor, maximum, minimum, where
+from lightspeed.elementwise import Result, Value, ceil, floor, maximum, minimum, where
 from lightspeed.law import checked, positive
 from lightspeed.memory import (
     MemoryUse,
@@ -282,7 +282,7 @@ def work(
 
 def layers_of_stage(
     model: Transformer, stages: Value, place: Value, chunks: Value = 1, cut: str = "weighted"
-) -> Value:
+) -> Result:
     """Layers on the stage at this place, from 0.
 
     Cut "weighted", a stage ends with the layer that takes it past its even share: nanotron's. The
@@ -311,7 +311,7 @@ def layers_of_stage(
 
 def whole_layers(
     model: Transformer, stages: Value, chunks: Value = 1, cut: str = "weighted"
-) -> tuple[Value, Value]:
+) -> tuple[Result, Result]:
     """Layers on the fullest stage, which is the first or the one behind it, and on the last.
 
     >>> from lightspeed.transformer import transformer
@@ -323,10 +323,10 @@ def whole_layers(
     return maximum(first, second), last
 
 
-def seconds(work: Work, stack: Stack) -> dict[str, Value]:
+def seconds(work: Work, stack: Stack) -> dict[str, Result]:
     """The terms of a `Step` for this `Work`, all of it numbers or all arrays: the law itself."""
 
-    def over(seconds: Value, across: Value) -> Value:
+    def over(seconds: Value, across: Value) -> Result:
         return seconds / where(across, stack.between, stack.inside)
 
     w, m = work, work.micro_batches
@@ -366,20 +366,20 @@ def seconds(work: Work, stack: Stack) -> dict[str, Value]:
     }
 
 
-def _rate(plan: Plan, machine: Machine, *axes: str) -> Value:
+def _rate(plan: Plan, machine: Machine, *axes: str) -> Result:
     """byte/s of a GPU in a ring over these axes."""
     near = neighbours(plan, machine.per_node, *axes)
     return where(spans(plan, machine.per_node, *axes), _over(machine, near), machine.link)
 
 
-def _over(machine: Machine, near: Value) -> Value:
+def _over(machine: Machine, near: Value) -> Result:
     """byte/s of a GPU in a ring over nodes: what the ports of its members in one carry, if the link
     does.
     """
     return minimum(machine.link, machine.network * near)
 
 
-def _expert(model: Transformer, tokens: Value, plan: Plan, machine: Machine) -> Value:
+def _expert(model: Transformer, tokens: Value, plan: Plan, machine: Machine) -> Result:
     """Seconds of a layer's exchanges, by the link and beside it by the GPU's own port. A token goes
     to each of its experts in the node, and to another node once, however many of them are there.
     """

@@ -9,6 +9,7 @@ infinity are refused here.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -41,9 +42,9 @@ class Axis:
     label: str = ""
     unit: str = ""
     scale: str = "linear"
-    domain: tuple | None = None
-    ticks: tuple | None = None
-    categories: tuple = ()
+    domain: Sequence | None = None
+    ticks: Sequence | None = None
+    categories: Sequence = ()
 
     def __post_init__(self):
         _one_of(self, "scale", ("linear", "log", "category"))
@@ -75,8 +76,8 @@ class Line:
     on a slope) or "above" (over its right end). `arrow`: a head at its last point.
     """
 
-    x: tuple
-    y: tuple
+    x: Sequence
+    y: Sequence
     label: str = ""
     color: str = "blue"
     dash: bool = False
@@ -98,17 +99,17 @@ class Points:
     each, in place of its coordinates. `soft` ones are faint, and labels do not keep clear of them;
     they have tips and lie on the axes. Other points outside an axis' `domain` are not drawn."""
 
-    x: tuple
-    y: tuple
+    x: Sequence
+    y: Sequence
     label: str = ""
-    labels: tuple = ()
+    labels: Sequence = ()
     color: str = "orange"
     marker: str = "circle"
     size: float = 5
     drop: bool = False
-    keys: tuple = ()
-    drag: tuple = (None, None)
-    tips: tuple = ()
+    keys: Sequence = ()
+    drag: Sequence = (None, None)
+    tips: Sequence = ()
     soft: bool = False
 
     def __post_init__(self):
@@ -124,14 +125,14 @@ class Bars:
     room is too small) and after the end of other bars; `label` names the series in the key above
     the chart. `width` is a share of the room for one category. `keys`: see Points."""
 
-    at: tuple
-    to: tuple
-    start: tuple | None = None
+    at: Sequence
+    to: Sequence
+    start: Sequence | None = None
     label: str = ""
-    labels: tuple = ()
+    labels: Sequence = ()
     color: str = "blue"
     width: float = 0.7
-    keys: tuple = ()
+    keys: Sequence = ()
 
     def __post_init__(self):
         numbers = ("at", "to") if self.start is None else ("at", "to", "start")
@@ -144,15 +145,15 @@ class Boxes:
     where they have room; `label` names them all in the key above the chart. `soft` ones are a tint
     behind what stands in them, with their labels at the top. `keys`: see Points."""
 
-    x1: tuple
-    x2: tuple
-    y1: tuple
-    y2: tuple
+    x1: Sequence
+    x2: Sequence
+    y1: Sequence
+    y2: Sequence
     label: str = ""
-    labels: tuple = ()
+    labels: Sequence = ()
     color: str = "blue"
     soft: bool = False
-    keys: tuple = ()
+    keys: Sequence = ()
 
     def __post_init__(self):
         _check(self, "x1", "x2", "y1", "y2", texts=("labels", "keys"))
@@ -162,9 +163,9 @@ class Boxes:
 class Area:
     """The band between two curves `low` and `high` over `x`."""
 
-    x: tuple
-    low: tuple
-    high: tuple
+    x: Sequence
+    low: Sequence
+    high: Sequence
     label: str = ""
     color: str = "sky"
 
@@ -178,8 +179,8 @@ class Span:
     edge of the chart.
     """
 
-    x: tuple | None = None
-    y: tuple | None = None
+    x: Sequence | None = None
+    y: Sequence | None = None
     label: str = ""
     color: str = "grey"
 
@@ -243,7 +244,7 @@ class Chart:
 
     x: Axis
     y: Axis
-    marks: tuple
+    marks: Sequence
     title: str = ""
     x_top: Axis | None = None
     height: int = 380

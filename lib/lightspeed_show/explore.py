@@ -252,11 +252,11 @@ class Explorer:
         """
         wanted = {}
         for name, text in parse_qsl(link, keep_blank_values=True):
-            found = [c for c in self.controls.values() if name in (c.name, c.label)]
-            if not found:
+            matches = [c for c in self.controls.values() if name in (c.name, c.label)]
+            if not matches:
                 raise ValueError(f"no control {name!r}; there are {', '.join(self.controls)}")
-            value = found[0].meant(text)
-            wanted[found[0].name] = value
+            value = matches[0].meant(text)
+            wanted[matches[0].name] = value
         self.set(**wanted)
 
     def link(self):

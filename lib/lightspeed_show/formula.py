@@ -124,7 +124,7 @@ def _text(node, words, bound=0):
     match node:
         case ast.Name(name):
             return words[name]
-        case ast.Constant(value):
+        case ast.Constant(float() | int() as value):
             return si(value)
         case ast.Call(ast.Name(name), arguments):
             return f"{name}({', '.join(_text(a, words) for a in arguments)})"

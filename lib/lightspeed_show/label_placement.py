@@ -285,7 +285,8 @@ class Placer:
         _, share, side, boxes = min(options, key=lambda option: option[0])
         self.texts += boxes
         at, ends = (ax + share * (run[0] - ax), ay + share * (run[1] - ay)), ((ax, ay), run)
-        shape = _text(*self._data(*at), line.label, line.color, "middle", 0, side, False)
+        x, y = self._data(*at)
+        shape = _text(x, y, line.label, line.color, "middle", 0, side, False)
         return [shape | {"along": [_g(v) for end in ends for v in self._data(*end)]}]
 
     def _over(self, points, width):
@@ -375,12 +376,12 @@ class Placer:
 
     def _cheapest(self, options, text, color, bold=False, extra=None):
         costs = [
-            self._cost(_box(self.x.px(x), self.y.px(y), text, *place, bold)) + 0.2 * rank
-            for rank, (x, y, *place) in enumerate(options)
+            self._cost(_box(self.x.px(x), self.y.px(y), text, anchor, dx, dy, bold)) + 0.2 * rank
+            for rank, (x, y, anchor, dx, dy) in enumerate(options)
         ]
         costs = [cost + more for cost, more in zip(costs, extra or [0] * len(costs), strict=True)]
-        x, y, *place = options[costs.index(min(costs))]
-        return self._fixed(x, y, text, color, *place, bold)
+        x, y, anchor, dx, dy = options[costs.index(min(costs))]
+        return self._fixed(x, y, text, color, anchor, dx, dy, bold)
 
     def _fixed(self, x, y, text, color, anchor, dx, dy, bold):
         self.texts.append(_box(self.x.px(x), self.y.px(y), text, anchor, dx, dy, bold))

@@ -107,13 +107,11 @@ def _resolved(mark, chart):
     along = {"x": chart.x, "y": chart.y, "at": chart.y if chart.y.scale == "category" else chart.x}
     changes = {}
     for field, axis in along.items():
-        values = getattr(mark, field, None)
-        many = isinstance(values, tuple)
-        if any(isinstance(value, str) for value in (values if many else (values,))):
-            positions = tuple(
-                _position(value, axis, mark, field) for value in (values if many else (values,))
-            )
-            changes[field] = positions if many else positions[0]
+        own = getattr(mark, field, None)
+        values = own if isinstance(own, tuple) else (own,)
+        if any(isinstance(value, str) for value in values):
+            positions = tuple(_position(value, axis, mark, field) for value in values)
+            changes[field] = positions if values is own else positions[0]
     return replace(mark, **changes) if changes else mark
 
 
@@ -163,11 +161,11 @@ def _domain(axis, marks, name):
 def _values(mark, name):
     """The values of a mark that the axis `name` has to reach."""
     if isinstance(mark, Area):
-        return mark.x if name == "x" else mark.low + mark.high
+        return mark.x if name == "x" else (*mark.low, *mark.high)
     if isinstance(mark, Bars):
-        return mark.to + (mark.start or ())  # on the category axis nobody asks
+        return (*mark.to, *(mark.start or ()))  # on the category axis nobody asks
     if isinstance(mark, Boxes):
-        return mark.x1 + mark.x2 if name == "x" else mark.y1 + mark.y2
+        return (*mark.x1, *mark.x2) if name == "x" else (*mark.y1, *mark.y2)
     values = getattr(mark, name)
     return tuple(v for v in (values if isinstance(values, tuple) else (values,)) if v is not None)
 
@@ -190,13 +188,13 @@ def _ticks(axis, domain, pixels=None, room=None):
 
 def _top_ticks(axis, x):
     """The ticks of the second reading that lie on the first one's domain and have room."""
-    kept, end = [], -math.inf
+    ticks, end = [], -math.inf
     for value, text in axis.ticks or ():
         at, half = x.px(value), text_width(text, TICK) / 2
         if x.inside(at) and at - half > end + 6:
-            kept.append([_g(value), text])
+            ticks.append([_g(value), text])
             end = at + half
-    return kept
+    return ticks
 
 
 def _wrapped(text, characters):
@@ -263,15 +261,9 @@ def _shapes(mark, chart, x, y):
             }
         ]
     if isinstance(mark, Rule):
-        ends = (mark.x, mark.x), y.domain
-        return [
-            _line(
-                *(ends if mark.y is None else (x.domain, (mark.y, mark.y))),
-                mark.color,
-                1.25,
-                mark.dash,
-            )
-        ]
+        upright = mark.y is None
+        xs, ys = (mark.x, mark.x) if upright else x.domain, y.domain if upright else (mark.y,) * 2
+        return [_line(xs, ys, mark.color, 1.25, mark.dash)]
     if isinstance(mark, Span):
         sides = [_side(mark.x, x), _side(mark.y, y)]
         return [
@@ -281,14 +273,14 @@ def _shapes(mark, chart, x, y):
         ]
     if isinstance(mark, Bars):
         value_axis = x if chart.y.scale == "category" else y
-        foot = (value_axis.domain[0] if value_axis.log else 0.0,) * len(mark.at)
+        foot = mark.start or (value_axis.domain[0] if value_axis.log else 0.0,) * len(mark.at)
         low, high = [a - mark.width / 2 for a in mark.at], [a + mark.width / 2 for a in mark.at]
-        across = (mark.start or foot, mark.to)
-        sides = (*across, low, high) if value_axis is x else (low, high, *across)
-        return [_rect(*sides, mark.color, keys=mark.keys)]
+        lying = value_axis is x
+        (x1, x2), (y1, y2) = ((foot, mark.to), (low, high))[:: 1 if lying else -1]
+        return [_rect(x1, x2, y1, y2, mark.color, keys=mark.keys)]
     if isinstance(mark, Boxes):
-        sides = mark.x1, mark.x2, mark.y1, mark.y2
-        return [_rect(*sides, mark.color, shade=mark.soft, keys=mark.keys)]
+        look = {"shade": mark.soft, "keys": mark.keys}
+        return [_rect(mark.x1, mark.x2, mark.y1, mark.y2, mark.color, **look)]
     if isinstance(mark, Points) and mark.soft:
         return [_soft(mark)]
     if isinstance(mark, Points):

@@ -94,7 +94,7 @@ def _cell(cell):
         return str(cell)
     if isinstance(cell, Amount | Whole) and cell.unit:
         return si(cell, cell.unit)
-    return f"{cell:,}" if isinstance(cell, int) else plain(cell)
+    return f"{cell:,}" if isinstance(cell, int) else plain(float(cell))
 
 
 def _row(cells):

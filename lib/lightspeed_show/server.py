@@ -3,6 +3,7 @@ and how a notebook is read whose kernel is gone.
 """
 
 import asyncio
+from typing import Any
 
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
@@ -23,9 +24,9 @@ class PromptConnection(ZMQChannelsWebsocketConnection):
     chart: median 45 ms with the stock connection, 20 ms with this one.
     """
 
-    async def connect(self):
+    def connect(self):
         self.websocket_handler.set_nodelay(True)
-        return await super().connect()
+        return super().connect()
 
 
 class StillPages(AsyncLargeFileManager):
@@ -36,8 +37,10 @@ class StillPages(AsyncLargeFileManager):
     does after a kernel was restarted, and there the still says what to do.
     """
 
-    async def get(self, path, content=True, type=None, format=None, **options):
-        model = await super().get(path, content, type, format, **options)
+    parent: Any  # the server
+
+    async def get(self, path, content=True, type=None, format=None, require_hash=False):
+        model = await super().get(path, content, type, format, require_hash)
         if not content or model["type"] != "notebook":
             return model
         shown = [

@@ -5,6 +5,7 @@ import io
 import math
 import re
 import textwrap
+from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
@@ -18,7 +19,7 @@ FACE = (
     " sans-serif"
 )
 # Matplotlib's own defaults first: a reader's matplotlibrc must not change what the course shows.
-STYLE = [
+STYLE: list[Any] = [
     "default",
     {
         "svg.fonttype": "none",
@@ -47,16 +48,16 @@ def svg(charts, title, description, settings="", verdict="", notes=()):
     from matplotlib.figure import Figure
 
     specs = [lay_out(chart) for chart in charts]
-    head, said, foot = (
+    head, body, foot = (
         _lines(settings),
         _lines(verdict, 1.15),
         [line for note in notes for line in (*_lines(note), "")],
     )
-    panel = (22 * len(said) + 12) if said else 0
+    panel = (22 * len(body) + 12) if body else 0
     height = (
         20 * len(head)
         + panel
-        + 8 * bool(said)
+        + 8 * bool(body)
         + sum(spec["height"] for spec in specs)
         + 17 * len(foot)
     )
@@ -67,10 +68,10 @@ def svg(charts, title, description, settings="", verdict="", notes=()):
             figure.text(
                 8 / WIDTH, (height - 20 * i - 14) / height, line, fontsize=LABEL, color=SOFT
             )
-        if said:
+        if body:
             top -= panel + 8
             _panel(figure, 8 / WIDTH, top / height, 1 - 16 / WIDTH, panel / height)
-            for i, line in enumerate(said):
+            for i, line in enumerate(body):
                 figure.text(
                     24 / WIDTH,
                     (top + panel - 22 * i - 22) / height,
@@ -293,7 +294,7 @@ def _dot(axes, mark):
 
 
 def _text(axes, mark):
-    x, y, angle = mark["x"], mark["y"], 0
+    x, y, angle = mark["x"], mark["y"], 0.0
     dx, dy = mark["dx"], -mark["dy"]
     if "along" in mark:
         (ax, ay), (bx, by) = axes.transData.transform([mark["along"][:2], mark["along"][2:]])

@@ -80,7 +80,7 @@ class Sweep:
             Axis(_words(self.x.name), self.x.unit, _scale(self.x.values)),
             Axis(_words(self.law), self.units[0], _scale(everything)),
         )
-        return Chart(*axes, marks)
+        return Chart(*axes, tuple(marks))
 
     @property
     def caption(self) -> str:

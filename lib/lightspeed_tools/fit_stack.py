@@ -101,16 +101,16 @@ def timed(name, cells, cluster):
     """The `Timed` of one line; raises ValueError with what is wrong."""
     if None in cells:
         raise ValueError("it has more cells than there are columns")
-    told = {n.strip(): (text or "").strip() for n, text in cells.items()}
-    told = {n: text for n, text in told.items() if text}
-    numbers = {n: number(n, text) for n, text in told.items() if n not in WORDS}
+    row = {n.strip(): (text or "").strip() for n, text in cells.items()}
+    row = {n: text for n, text in row.items() if text}
+    numbers = {n: number(n, text) for n, text in row.items() if n not in WORDS}
     plan = Plan(
         **{n: needed(numbers, n) for n in PLAN},
         **{n: numbers[n] for n in MORE_PLAN if n in numbers},
-        recompute=told.get("recompute", "selective"),
+        recompute=row.get("recompute", "selective"),
     )
     sequence = needed(numbers, "sequence")
-    if {"seconds", "tokens_per_second"} <= told.keys():
+    if {"seconds", "tokens_per_second"} <= row.keys():
         raise ValueError("it has both seconds and tokens_per_second: which one was measured?")
     if "seconds" in numbers:
         time = numbers["seconds"]
@@ -121,20 +121,20 @@ def timed(name, cells, cluster):
         if rate <= 0:
             raise ValueError(f"tokens_per_second is {rate:g}, and must be above zero")
         time = plan.sequences * sequence / rate
-    return Timed(name, shape(told, numbers), sequence, plan, cluster, float(time))
+    return Timed(name, shape(row, numbers), sequence, plan, cluster, float(time))
 
 
 def shape(told, numbers):
     """The `Transformer` of a line."""
     if "model" in told:
         return transformer(told["model"])
-    given = {n: needed(numbers, n) for n in SHAPE}
-    given |= {n: numbers[n] for n in MORE_SHAPE if n in numbers}
-    given.setdefault("head_width", given["width"] // given["heads"])
+    sizes = {n: needed(numbers, n) for n in SHAPE}
+    sizes |= {n: numbers[n] for n in MORE_SHAPE if n in numbers}
+    sizes.setdefault("head_width", sizes["width"] // sizes["heads"])
     tied = told.get("tied", "no").lower()
     if tied not in ("yes", "no", "true", "false", "1", "0"):
         raise ValueError(f"tied is {told['tied']!r}, and must be yes or no")
-    return Transformer(**given, tied_embeddings=tied in ("yes", "true", "1"))
+    return Transformer(**sizes, tied_embeddings=tied in ("yes", "true", "1"))
 
 
 def needed(numbers, name):

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from lightspeed_authoring.site.build import HERE, CannotBuild, by_node, from_npm, run_sphinx
 from lightspeed_authoring.site.pages import write_source
@@ -19,7 +20,7 @@ PLAIN = {
     "html_theme": "basic", "html_theme_options": {}, "html_sidebars": {}, "html_use_index": False,
     "html_js_files": [], "html_css_files": ["live/katex/katex.min.css", "live/site.css"],
 }  # fmt: skip
-PAPER = {
+PAPER: dict[str, Any] = {
     "format": "A4", "outline": True, "tagged": True,
     "margin": {"top": "18mm", "bottom": "18mm", "left": "16mm", "right": "16mm"},
 }  # fmt: skip

@@ -17,6 +17,7 @@ import tempfile
 import zipfile
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from lightspeed_authoring.site import edition
 from lightspeed_authoring.site.pages import notebooks, write_source
@@ -133,7 +134,7 @@ def carry(live, packages):
     """Put Python for the browser, KaTeX and the course's own files beside the pages."""
     shutil.copytree(HERE / "static", live)
     for name in ("view.js", "view.css", "form.js", "form.css"):
-        shutil.copy(files("lightspeed_show").joinpath(name), live)
+        (live / name).write_bytes(files("lightspeed_show").joinpath(name).read_bytes())
     (live / "pyodide").mkdir()
     for name in PYODIDE:
         shutil.copy(packages / "pyodide" / name, live / "pyodide")
@@ -214,7 +215,7 @@ def zip_course(path):
 
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name in (*PACKAGES, *ALONG):
-            root = Path(importlib.import_module(name).__file__).parent
+            root = Path(importlib.import_module(name).__path__[0])
             for file in sorted(p for p in root.rglob("*") if p.is_file()):
                 inside = f"{name}/{file.relative_to(root).as_posix()}"
                 if LEFT_OUT.search(inside) and not KEPT.search(inside):
@@ -250,7 +251,7 @@ def translate(source, built, language, address):
     run_sphinx(own, built / language, more)
     # Its sidebar leads to the chapters, as everywhere; its icon is that of the site.
     tree = re.compile(r'<div class="sidebar-tree">.*?</div>', re.S)
-    theirs = tree.search((built / "index.html").read_text("utf-8"))[0]
+    [theirs] = tree.findall((built / "index.html").read_text("utf-8"))[:1]
     theirs = re.sub(r'href="(?!#)', 'href="../', theirs)
     icon = '<link rel="icon" href="../_static/icon.svg">'
     for page in (built / language).glob("*.html"):
@@ -275,7 +276,7 @@ def run_sphinx(source, out, more=(), builder="html"):
             raise CannotBuild("Sphinx found faults in the pages; see above.")
 
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "project": "Speed of Light",
     "html_title": "Speed of Light",
     "author": "The Speed of Light authors",
@@ -322,7 +323,7 @@ def finish(built, packages, address=""):
         for pattern, better in LISTENERS.items():
             text = re.sub(pattern, better, text)
         if page.name == "search.html":
-            title = re.search(r"<title>(.*?) - ", text)[1]
+            [title] = re.findall(r"<title>(.*?) - ", text)[:1]
             text = text.replace("<noscript>", f"<h1>{title}</h1>\n<noscript>", 1)
         if page.name == "404.html" and address:  # it stands for pages of every depth
             text = text.replace("<head>", f'<head><base href="{html.escape(address)}">', 1)

@@ -82,8 +82,8 @@ def build_lite(course, built, packages, report=print):
     npm's packages. Raises CannotBuild.
     """
     tools, wheels = from_pypi(report)
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
         own = course_wheel(course, folder / "own", tools)
         for place in ("chapters", "exercises"):
             (folder / "content" / place).mkdir(parents=True)

@@ -31,7 +31,7 @@ def explorers_of(tree):
     return {
         alias.asname or alias.name: f"{node.module.removeprefix(ROOMS)}.{alias.name}"
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ROOMS)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(ROOMS)
         for alias in node.names
     }
 
@@ -59,7 +59,7 @@ def call_of(source, known):
         return [last.func.id]
     if last.func.id not in PRACTICE or not last.args or not isinstance(last.args[0], ast.Constant):
         return None
-    seed = [word.value.value for word in last.keywords if word.arg == "seed"]
+    seed = [ast.literal_eval(word.value) for word in last.keywords if word.arg == "seed"]
     return [last.func.id, last.args[0].value, *seed]
 
 
@@ -146,7 +146,8 @@ def _live(number, call, results, makes):
 def _code(number, cell, source, results, lack=None):
     tags = cell["metadata"].get("tags", ())
     hidden = cell["metadata"].get("jupyter", {}).get("source_hidden")
-    told = f"<p class='sol-note sol-lack'>{_lacking(*lack, MEASURED in tags)}</p>" if lack else ""
+    why = _lacking(lack[0], lack[1], MEASURED in tags) if lack else ""
+    told = why and f"<p class='sol-note sol-lack'>{why}</p>"
     code = f"<div class='sol-still'>{_source(source)}{told}</div>"
     if hidden or "figure" in tags:
         code = f"<details class='sol-folded'><summary>Code of the figure</summary>{code}</details>"

@@ -35,11 +35,11 @@ def write_source(course, source, stopped, lite=False):
         # Links between chapters lead to pages here; to other files of the course, to nothing.
         text = re.sub(r"\]\((?:\./)?(\d\d_\w+)\.ipynb(#[^)]*)?\)", r"](\1.md)", text)
         text = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)
-        heading, rest = re.match(r"(# .+\n)?(.*)", text, re.S).groups()
+        [(heading, rest)] = re.findall(r"\A(# .+\n)?(.*)", text, re.S)[:1]
         first = "".join(notebook["cells"][0]["source"])
         names.append(path.stem)
         titles.append(_title(path.stem, first))
-        text = (heading or "") + door(course, path, lite) + rest
+        text = heading + door(course, path, lite) + rest
         words = course / "chapters" / f"{path.stem}.py", titles[-1], _question(first)
         write_page(course, source, f"chapters/{path.stem}", text, *words)
     exercises = write_exercises(course, source, stopped)
@@ -104,7 +104,7 @@ def write_exercises(course, source, stopped):
         text = re.sub(
             r"\[([^\]]*)\]\(\.\./chapters/(\d\d_\w+)\.ipynb\)", r"[\1](../chapters/\2.md)", text
         )
-        title = re.search(r"^# (.+)$", text, re.M)[1]
+        title = re.findall(r"^# (.+)$", text, re.M)[0]
         words = course / "solutions" / f"{path.stem}.py", title, f"{title}. {BOXES}"
         write_page(course, source, f"exercises/{path.stem}", text, *words)
         lines.append(f"{title} <exercises/{path.stem}>")
@@ -119,7 +119,7 @@ BOXES = (
 
 def _title(stem, first):
     """The title of a chapter with its number: "2. The roofline"."""
-    title = re.search(r"^# (.+)$", first, re.M)[1]
+    title = re.findall(r"^# (.+)$", first, re.M)[0]
     own = title if title[0].isdigit() else stem[3:].replace("_", " ").capitalize()
     return own if own[0].isdigit() else f"{int(stem[:2])}. {own}"
 
@@ -142,5 +142,5 @@ def first_explorer(course):
     page = for_page(notebook)
     call = html.escape(json.dumps(["roofline.explore"]))
     start = rf'^<div class="sol-live sol-explore" id="[^"]*" data-call="{re.escape(call)}"[^>]*>'
-    shown = re.search(rf"{start}.*?(?=\n\n|\Z)", page, re.S | re.M)[0]
+    shown = re.findall(rf"{start}.*?(?=\n\n|\Z)", page, re.S | re.M)[0]
     return shown.replace('sol-explore"', f'sol-explore sol-first" data-first="{FIRST}"', 1)

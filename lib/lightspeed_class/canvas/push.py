@@ -45,10 +45,10 @@ def plan(canvas, book, name, pages, leave_unmarked=False, replace=False):
     """([Sending], ids of those who cannot be found on Canvas), from what stands there now. `pages`:
     student id -> path; without any, grades alone. Raises ClassError and Incomplete.
     """
-    found = [o for o in outcomes(book, name) if not o.result.student.left]
+    current = [o for o in outcomes(book, name) if not o.result.student.left]
     refuse_outdated(book, [name], "push")
     if not leave_unmarked:
-        refuse_unmarked(name, found, "push with --leave-unmarked, and they get no points yet")
+        refuse_unmarked(name, current, "push with --leave-unmarked, and they get no points yet")
     path, sent = canvas.assignment(name), book.sent(canvas.place(name))
     _check(canvas.get(path), canvas, name, math.fsum(book.assignment(name).points.values()))
     there = {
@@ -56,7 +56,7 @@ def plan(canvas, book, name, pages, leave_unmarked=False, replace=False):
         for row in canvas.pages(f"{path}/submissions", **{"include[]": "submission_comments"})
     }
     todo, lost = [], []
-    for outcome in found:
+    for outcome in current:
         student = outcome.result.student
         user = student.details.get("canvas_id", "")
         if outcome.status in ("missing", "not graded"):
@@ -156,7 +156,7 @@ def _comment(canvas, own, name, one, content):
             canvas.put(own, fields, repeatable=False)
             return
         except Unsure as unsure:
-            why = unsure
+            why = str(unsure)
         if _has(canvas.get(own, **{"include[]": "submission_comments"}), one.page):
             return
     raise ClassError(f"Canvas does not take the feedback of {one.student}: {why}. {AGAIN}")

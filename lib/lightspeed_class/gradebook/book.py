@@ -13,6 +13,7 @@ import json
 import math
 import time
 import zlib
+from dataclasses import replace
 
 from lightspeed_class.gradebook.questions import Questions, named_version
 from lightspeed_class.gradebook.records import (
@@ -125,11 +126,11 @@ class Gradebook(Questions):
         Those that were taken out do not.
         """
         (chosen, out), teams = self.choices(assignment), self.teams(assignment)
-        by_id, found = {s.id: s for s in self.submissions(assignment)}, {}
+        by_id, by_student = {s.id: s for s in self.submissions(assignment)}, {}
         for s in sorted(by_id.values(), key=lambda s: not s.refused):
             if s.id not in out:
-                found |= dict.fromkeys(teams[s.student], s)
-        return found | {student: by_id[id] for student, id in chosen.items()}
+                by_student |= dict.fromkeys(teams[s.student], s)
+        return by_student | {student: by_id[id] for student, id in chosen.items()}
 
     # Gradings
 
@@ -159,7 +160,7 @@ class Gradebook(Questions):
             " ORDER BY id",
             (submission, id),
         )
-        return [Grading(*row, _graded(text)) for *row, text in rows]
+        return [replace(Grading(*row), graded=_graded(row[4])) for row in rows]
 
     def latest(self, assignment):
         """Submission id -> id of its last grading."""
@@ -206,7 +207,7 @@ class Gradebook(Questions):
             entry = entry.counted(rubric, now.get(question, math.inf))
             if entry.points is not None or entry.comment.strip():
                 manual.setdefault(whose, {})[question] = entry
-        found = []
+        results = []
         for one in [self.student(student)] if student else self.students():
             submission = counting.get(one.id)
             if not one.is_in(section):
@@ -218,7 +219,7 @@ class Gradebook(Questions):
             version = self.version(assignment, submission.version) if submission else ""
             if version not in priced:
                 priced[version] = self.assignment(assignment, version).points
-            found.append(
+            results.append(
                 Result(
                     one,
                     submission,
@@ -230,13 +231,13 @@ class Gradebook(Questions):
                     one.id in excused,
                 )
             )
-        return found
+        return results
 
     def changes(self, assignment, before):
         """What is other now than `before`, which latest() gave then, in the submissions that
         count and have a grading since.
         """
-        now, found = self.latest(assignment), []
+        now, changes = self.latest(assignment), []
         for student, submission in sorted(self.counting(assignment).items()):
             first, last = before.get(submission.id), now.get(submission.id)
             if first and first != last:
@@ -244,15 +245,15 @@ class Gradebook(Questions):
                     {s.question: s for g in self.gradings(id=id) for s in g.graded.scores}
                     for id in (first, last)
                 )
-                found += [
+                changes += [
                     Change(self.student(student), q, old[q], new[q])
                     for q in new
                     if q in old and old[q] != new[q]
                 ]
-        return found
+        return changes
 
 
 def _graded(text):
-    kept = json.loads(text)
-    scores = tuple(Score(**s) for s in kept["scores"])
-    return Graded(kept["status"], scores, tuple(kept["notes"]), kept["record"])
+    row = json.loads(text)
+    scores = tuple(Score(**s) for s in row["scores"])
+    return Graded(row["status"], scores, tuple(row["notes"]), row["record"])

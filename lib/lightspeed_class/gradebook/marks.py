@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from lightspeed_class.gradebook.file import GradebookFile
 from lightspeed_class.gradebook.records import Decision, Item, Manual, standing
@@ -76,8 +76,7 @@ class Marks(GradebookFile):
             (assignment, student or "", question),
         )
         return [
-            Manual(*head, tuple(json.loads(items)), base, undoes, head[3])
-            for *head, items, base, undoes in rows
+            replace(Manual(*row), items=tuple(json.loads(row[8])), override=row[3]) for row in rows
         ]
 
     def set_item(self, assignment, question, words, points, by="", item=None, expects=None):
@@ -85,8 +84,8 @@ class Marks(GradebookFile):
         Raises Changed where `expects` is not the number of its last version.
         """
         with self._transaction():
-            kept = {i.id: i for i in self.rubric_history(assignment)}
-            if item is not None and (item not in kept or expects != kept[item].number):
+            items = {i.id: i for i in self.rubric_history(assignment)}
+            if item is not None and (item not in items or expects != items[item].number):
                 raise Changed(words)
             if item is None:
                 newest = self._file.execute("SELECT coalesce(max(item), 0) FROM rubric").fetchone()
@@ -107,8 +106,8 @@ class Marks(GradebookFile):
 
     def rubric(self, assignment):
         """Id -> the rubric item as it is now, without those withdrawn."""
-        kept = {item.id: item for item in self.rubric_history(assignment)}
-        return {id: item for id, item in kept.items() if item.points is not None}
+        items = {item.id: item for item in self.rubric_history(assignment)}
+        return {id: item for id, item in items.items() if item.points is not None}
 
     # What people decide
 
@@ -151,19 +150,19 @@ class Marks(GradebookFile):
 
     def sent(self, place):
         """(student, what) -> {value: whether it has arrived}, the last value last."""
-        found = {}
+        sendings = {}
         for student, what, value, done in self._file.execute(
             "SELECT student, what, value, done FROM sent WHERE place = ? ORDER BY number", (place,)
         ):
-            mine = found.setdefault((student, what), {})
+            mine = sendings.setdefault((student, what), {})
             mine[value] = mine.pop(value, False) or bool(done)
-        return found
+        return sendings
 
     @property
     def late_rule(self):
         """What a late day costs, as class.toml said last."""
-        kept = self.decisions("late rule")
-        return Rule(**json.loads(kept[-1].value)) if kept else Rule()
+        decisions = self.decisions("late rule")
+        return Rule(**json.loads(decisions[-1].value)) if decisions else Rule()
 
     def set_late_rule(self, rule):
         """Keep the rule of class.toml where it is another one than before."""

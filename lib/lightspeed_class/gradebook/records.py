@@ -117,14 +117,14 @@ class Manual:
 
 def standing(entries):
     """(student, question) -> the manual entry that counts: the last one that is not taken back."""
-    found = {}
+    stacks = {}
     for entry in entries:
-        mine = found.setdefault((entry.student, entry.question), [])
+        mine = stacks.setdefault((entry.student, entry.question), [])
         if entry.undoes:
             mine.pop()
         else:
             mine.append(entry)
-    last = sorted((mine[-1] for mine in found.values() if mine), key=lambda entry: entry.number)
+    last = sorted((mine[-1] for mine in stacks.values() if mine), key=lambda entry: entry.number)
     return {(entry.student, entry.question): entry for entry in last}
 
 
@@ -166,10 +166,10 @@ class Result:
     @property
     def points(self):
         """None while there is nothing to count; see `unmarked` for what is still to come."""
-        given = self._given
-        if self.excused or (not self.grading and not given):
+        by_hand = self._given
+        if self.excused or (not self.grading and not by_hand):
             return None
-        return math.fsum((self._earned, -self.off, given.get("", 0.0)))
+        return math.fsum((self._earned, -self.off, by_hand.get("", 0.0)))
 
     @property
     def unmarked(self):

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +23,7 @@ LONGEST = 80  # characters of a text
 MOST = 8  # values of a list
 
 
-def usual(magnitude, units):
+def usual(magnitude: Any, units: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The same amount in bytes where it is in bits, and in joules where it is in g·m²/s²: as
     people write them.
     """
@@ -39,7 +41,7 @@ def usual(magnitude, units):
     return magnitude, {name: power for name, power in units.items() if power}
 
 
-def came(answer, unit=""):
+def came(answer: Any, unit: str = "") -> str:
     """An answer that `decode` gave, in words, amounts in `unit` if they can be; "" if there is
     nothing to say of it.
     """
@@ -51,7 +53,7 @@ def came(answer, unit=""):
     return words if len(words) <= 2 * LONGEST else words[: 2 * LONGEST - 1] + "…"
 
 
-def _words(answer, unit):
+def _words(answer: Any, unit: str) -> str:
     if answer is None:
         return ""
     if isinstance(answer, str):
@@ -76,7 +78,7 @@ def _words(answer, unit):
     )
 
 
-def _several(values, unit):
+def _several(values: Any, unit: str) -> str:
     shown = [_words(value, unit) or "nothing" for value in islice(values, MOST)]
     count = "one value" if len(values) == 1 else f"{len(values)} values"
     return (
@@ -84,7 +86,7 @@ def _several(values, unit):
     )
 
 
-def _amount(quantity, unit):
+def _amount(quantity: Any, unit: str) -> str:
     from lightspeed.units import Q
 
     asked = Q(1.0, unit or "dimensionless")

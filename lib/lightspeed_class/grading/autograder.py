@@ -14,13 +14,15 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from lightspeed_class.grading.grade import grade, refused
 from lightspeed_class.grading.sandbox import NoSandbox
 from lightspeed_class.notebooks import Assignment, Refused, code_cells, read
 from lightspeed_class.prose import Prose
-from lightspeed_class.score import BY_HAND, number, short
+from lightspeed_class.score import BY_HAND, Graded, number, short
 
 CONFIG = "autograder.json"
 SECRET = "LIGHTSPEED_SECRET"  # where the pack can be read by students, the secret is not in it
@@ -34,8 +36,10 @@ class CannotGrade(Exception):
     """There is no score to be had, and the student is not to blame; the message says why."""
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="autograder", description=__doc__.partition("\n")[0])
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="autograder", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--source", type=Path, help="what was packed")
     parser.add_argument("--submission", type=Path, help="the folder that was handed in")
     parser.add_argument("--metadata", type=Path, help="Gradescope's submission_metadata.json")
@@ -57,11 +61,11 @@ def main(arguments=None):
     return 0
 
 
-def judge(config, folder, users):
+def judge(config: dict[str, Any], folder: Path, users: list[str]) -> dict[str, Any]:
     """The results for what lies in a folder. Raises CannotGrade and NoSandbox."""
-    kept = dict(config["assignment"])
-    prose = {q: Prose(**asked) for q, asked in kept.pop("prose").items()}
-    assignment, start = Assignment(**kept, prose=prose), time.monotonic()
+    row = dict(config["assignment"])
+    prose = {q: Prose(**asked) for q, asked in row.pop("prose").items()}
+    assignment, start = Assignment(**row, prose=prose), time.monotonic()
     try:
         content = read(the_notebook(folder, assignment.name))
         seed = the_seed(config, content, users)
@@ -72,23 +76,23 @@ def judge(config, folder, users):
     return told(graded, assignment, time.monotonic() - start, config["visibility"])
 
 
-def the_notebook(folder, name):
+def the_notebook(folder: Path, name: str) -> Path:
     """The one notebook of a folder, or the one of this name. Raises Refused."""
-    found = sorted(
+    notebooks = sorted(
         path
         for path in Path(folder).rglob("*.ipynb")
         if not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
-    named = [path for path in found if name in path.name]
-    if len(found) == 1 or len(named) == 1:
-        return (named or found)[0]
-    if not found:
+    named = [path for path in notebooks if name in path.name]
+    if len(notebooks) == 1 or len(named) == 1:
+        return (named or notebooks)[0]
+    if not notebooks:
         raise Refused("There is no notebook (.ipynb) in it.")
-    listed = ", ".join(path.name for path in (named or found)[:5])
-    raise Refused(f"There are {len(named or found)} notebooks in it ({listed}); hand in one.")
+    listed = ", ".join(path.name for path in (named or notebooks)[:5])
+    raise Refused(f"There are {len(named or notebooks)} notebooks in it ({listed}); hand in one.")
 
 
-def the_seed(config, content, users):
+def the_seed(config: dict[str, Any], content: bytes, users: list[str]) -> str | None:
     """What draws the numbers of those who handed in: of several, of whose copy it is. Raises
     CannotGrade for somebody unknown, Refused for what is no notebook.
     """
@@ -99,20 +103,22 @@ def the_seed(config, content, users):
         return None
     if unknown := [user for user in users if user not in config["seeds"]]:
         raise CannotGrade(UNKNOWN.format(who=" and ".join(unknown)))
-    seeds = [config["seeds"][user] for user in users]
+    seeds: list[str] = [config["seeds"][user] for user in users]
     if not seeds:
         raise CannotGrade("The platform does not say who handed this in.")
     return next((seed for seed in seeds if f'"{seed}"' in code), seeds[0])
 
 
-def emails(metadata):
+def emails(metadata: Path) -> list[str]:
     """The addresses of those who handed in, in small letters."""
     return [user["email"].casefold() for user in json.loads(metadata.read_text("utf-8"))["users"]]
 
 
-def told(graded, assignment, seconds, visibility="visible"):
+def told(
+    graded: Graded, assignment: Assignment, seconds: float, visibility: str = "visible"
+) -> dict[str, Any]:
     """Results as Gradescope reads them; prose, which people mark there, has no part in them."""
-    tests = [
+    tests: list[dict[str, Any]] = [
         {
             "name": f"{short(s.question)} ({s.question})",
             "number": str(i),
@@ -143,10 +149,10 @@ def told(graded, assignment, seconds, visibility="visible"):
     }
 
 
-def earned(results, question):
+def earned(results: dict[str, Any], question: str) -> bool:
     """Whether the results have all points for a question. Raises KeyError for an unknown one."""
     by_name = {test["name"].rpartition("(")[2].rstrip(")"): test for test in results["tests"]}
-    return by_name[question]["score"] >= by_name[question]["max_score"]
+    return bool(by_name[question]["score"] >= by_name[question]["max_score"])
 
 
 if __name__ == "__main__":

@@ -17,10 +17,21 @@ import sys
 import threading
 import time
 from collections import deque
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from dataclasses import asdict, dataclass
 from multiprocessing import resource_tracker
+from multiprocessing.process import BaseProcess
+from typing import Any
 
+from lightspeed_class.gradebook.book import Gradebook
+from lightspeed_class.gradebook.records import Submission
 from lightspeed_class.grading.grade import (
     environment,
     grade,
@@ -33,7 +44,7 @@ from lightspeed_class.grading.sandbox import Limits, door, ready
 from lightspeed_class.intake.origins import Origins
 from lightspeed_class.kept_questions import KeptQuestions
 from lightspeed_class.notebooks import Assignment
-from lightspeed_class.score import fingerprint
+from lightspeed_class.score import Graded, fingerprint
 
 GRACE = 3  # seconds for a worker to close its sandbox before it is killed
 # jobs for each worker that are handed out at a time, so that memory does not grow with the class
@@ -54,7 +65,15 @@ class Tally:
     unreadable: int = 0
 
 
-def job(content, assignment, seed, secret, limits, isolated, kept):
+def job(
+    content: bytes,
+    assignment: Assignment,
+    seed: str | None,
+    secret: str,
+    limits: Limits,
+    isolated: bool | str,
+    kept: Any,
+) -> Graded:
     """One submission, in a worker."""
     try:
         return grade(content, assignment, seed, secret, limits, isolated, kept)
@@ -63,16 +82,16 @@ def job(content, assignment, seed, secret, limits, isolated, kept):
 
 
 def grade_all(
-    book,
-    name,
-    workers=2,
-    limits=None,
-    isolated=True,
-    progress=None,
-    regrade=False,
-    label="",
-    submit=None,
-):
+    book: Gradebook,
+    name: str,
+    workers: int = 2,
+    limits: Limits | None = None,
+    isolated: bool = True,
+    progress: Callable[[int, int, float], object] | None = None,
+    regrade: bool = False,
+    label: str = "",
+    submit: Any = None,
+) -> Tally:
     """Grade the submissions of an assignment that have no grading yet; call it again after a crash
     and it goes on.
 
@@ -91,7 +110,7 @@ def grade_all(
     todo = book.pending(name, key if regrade else None)
     done = unreadable = 0
 
-    def keep(submission, graded):
+    def keep(submission: Submission, graded: Graded) -> None:
         nonlocal done, unreadable
         book.add_grading(submission.id, key, graded)
         done += 1
@@ -99,10 +118,10 @@ def grade_all(
         if progress:
             progress(done, len(todo), (time.monotonic() - start) / done * (len(todo) - done))
 
-    def hand_out(pool, submission):
+    def hand_out(pool: Any, submission: Submission) -> Future[Graded]:
         content = book.content(submission.id)
         seed = origins.seed(submission.student, content)
-        return pool.submit(
+        future: Future[Graded] = pool.submit(
             job,
             content,
             kept.assignment(submission),
@@ -112,8 +131,9 @@ def grade_all(
             isolated,
             kept.data(submission, seed),
         )
+        return future
 
-    def take(submission, future):
+    def take(submission: Submission, future: Future[Graded]) -> None:
         # the grader's own: the student is not to blame, and nothing is kept
         if error := future.exception():
             failed[submission.id] = f"{type(error).__name__}: {error}"
@@ -122,9 +142,10 @@ def grade_all(
         else:
             keep(submission, graded)
 
-    queue, late = deque(), []
+    queue: deque[Submission] = deque()
+    late: list[Submission] = []
 
-    def retry(submission):
+    def retry(submission: Submission) -> None:
         with _pool(1) as alone:
             if _run(alone, deque([submission]), hand_out, take, 1):
                 failed[submission.id] = (
@@ -150,9 +171,16 @@ def grade_all(
     return Tally(done, failed, time.monotonic() - start, unreadable)
 
 
-def _run(pool, queue, hand_out, take, ahead):
+def _run(
+    pool: Any,
+    queue: deque[Submission],
+    hand_out: Callable[[Any, Submission], Future[Graded]],
+    take: Callable[[Submission, Future[Graded]], None],
+    ahead: int,
+) -> list[Submission]:
     """Work off the queue; when the pool breaks, stop and give those that it was at."""
-    running, suspects = {}, []
+    running: dict[Future[Graded], Submission] = {}
+    suspects = []
     while queue or running:
         try:
             while queue and len(running) < ahead:
@@ -172,7 +200,7 @@ def _run(pool, queue, hand_out, take, ahead):
 
 
 @contextlib.contextmanager
-def _pool(workers):
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes. Where the block is left by an exception, as by Ctrl+C, they end at once."""
     before = multiprocessing.active_children()
     # nothing of the gradebook's open file gets into a worker
@@ -188,7 +216,7 @@ def _pool(workers):
     pool.shutdown()
 
 
-def _end(workers):
+def _end(workers: Iterable[BaseProcess]) -> None:
     """Stop these processes, of which each closes its sandbox; what does not listen is killed,
     and its sandbox with it.
     """
@@ -201,7 +229,7 @@ def _end(workers):
 
 
 @contextlib.contextmanager
-def _without_interrupts():
+def _without_interrupts() -> Iterator[None]:
     """Ctrl+C, which a terminal sends to all processes, waits for the end of this block; workers
     begun in it never get one.
 
@@ -224,7 +252,7 @@ def _without_interrupts():
             handler(*came[0])
 
 
-def _begin(parent):
+def _begin(parent: int) -> None:
     """A worker does not outlive the grader, even if that is killed, and its sandbox does not
     outlive the worker.
     """
@@ -237,13 +265,13 @@ def _begin(parent):
             os._exit(1)
 
 
-def _stop(*_):
+def _stop(*_: Any) -> None:
     """Leave, by way of every `with`; once is enough."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit
 
 
-def _same_but_for_points(book, submission, key):
+def _same_but_for_points(book: Gradebook, submission: Submission, key: str) -> list[Graded]:
     """Its gradings that everything but the points of the questions was the same for."""
     return [
         g.graded
@@ -252,7 +280,14 @@ def _same_but_for_points(book, submission, key):
     ]
 
 
-def key_of(assignment, secret, limits, isolated, kinds, corrected=""):
+def key_of(
+    assignment: Assignment,
+    secret: str,
+    limits: Limits,
+    isolated: bool | str,
+    kinds: Iterable[str],
+    corrected: str = "",
+) -> str:
     """What decides the scores, as two hashes in one: of the work, and of the points for each
     question; `kinds`: those that were released, as with both of them the notebook has a say;
     `corrected`: which questions were corrected since.
@@ -272,14 +307,14 @@ def key_of(assignment, secret, limits, isolated, kinds, corrected=""):
     return fingerprint(work)[:WORK] + fingerprint(assignment.points)[:WORK]
 
 
-def print_progress(done, total, seconds):
+def print_progress(done: int, total: int, seconds: float) -> None:
     """A line that is written over; where the output is not a terminal, one line for each tenth."""
     terminal = sys.stderr.isatty()
     if terminal or done == total or done * 10 // total > (done - 1) * 10 // total:
-        left = (
+        remaining = (
             f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
         )
-        text = f"graded {done} of {total}, {left if done < total else 'done'}"
+        text = f"graded {done} of {total}, {remaining if done < total else 'done'}"
         print(
             f"\r{text:<60}" if terminal else text,
             end="" if terminal and done < total else "\n",
@@ -288,7 +323,7 @@ def print_progress(done, total, seconds):
         )
 
 
-def replay(book, id):
+def replay(book: Gradebook, id: int) -> tuple[bool, Graded, Graded, list[str]]:
     """Grade what a grading was of once more, by the points of then: (the same?, before, after,
     which parts of the record differ).
     """
@@ -315,12 +350,14 @@ def replay(book, id):
     return before.digest == after.digest, before, after, differ
 
 
-def _asked(book, kept, submission, graded):
+def _asked(
+    book: Gradebook, kept: KeptQuestions, submission: Submission, graded: Graded
+) -> Assignment:
     """What a grading judged, for the points of then: what the submission's release asked or, in a
     class that named no versions, what was the assignment then.
     """
     wanted, points = graded.record.get("assignment"), {s.question: s.out_of for s in graded.scores}
-    found = kept.assignment(submission)
+    found: Assignment = kept.assignment(submission)
     candidates = [
         Assignment(found.name, found.cells, points, found.prose),
         *book.versions(submission.assignment),

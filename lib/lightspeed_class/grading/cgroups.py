@@ -12,6 +12,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -25,14 +26,14 @@ _JOIN = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
 
 
 @atexit.register
-def _remove():  # registered before the fork servers' end is, so it comes after that
+def _remove() -> None:  # registered before the fork servers' end is, so it comes after that
     for group in _made:
         with contextlib.suppress(OSError):
             group.rmdir()
 
 
 @cache
-def joined(total, processes):
+def joined(total: int, processes: int) -> tuple[list[str], str]:
     """(words that put a command into a group with these limits, what holds them in words); no
     words where there is no such group.
     """
@@ -46,7 +47,7 @@ def joined(total, processes):
     return [], "no cgroup v2"
 
 
-def _systemd(total, processes):
+def _systemd(total: int, processes: int) -> Iterator[tuple[list[str], str]]:
     if not Path("/run/systemd/system").is_dir() or not shutil.which("systemd-run"):
         return
     if not (ROOT / "cgroup.controllers").exists():
@@ -61,7 +62,7 @@ def _systemd(total, processes):
     yield [*words, "--"], "systemd"
 
 
-def _delegated(total, processes):
+def _delegated(total: int, processes: int) -> Iterator[tuple[list[str], str]]:
     """A group below our own, if that is ours to divide."""
     try:
         above = ROOT / MINE.read_text().strip().rpartition("0::/")[2]

@@ -27,10 +27,10 @@ def deciding(home: Path) -> list[Path]:
     """
     waiting = [home / name for name in (GRADER, *SCRIPTS)]
     for folder in FOLDERS:
-        found = [path for path in (home / folder).rglob("*") if path.suffix in {".py", *DATA}]
-        if not found:
+        inside = [path for path in (home / folder).rglob("*") if path.suffix in {".py", *DATA}]
+        if not inside:
             raise FileNotFoundError(f"{home / folder}: expected files that decide a grade")
-        waiting += found
+        waiting += inside
     files: set[Path] = set()
     while waiting:
         path = waiting.pop()

@@ -27,8 +27,10 @@ from __future__ import annotations
 import contextlib
 import platform
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from importlib.metadata import version
+from typing import Any
 
 from lightspeed_class.grading.grade import environment, grader
 from lightspeed_class.grading.sandbox import NoSandbox, available
@@ -49,7 +51,7 @@ class NoCluster(RuntimeError):
 
 
 @contextlib.contextmanager
-def connected(address, isolated=True):
+def connected(address: str, isolated: bool = True) -> Iterator[Cluster]:
     """Connect to the scheduler at `address`, look at every worker, and give a `submit=` for
     batch.grade_all.
 
@@ -69,20 +71,20 @@ def connected(address, isolated=True):
         ) from None
     try:
         wanted = about(isolated)
-        found = client.run(about, isolated, on_error="return")
-        if not found:
+        answers = client.run(about, isolated, on_error="return")
+        if not answers:
             raise NoCluster(
                 f"The cluster at {address} has no workers. Start some: dask worker {address}"
                 " --nthreads 1"
             )
         faults = [
             f"Worker {worker}: {fault}"
-            for worker, it in sorted(found.items())
+            for worker, it in sorted(answers.items())
             if (fault := unfit(wanted, it))
         ]
         if faults:
             raise NoCluster("\n".join(faults))
-        yield Cluster(client, wanted, isolated, len(found))
+        yield Cluster(client, wanted, isolated, len(answers))
     finally:
         client.close()
 
@@ -90,24 +92,26 @@ def connected(address, isolated=True):
 class Cluster:
     """What batch.grade_all hands its jobs to. `workers`: how many there were at the start."""
 
-    def __init__(self, client, wanted, isolated, workers):
+    def __init__(self, client: Any, wanted: dict[str, str], isolated: bool, workers: int) -> None:
         self._client, self._wanted, self._isolated, self.workers = client, wanted, isolated, workers
         self._pool = client.get_executor(pure=False, retries=0)
 
-    def submit(self, function, *arguments):
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         if self._client.status != "running":
             raise NoCluster(
                 "The scheduler of the cluster has gone. What is graded is kept; run the batch"
                 " again."
             )
-        outcome = Future()
+        outcome: Future[Any] = Future()
         self._pool.submit(
             checked, self._wanted, self._isolated, function, *arguments
         ).add_done_callback(lambda done: _pass_on(done, outcome))
         return outcome
 
 
-def checked(wanted, isolated, function, *arguments):
+def checked(
+    wanted: dict[str, str], isolated: bool, function: Callable[..., Any], *arguments: Any
+) -> Any:
     """The job, on a worker that may have joined after the others were looked at."""
     if fault := unfit(wanted, about(isolated)):
         raise NoCluster(f"A worker on {platform.node()}: {fault}")
@@ -115,7 +119,7 @@ def checked(wanted, isolated, function, *arguments):
         return function(*arguments)
 
 
-def about(isolated):
+def about(isolated: bool) -> dict[str, str]:
     """What a worker must have in common with the grader; `sandbox` is what stands in its way, or
     nothing.
     """
@@ -133,7 +137,7 @@ def about(isolated):
     }
 
 
-def unfit(wanted, found):
+def unfit(wanted: dict[str, str], found: Any) -> str:
     """Why a worker cannot grade, in words; empty if it can. `found` is what about() gave there,
     or its exception.
     """
@@ -142,7 +146,7 @@ def unfit(wanted, found):
     if isinstance(found, Exception):
         return f"it did not say what it has: {type(found).__name__}: {found}"
     if found["sandbox"]:
-        return found["sandbox"]
+        return str(found["sandbox"])
     for name, value in wanted.items():
         if found.get(name) != value:
             what = (
@@ -154,7 +158,7 @@ def unfit(wanted, found):
     return ""
 
 
-def _pass_on(done, outcome):
+def _pass_on(done: Any, outcome: Future[Any]) -> None:
     """A lost connection cancels Dask's futures; for the batch that is an error like others."""
     if done.cancelled():
         outcome.set_exception(NoCluster("The connection to the cluster was lost."))

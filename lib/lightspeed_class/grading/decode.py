@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from lightspeed_class.grading.answer_text import usual
 
 
-def decode(value, depth=0):
+def decode(value: Any, depth: int = 0) -> Any:
     """A plain value from an encoded answer, which is hostile: anything out of the ordinary is an
     object without value.
     """
@@ -41,17 +42,17 @@ def decode(value, depth=0):
     )()
 
 
-def is_pair(value):
+def is_pair(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
 
 
-def _number(value):
+def _number(value: Any) -> Any:
     if type(value) in (int, float):
         return value if abs(value) < 1e308 else math.inf if value > 0 else -math.inf
     return float(value) if value in ("inf", "-inf", "nan") else math.nan
 
 
-def _quantity(magnitude, units):
+def _quantity(magnitude: Any, units: Any) -> Any:
     from lightspeed.units import ureg
 
     known = (
@@ -66,7 +67,7 @@ def _quantity(magnitude, units):
 
 
 @cache
-def _base_units():
+def _base_units() -> frozenset[str]:
     from lightspeed.units import ureg
 
     return frozenset(
@@ -76,7 +77,7 @@ def _base_units():
     )
 
 
-def safe_name(text):
+def safe_name(text: Any) -> str:
     """A name that the student's program gave, fit to be shown."""
     return (
         text

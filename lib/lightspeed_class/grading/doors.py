@@ -17,6 +17,7 @@ import subprocess
 import tarfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 ENGINES = ("podman", "docker")
 IMAGE = "lightspeed-empty"
@@ -47,13 +48,15 @@ NONE = (
 UNKNOWN = "It is installed, and the kernel refuses what it needs."
 
 
-def remedy(said, bwrap="/usr/bin/bwrap", root=Path("/"), ordinary=None):
+def remedy(
+    said: str, bwrap: str = "/usr/bin/bwrap", root: Path = Path("/"), ordinary: bool | None = None
+) -> str:
     """What keeps bubblewrap from its work, and the line that mends it; `said` is its message.
     `ordinary`: whether a user other than root asks (default: this process).
     """
     ordinary = os.geteuid() != 0 if ordinary is None else ordinary
 
-    def setting(name):
+    def setting(name: str) -> str:
         with contextlib.suppress(OSError):
             return (root / "proc/sys" / name.replace(".", "/")).read_text().strip()
         return ""
@@ -79,41 +82,53 @@ class Container:
     `hidden`: folders there that are empty but for what is bound below them.
     """
 
-    def __init__(self, engine, command, environment, limits, paths, binds, hidden):
-        self._engine, self._name = shutil.which(engine), f"lightspeed-{secrets.token_hex(8)}"
+    def __init__(
+        self,
+        engine: str,
+        command: list[str],
+        environment: dict[str, str],
+        limits: dict[str, Any],
+        paths: list[str],
+        binds: list[tuple[str, str]],
+        hidden: list[str],
+    ) -> None:
+        self._engine = shutil.which(engine) or engine
+        self._name = f"lightspeed-{secrets.token_hex(8)}"
         self._process = subprocess.Popen(
             [self._engine, *_run(self._name, environment, limits, binds, hidden), *command],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
         self.pid = self._process.pid
-        self.inbox, self.outbox = (p.fileno() for p in (self._process.stdin, self._process.stdout))
+        assert self._process.stdin and self._process.stdout
+        self._pipes = (self._process.stdin, self._process.stdout)
+        self.inbox, self.outbox = (pipe.fileno() for pipe in self._pipes)
         with contextlib.suppress(BrokenPipeError):  # the first receive() tells it
             os.write(self.inbox, json.dumps({"paths": paths, "limits": limits}).encode() + b"\n")
         os.set_blocking(self.inbox, False)
         os.set_blocking(self.outbox, False)
 
-    def why(self):
+    def why(self) -> str:
         """The reason why the pipe was closed."""
         return "exit"
 
-    def waited(self):
+    def waited(self) -> float:
         """Nobody tells what a container waited for the machine."""
         return 0.0
 
-    def close(self):
+    def close(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
                 [self._engine, "kill", self._name], capture_output=True, timeout=PATIENCE
             )
         self._process.kill()
         self._process.wait()
-        self._process.stdin.close()
-        self._process.stdout.close()
+        for pipe in self._pipes:
+            pipe.close()
 
 
 @cache
-def available(engine):
+def available(engine: str) -> str:
     """The engine in words, its empty image made. Raises OSError or ValueError with the cause."""
     if engine not in ENGINES:
         raise ValueError(f"--container {engine}: expected {' or '.join(ENGINES)}")
@@ -125,7 +140,7 @@ def available(engine):
     return version.strip().splitlines()[0]
 
 
-def _said(command, content=b""):
+def _said(command: list[str], content: bytes = b"") -> str:
     done = subprocess.run(command, input=content, capture_output=True, timeout=PATIENCE)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()[:300]
@@ -133,7 +148,7 @@ def _said(command, content=b""):
     return done.stdout.decode(errors="replace")
 
 
-def _empty_image():
+def _empty_image() -> bytes:
     """A tar of a system without files, whose programs are those that are bound into /usr."""
     memory = io.BytesIO()
     with tarfile.open(fileobj=memory, mode="w") as tar:
@@ -149,7 +164,13 @@ def _empty_image():
     return memory.getvalue()
 
 
-def _run(name, environment, limits, binds, hidden):
+def _run(
+    name: str,
+    environment: dict[str, str],
+    limits: dict[str, Any],
+    binds: list[tuple[str, str]],
+    hidden: list[str],
+) -> list[str]:
     """The options of `run`: the limits of a sandbox, as an engine takes them."""
     small = f"size={limits['disk']},nr_inodes={limits['files']},mode=1777,nosuid,nodev"
     wall = int(limits["wall"])

@@ -18,8 +18,9 @@ import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 STARTS_IN = 120  # seconds; it takes one or two where the machine is not busy
 ANSWERS_IN = 10
@@ -41,11 +42,11 @@ class Forked:
     inbox: int
     outbox: int
 
-    def kill(self):
+    def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.handle, signal.SIGKILL)
 
-    def close(self):
+    def close(self) -> None:
         for descriptor in (self.handle, self.inbox, self.outbox):
             os.close(descriptor)
 
@@ -53,16 +54,17 @@ class Forked:
 class Server:
     """A fork server, started by `command`, which is told what to do by descriptor 0. Raises Odd."""
 
-    def __init__(self, command, environment, paths):
+    def __init__(self, command: list[str], environment: dict[str, str], paths: list[str]) -> None:
         self.command, self.forks = command, 0
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, open(os.devnull, "r+b") as nothing:
             # A server is to die with this process. What the kernel watches is the thread that
             # started it, so that is one which stays.
-            self._process = _starter().submit(
+            start = partial(
                 subprocess.Popen, command, stdin=theirs, stdout=nothing, stderr=nothing,
                 env=environment, cwd="/", start_new_session=True,
-            ).result()  # fmt: skip
+            )  # fmt: skip
+            self._process = _starter().submit(start).result()
         try:
             self._tell(json.dumps({"paths": paths}).encode())
             self._hear(b"ready", STARTS_IN)
@@ -71,10 +73,10 @@ class Server:
             raise
 
     @property
-    def pid(self):
+    def pid(self) -> int:
         return self._process.pid
 
-    def fork(self, setup):
+    def fork(self, setup: dict[str, Any]) -> Forked:
         """A new sandbox. Raises Odd."""
         self.forks += 1
         theirs_in, ours_in = os.pipe()
@@ -84,14 +86,14 @@ class Server:
                 message = json.dumps(setup).encode()
                 socket.send_fds(self._control, [message], [theirs_in, theirs_out])
                 self._wait(ANSWERS_IN)
-                said, handles, *_ = socket.recv_fds(self._control, 1 << 10, 1)
+                reply, handles, *_ = socket.recv_fds(self._control, 1 << 10, 1)
             except OSError as error:
                 raise Odd(str(error)) from None
             finally:
                 os.close(theirs_in)
                 os.close(theirs_out)
-            if said != b"forked" or len(handles) != 1:
-                raise Odd(said)
+            if reply != b"forked" or len(handles) != 1:
+                raise Odd(reply)
             os.set_blocking(ours_in, False)
             os.set_blocking(ours_out, False)
             return Forked(_pid(handles[0]), handles[0], ours_in, ours_out)
@@ -100,16 +102,16 @@ class Server:
             os.close(ours_out)
             raise
 
-    def ended(self, forked, seconds):
+    def ended(self, forked: Forked, seconds: float) -> int | None:
         """How its sandbox ended, as a shell tells it; with every process in it. None if it goes
         on. Raises Odd.
         """
         if not _ready(forked.handle, seconds):
             return None
         self._tell(b"ended?")
-        return json.loads(self._hear(None, ANSWERS_IN))
+        return int(self._hear(None, ANSWERS_IN))
 
-    def close(self):
+    def close(self) -> None:
         """End it, and with it whatever it has forked."""
         # The first process of its namespace takes all others with it, and bwrap ends once they
         # are gone.
@@ -123,37 +125,37 @@ class Server:
         self._process.wait()
         self._control.close()
 
-    def fit(self):
+    def fit(self) -> bool:
         """Whether it can serve another one."""
         return self._process.poll() is None and self.forks < MOST_FORKS
 
-    def _tell(self, message):
+    def _tell(self, message: bytes) -> None:
         try:
             self._control.send(message)
         except OSError as error:
             raise Odd(str(error)) from None
 
-    def _hear(self, wanted, seconds):
+    def _hear(self, wanted: bytes | None, seconds: float) -> bytes:
         self._wait(seconds)
         try:
-            said = self._control.recv(1 << 10)
+            reply = self._control.recv(1 << 10)
         except OSError as error:
             raise Odd(str(error)) from None
-        if not said or (wanted and said != wanted):
-            raise Odd(said)
-        return said
+        if not reply or (wanted and reply != wanted):
+            raise Odd(reply)
+        return reply
 
-    def _wait(self, seconds):
+    def _wait(self, seconds: float) -> None:
         if not _ready(self._control.fileno(), seconds):
             raise Odd("It does not answer.")
 
 
 @cache
-def _starter():
+def _starter() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "lightspeed-forkserver")
 
 
-def take(command, environment, paths):
+def take(command: list[str], environment: dict[str, str], paths: list[str]) -> Server:
     """An idle server of this command, or a new one. Raises Odd."""
     with _mine:
         while fitting := [s for s in _idle if s.command == command]:
@@ -164,7 +166,7 @@ def take(command, environment, paths):
     return Server(command, environment, paths)
 
 
-def give_back(server):
+def give_back(server: Server) -> None:
     """Keep it for the next sandbox."""
     if server.fit():
         with _mine:
@@ -173,19 +175,19 @@ def give_back(server):
         server.close()
 
 
-def servers():
+def servers() -> tuple[Server, ...]:
     """Those that wait for work in this process."""
     return tuple(_idle)
 
 
 @atexit.register
-def close_all():
+def close_all() -> None:
     """End every server that is idle."""
     while _idle:
         _idle.pop().close()
 
 
-def _forget():
+def _forget() -> None:
     """They belong to the process that started them."""
     _idle.clear()
     _starter.cache_clear()
@@ -194,21 +196,21 @@ def _forget():
 os.register_at_fork(after_in_child=_forget)
 
 
-def children(pid):
-    found = []
+def children(pid: int) -> list[int]:
+    pids: list[int] = []
     with contextlib.suppress(OSError):  # it may be gone
         for task in os.listdir(f"/proc/{pid}/task"):
-            found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
-    return found
+            pids += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+    return pids
 
 
-def _ready(descriptor, seconds):
+def _ready(descriptor: int, seconds: float) -> bool:
     ready = select.poll()
     ready.register(descriptor, select.POLLIN)
     return bool(ready.poll(1000 * seconds))
 
 
-def _pid(handle):
+def _pid(handle: int) -> int:
     """The process behind a handle, as it is numbered here."""
     for line in Path(f"/proc/self/fdinfo/{handle}").read_text().splitlines():
         if line.startswith("Pid:") and (pid := int(line.split()[1])) > 0:

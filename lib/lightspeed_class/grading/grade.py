@@ -17,6 +17,8 @@ import re
 from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
 from lightspeed_class.grading.answer_text import came
 from lightspeed_class.grading.closure import deciding
@@ -25,10 +27,10 @@ from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
 from lightspeed_class.hidden_inputs import hidden
 from lightspeed_class.kept_questions import variants
-from lightspeed_class.notebooks import MOST_CELLS, Refused, beyond, code_cells
+from lightspeed_class.notebooks import MOST_CELLS, Assignment, Refused, beyond, code_cells
 from lightspeed_class.posed import posed
 from lightspeed_class.score import BY_HAND, Graded, Score, fingerprint
-from lightspeed_course.practice.check import diagnose
+from lightspeed_course.practice.check import Verdict, diagnose
 
 DEFIES = re.compile(
     r"\b(except|signal|os|sys|ctypes|subprocess|multiprocessing|threading)\b|__|^[!%]", re.M
@@ -38,7 +40,15 @@ LEFT = "Code cell {} ran longer than it may, in a call that can't be stopped. It
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
 
-def grade(content, assignment, seed=None, secret="", limits=None, isolated=True, kept=None):
+def grade(
+    content: bytes,
+    assignment: Assignment,
+    seed: str | None = None,
+    secret: str = "",
+    limits: Limits | None = None,
+    isolated: bool | str = True,
+    kept: Any = None,
+) -> Graded:
     """Grade the bytes of a notebook for the student whose variants `seed` draws, by what the
     gradebook has `kept` of them (KeptQuestions.data), or as they are drawn now. Raises NoSandbox,
     but nothing for what is in it.
@@ -58,23 +68,24 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True,
         cells = code_cells(content)
     except Refused as refusal:
         return refused(str(refusal), assignment, record)
-    kept = variants(kept) if kept else {}
-    asked = {id: kept.get(id) or [posed(id, seed, secret)] for id in assignment.judged}
+    asked_then = variants(kept) if kept else {}
+    asked = {id: asked_then.get(id) or [posed(id, seed, secret)] for id in assignment.judged}
     kinds = {id: mine[0].question.kind for id, mine in asked.items()}
     with contextlib.ExitStack() as boxes:
 
-        def ran(cells):
+        def ran(cells: list[tuple[str, str]]) -> Run:
             box = boxes.enter_context(Sandbox(limits, isolated))
             record["isolation"] = box.isolation
             return Run(box, assignment, limits, cells, kinds)
 
-        run, stuck = ran(cells), None
+        run, at = ran(cells), 0
+        stuck: Run | None = None
         if run.status == "time" and _waits_in_c(cells, at := run.stopped_at):
             # A call into C looks at no signal: it costs its own cell, and not those after it.
             boxes.close()
             stuck, again = run, ran([*cells[:at], (cells[at][0], LEFT_OUT), *cells[at + 1 :]])
             run = again if again.status == "ok" else stuck
-        verdicts = {id: [_published(run, v) for v in mine] for id, mine in asked.items()}
+        published = {id: [_published(run, v) for v in mine] for id, mine in asked.items()}
         # All that is told of the program is known here. From now on it knows hidden inputs, and
         # nothing that it says is told to anybody but as right or not.
         status, notes, late = run.status, run.notes(), run.late
@@ -83,7 +94,7 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True,
         if more := beyond(content):
             notes += (f"Of {MOST_CELLS + more:,} cells only the first {MOST_CELLS:,} were run.",)
         drawn = f"{secret}\n{seed}\n{record['submission']}"
-        verdicts = {id: _better(run, asked[id], mine, drawn) for id, mine in verdicts.items()}
+        verdicts = {id: _better(run, asked[id], mine, drawn) for id, mine in published.items()}
     scores = tuple(
         _score(run, id, out_of, verdicts[id]) if id in verdicts else Score(id, 0.0, out_of, BY_HAND)
         for id, out_of in assignment.points.items()
@@ -91,7 +102,7 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True,
     return Graded(status, scores, notes, record, late or run.late)
 
 
-def repriced(graded, assignment):
+def repriced(graded: Graded, assignment: Assignment) -> Graded:
     """The same verdicts for the points that are given now; nothing is run again."""
     scores = tuple(
         replace(s, points=now * _earned(s), out_of=now)
@@ -103,23 +114,23 @@ def repriced(graded, assignment):
     )
 
 
-def _earned(score):
+def _earned(score: Score) -> float:
     """The share of its points, whatever they were."""
     return bool(score.points or score.kind == "right") if score.share is None else score.share
 
 
-def identity(assignment):
+def identity(assignment: Assignment) -> str:
     """A hash of what is asked, and for how many points."""
     return fingerprint([assignment.name, assignment.cells, assignment.points])
 
 
-def refused(reason, assignment, record=None):
+def refused(reason: str, assignment: Assignment, record: dict[str, Any] | None = None) -> Graded:
     """No points, and why."""
     scores = (Score(q, 0.0, p, "refused", message=reason) for q, p in assignment.points.items())
     return Graded("refused", tuple(scores), (reason,), record or {"isolation": "not run"})
 
 
-def _published(run, variant):
+def _published(run: Run, variant: Any) -> Verdict:
     """The verdict on an answer, that of a function on the published inputs."""
     _, value = run.answers.get(variant.question.id, ("", {"kind": "none"}))
     if _is_function(variant, value):
@@ -132,20 +143,20 @@ def _published(run, variant):
     return verdict
 
 
-def _waits_in_c(cells, at):
+def _waits_in_c(cells: list[tuple[str, str]], at: int) -> bool:
     """Whether the cell that did not end may be a slow call: it has nothing that stands up to an
     alarm, and others come after it.
     """
     return at < len(cells) - 1 and not DEFIES.search(cells[at][1])
 
 
-def _better(run, asked, verdicts, drawn):
+def _better(run: Run, asked: list[Any], verdicts: list[Verdict], drawn: str) -> Verdict:
     """Of the verdicts by several variants, the first that earns most."""
     pairs = zip(asked, verdicts, strict=True)
     return max((_held(run, variant, verdict, drawn) for variant, verdict in pairs), key=_share)
 
 
-def _held(run, variant, verdict, drawn):
+def _held(run: Run, variant: Any, verdict: Verdict, drawn: str) -> Verdict:
     """The verdict on a function that is right so far after hidden inputs, of which the student is
     told nothing.
     """
@@ -158,14 +169,14 @@ def _held(run, variant, verdict, drawn):
             verdict,
             message="Your function agrees with the library on the published inputs and on others.",
         )
-    told = (
+    words = (
         "Your function agrees with the library on the published inputs, but not on others of the"
         " same kind. Does it hold in general?"
     )
-    return replace(verdict, correct=False, kind="hidden", message=told)
+    return replace(verdict, correct=False, kind="hidden", message=words)
 
 
-def _is_function(variant, value):
+def _is_function(variant: Any, value: Any) -> bool:
     return (
         variant.question.kind == "function"
         and isinstance(value, dict)
@@ -173,7 +184,7 @@ def _is_function(variant, value):
     )
 
 
-def _score(run, id, out_of, verdict):
+def _score(run: Run, id: str, out_of: float, verdict: Verdict) -> Score:
     by, message = run.answers.get(id, ("", None))[0], verdict.message
     if not by:
         message = (
@@ -189,13 +200,13 @@ def _score(run, id, out_of, verdict):
     )  # fmt: skip
 
 
-def _share(verdict):
+def _share(verdict: Verdict) -> float:
     """The share of the points that a verdict earns."""
     return float(verdict.correct) if verdict.share is None else verdict.share
 
 
 @cache
-def grader(home=COURSE.parent):
+def grader(home: Path = COURSE.parent) -> str:
     """A hash of all code that has a say in a score; `home` is the folder of the packages."""
     return fingerprint(
         [
@@ -206,7 +217,7 @@ def grader(home=COURSE.parent):
 
 
 @cache
-def environment():
+def environment() -> dict[str, str]:
     """What else a score may depend on."""
     packages = {name: version(name) for name in ("ipython", "numpy", "pint", "scipy")}
     return {

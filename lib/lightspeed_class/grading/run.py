@@ -5,10 +5,12 @@ functions.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 from lightspeed_class.grading.decode import decode, is_pair, safe_name
-from lightspeed_class.grading.sandbox import NOT_STARTED, WAITING, Ended, NoSandbox
-from lightspeed_class.notebooks import homes
+from lightspeed_class.grading.sandbox import NOT_STARTED, WAITING, Ended, Limits, NoSandbox, Sandbox
+from lightspeed_class.notebooks import Assignment, homes
 
 ANSWERS_IN = 5  # seconds in which a call that was stopped is told
 STATUS = {
@@ -33,10 +35,20 @@ class Run:
     what it asks for.
     """
 
-    def __init__(self, box, assignment, limits, cells, kinds):
+    def __init__(
+        self,
+        box: Sandbox,
+        assignment: Assignment,
+        limits: Limits,
+        cells: list[tuple[str, str]],
+        kinds: dict[str, str],
+    ) -> None:
         self.box, self.limits = box, limits
-        self.status, self.answers, self.told, self.ran, self.late = "ok", {}, [], set(), False
-        self.cells, self.called = len(cells), {}
+        self.status, self.late, self.cells = "ok", False, len(cells)
+        self.answers: dict[str, tuple[str, Any]] = {}
+        self.called: dict[str, dict[str, Any]] = {}
+        self.told: list[tuple[int, str]] = []
+        self.ran: set[int] = set()
         self.homes = {q: set(homes(q, assignment, cells)) for q in assignment.judged}
         judged = set(assignment.judged)
         asks = {id: [p for p in pairs if p[0] in judged] for id, pairs in assignment.cells.items()}
@@ -50,16 +62,16 @@ class Run:
             raise NoSandbox(NOT_STARTED)
         box.begin()
         try:
-            while "done" not in (message := box.receive()):
+            while "done" not in (message := box.receive() or {}):
                 self._note(message, len(cells), judged)
         except Ended as end:
             self._over(end)
 
-    def _over(self, end):
+    def _over(self, end: Ended) -> None:
         self.status = end.reason
         self.late |= end.reason == "time"
 
-    def _note(self, message, cells, asked):
+    def _note(self, message: dict[str, Any], cells: int, asked: set[str]) -> None:
         id, value, number = message.get("answer"), message.get("value"), message.get("cell")
         if (
             isinstance(id, str)
@@ -79,52 +91,53 @@ class Run:
                 self.late |= name == "OutOfTime"
 
     @property
-    def stopped_at(self):
+    def stopped_at(self) -> int:
         """The number of the cell, from 0, that did not come to its end."""
         return max(self.ran, default=-1) + 1
 
-    def notes(self):
+    def notes(self) -> tuple[str, ...]:
         """What the student is told of the run as a whole."""
-        told = [f"Code cell {number + 1} {what}" for number, what in dict.fromkeys(self.told)]
+        lines = [f"Code cell {number + 1} {what}" for number, what in dict.fromkeys(self.told)]
         if self.status != "ok":
             at = self.stopped_at + 1
             where = f" It was at code cell {at}." if at <= self.cells else ""
-            told = [*told[:MOST_NOTES], STATUS[self.status] + where]
-        return tuple(told[: MOST_NOTES + 1])
+            lines = [*lines[:MOST_NOTES], STATUS[self.status] + where]
+        return tuple(lines[: MOST_NOTES + 1])
 
-    def reached(self, id):
+    def reached(self, id: str) -> bool:
         """Whether a cell of this question ran to its end, or has none."""
         return not self.homes[id] or bool(self.homes[id] & self.ran)
 
-    def _results(self, id, inputs):
+    def _results(self, id: str, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """The encoded results of the student's function so far, by input: the last one counts, so
         that a function must hold to what it says.
         """
-        found, results = [], self.called.setdefault(id, {})
+        values: list[Any] = []
+        results = self.called.setdefault(id, {})
         try:
             if self.status == "ok":
                 self.box.send({"question": id, "inputs": inputs})
-            while self.status == "ok" and len(found) < len(inputs):
+            while self.status == "ok" and len(values) < len(inputs):
                 # inside, a call is stopped after WAITING times its limit at the latest
                 message = self.box.receive(WAITING * self.limits.call + ANSWERS_IN)
                 if message is None:
                     raise Ended("time")
                 # What else it says is no result, and has a limit.
-                if message.get("question") == id and message.get("result") == len(found):
-                    found.append(message.get("value"))
+                if message.get("question") == id and message.get("result") == len(values):
+                    values.append(message.get("value"))
         except Ended as end:
             self._over(end)
-        self.late |= {"kind": "error", "name": "OutOfTime"} in found
-        results |= zip(map(_key, inputs), found, strict=False)
+        self.late |= {"kind": "error", "name": "OutOfTime"} in values
+        results |= zip(map(_key, inputs), values, strict=False)
         return results
 
-    def replay(self, variant):
+    def replay(self, variant: Any) -> Callable[..., Any]:
         """The student's function, called for all samples of the variant now, as `diagnose` calls
         it.
         """
         results = self._results(variant.question.id, [variant.inputs(s) for s in variant.samples])
 
-        def replay(**inputs):
+        def replay(**inputs: Any) -> Any:
             result = results.get(_key(inputs), {"kind": "error", "name": "Ended"})
             if isinstance(result, dict) and result.get("kind") == "error":
                 raise type(safe_name(result.get("name")), (Exception,), {})

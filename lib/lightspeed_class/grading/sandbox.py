@@ -24,9 +24,11 @@ import sysconfig
 import tempfile
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import lightspeed
 from lightspeed_class.grading import cgroups, doors, forkserver, seccomp
@@ -56,7 +58,7 @@ class NoSandbox(RuntimeError):
 class Ended(Exception):
     """The program will say no more; `reason` is time, memory, output, protocol or exit."""
 
-    def __init__(self, reason):
+    def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
@@ -82,52 +84,54 @@ class Sandbox:
     holds it; `isolated` is as for `ready`.
     """
 
-    def __init__(self, limits: Limits | None = None, isolated: bool | str = True):
+    def __init__(self, limits: Limits | None = None, isolated: bool | str = True) -> None:
         self.limits = limits or Limits()
         self._isolated = isolated
-        self._lines, self._rest, self._received, self._look = deque(), b"", 0, 0.0
+        self._lines: deque[bytes] = deque()
+        self._rest, self._received, self._look = b"", 0, 0.0
         self.isolation = ready(isolated)
         if isolated is True:
             self.isolation += f", {_group(self.limits)[1]}"
 
-    def __enter__(self):
+    def __enter__(self) -> Sandbox:
+        self._home: _Confined | _Free | doors.Container
         if self._isolated is True:
             self._home = _Confined(self.limits)
+        elif self._isolated:
+            self._home = _contained(self._isolated, self.limits)
         else:
-            self._home = (
-                _contained(self._isolated, self.limits) if self._isolated else _Free(self.limits)
-            )
+            self._home = _Free(self.limits)
         self._writable, self._readable = select.poll(), select.poll()
         self._writable.register(self._home.inbox, select.POLLOUT)
         self._readable.register(self._home.outbox, select.POLLIN)
         self._count(START)
         return self
 
-    def begin(self):
+    def begin(self) -> None:
         """The student's own time counts from now."""
         self._count(self.limits.wall)
 
-    def _count(self, seconds):
+    def _count(self, seconds: float) -> None:
         self._seconds, self._before = seconds, self._home.waited()
         self._deadline = time.monotonic() + seconds
         self._last = self._deadline + (WAITING - 1) * seconds
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self._home.close()
 
-    def send(self, message):
+    def send(self, message: dict[str, Any]) -> None:
         """Hand over a message. Raises Ended."""
-        left, pipe = json.dumps(message).encode() + b"\n", self._home.inbox
-        while left:
+        rest, pipe = json.dumps(message).encode() + b"\n", self._home.inbox
+        while rest:
             self._wait(self._writable, None)
             try:
-                left = left[os.write(pipe, left) :]
+                rest = rest[os.write(pipe, rest) :]
             except BlockingIOError:
                 pass
             except BrokenPipeError:
                 raise Ended(self._home.why()) from None
 
-    def receive(self, seconds=None):
+    def receive(self, seconds: float | None = None) -> dict[str, Any] | None:
         """The next message, or None if there is none within `seconds`. Raises Ended. The message
         is hostile.
         """
@@ -152,7 +156,7 @@ class Sandbox:
             raise Ended("protocol")
         return message
 
-    def _wait(self, ready, until):
+    def _wait(self, ready: select.poll, until: float | None) -> bool:
         """Whether the pipe got ready before `until`; looks at what is used meanwhile."""
         while (now := time.monotonic()) < (until or math.inf):
             if now > self._look:  # however much it has to say
@@ -162,7 +166,7 @@ class Sandbox:
                 return True
         return False
 
-    def _look_at_use(self, now):
+    def _look_at_use(self, now: float) -> None:
         """Time is the student's own: what a busy machine made them wait is theirs on top."""
         if now > self._deadline:
             waited = self._home.waited() - self._before
@@ -182,14 +186,15 @@ class Sandbox:
 class _Confined:
     """A sandbox that a fork server made."""
 
-    def __init__(self, limits):
-        setup = {"limits": asdict(limits), "seccomp": seccomp.program().hex()}
+    def __init__(self, limits: Limits) -> None:
+        setup: dict[str, Any] = {"limits": asdict(limits)}
+        setup["seccomp"] = seccomp.program().hex()
         # of the same user as the server, whose processes count too
         if os.geteuid() != 0:
             setup["limits"]["processes"] += 3
         command, environment = [*_group(limits)[0], *_command(PROGRAM)], _environment("/tmp")
         for again in (True, False):
-            self._server = None
+            self._server: Any = None
             try:
                 self._server = forkserver.take(command, environment, [_inside(p) for p in _paths()])
                 setup["uid"] = FIRST_UID + self._server.pid if os.geteuid() == 0 else None
@@ -209,18 +214,18 @@ class _Confined:
         )  # fmt: skip
         self._status = None
 
-    def why(self):
+    def why(self) -> str:
         """The reason why the pipe was closed."""
         with contextlib.suppress(forkserver.Odd):
             if self._status is None:
                 self._status = self._server.ended(self._forked, 1)
         return "time" if self._status == 128 + signal.SIGXCPU else "exit"
 
-    def waited(self):
+    def waited(self) -> float:
         """Seconds that the notebook's process was ready to run and had no processor."""
         return sum(map(_delayed, forkserver.children(self.pid)))
 
-    def close(self):
+    def close(self) -> None:
         self._forked.kill()
         try:
             if self._status is None and self._server.ended(self._forked, GONE_IN) is None:
@@ -238,7 +243,7 @@ class _Confined:
 class _Free:
     """A process that is not confined at all."""
 
-    def __init__(self, limits):
+    def __init__(self, limits: Limits) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="lightspeed-student-")
         home = self._folder.name
         self._process = subprocess.Popen(
@@ -246,51 +251,52 @@ class _Free:
             stderr=subprocess.DEVNULL, cwd=home, env=_environment(home), start_new_session=True,
         )  # fmt: skip
         self.pid = self._process.pid
-        self.inbox, self.outbox = (p.fileno() for p in (self._process.stdin, self._process.stdout))
+        self._pipes: list[Any] = [self._process.stdin, self._process.stdout]
+        self.inbox, self.outbox = (pipe.fileno() for pipe in self._pipes)
         with contextlib.suppress(BrokenPipeError):  # the first receive() tells it
             setup = {"paths": _paths(), "limits": asdict(limits)}
             os.write(self.inbox, json.dumps(setup).encode() + b"\n")
         os.set_blocking(self.inbox, False)
         os.set_blocking(self.outbox, False)
 
-    def why(self):
+    def why(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             if self._process.wait(1) == -signal.SIGXCPU:
                 return "time"
         return "exit"
 
-    def waited(self):
+    def waited(self) -> float:
         return _delayed(self.pid)
 
-    def close(self):
+    def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._process.stdin.close()
-        self._process.stdout.close()
+        for pipe in self._pipes:
+            pipe.close()
         self._folder.cleanup()
 
 
-def ready(isolated):
+def ready(isolated: bool | str) -> str:
     """How submissions will be isolated: by bubblewrap (True), in a container ("podman", "docker")
     or not at all (False). Raises NoSandbox where they cannot be.
     """
     if isolated is True:
         return available()
     try:
-        return doors.available(isolated) if isolated else "not isolated"
+        return doors.available(str(isolated)) if isolated else "not isolated"
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise NoSandbox(f"{error}.") from None
 
 
-def door(isolation):
+def door(isolation: str) -> bool | str:
     """What `ready` takes, of the words that a record has."""
     engine = isolation.partition(" ")[0].lower()
     return engine if engine in doors.ENGINES else isolation != "not isolated"
 
 
 @cache
-def available():
+def available() -> str:
     """How submissions are isolated here. Raises NoSandbox where they cannot be."""
     bwrap = shutil.which("bwrap")
     if sys.platform != "linux" or not bwrap:
@@ -308,7 +314,7 @@ def available():
     return f"bubblewrap {version[-1]}, seccomp"
 
 
-def _contained(engine, limits):
+def _contained(engine: str, limits: Limits) -> doors.Container:
     binds = [(folder, folder) for folder in ("/usr", *_readable())]
     binds += [(str(LIB / name),) * 2 for name in WHOLE]
     binds += [(str(COURSE / name),) * 2 for name in EXPOSED]
@@ -320,7 +326,7 @@ def _contained(engine, limits):
     )  # fmt: skip
 
 
-def _hidden():
+def _hidden() -> list[Path]:
     """Folders of the course that hold answers, whether it is a checkout or lies among packages."""
     seen = any(LIB.is_relative_to(folder) for folder in ("/usr", *_readable()))
     beside = LIB.glob("lightspeed*") if seen else ()
@@ -328,16 +334,16 @@ def _hidden():
     return [COURSE, EVIDENCE, *sorted(hidden)]
 
 
-def _group(limits):
+def _group(limits: Limits) -> tuple[list[str], str]:
     return cgroups.joined(limits.total, limits.processes)
 
 
 @cache
-def _command(program):
+def _command(program: str | Path) -> list[str]:
     """The command of a fork server: bubblewrap gives it its view of the files, and the rights to
     make sandboxes.
     """
-    command = [shutil.which("bwrap"), "--die-with-parent", "--new-session"]
+    command = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--new-session"]
     command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     command += ["--unshare-cgroup-try", "--hostname", "sandbox", "--cap-drop", "ALL"]
     rights = ["CAP_SYS_ADMIN", "CAP_SETPCAP"]
@@ -359,8 +365,8 @@ def _command(program):
         if Path(f"/{name}").exists():
             command += ["--symlink", f"usr/{name}", f"/{name}"]
     hidden = _hidden()  # of the course only what holds no answers
-    for folder in hidden:
-        command += ["--perms", "0755", "--tmpfs", _inside(folder)]
+    for covered in hidden:
+        command += ["--perms", "0755", "--tmpfs", _inside(covered)]
     for name in EXPOSED:
         command += ["--ro-bind", str(COURSE / name), _inside(COURSE / name)]
     command += ["--ro-bind", str(INSIDE), "/inside", "--ro-bind", str(program), "/student.py"]
@@ -374,7 +380,7 @@ def _command(program):
     return [*command, "--", _inside(interpreter), *options, "serve"]
 
 
-def _inside(path):
+def _inside(path: str | Path) -> str:
     """Where a sandbox has what lies at a path here. Each notebook gets a /tmp and a /dev/shm of its
     own, which would hide a course or an interpreter below them.
     """
@@ -382,7 +388,7 @@ def _inside(path):
     return f"/elsewhere{path}" if path.startswith(("/tmp/", "/dev/shm/")) else path
 
 
-def _python(program):
+def _python(program: str) -> list[str]:
     """No site, no user's packages, no current folder on the path; the real interpreter, not the
     link of an environment.
     """
@@ -390,7 +396,7 @@ def _python(program):
 
 
 @cache
-def _readable():
+def _readable() -> list[str]:
     """Folders outside /usr that hold the interpreter and the packages."""
     paths = sysconfig.get_paths()
     folders = {sys.base_prefix, paths["stdlib"], paths["purelib"], paths["platlib"]}
@@ -402,14 +408,14 @@ def _readable():
     )
 
 
-def _paths():
+def _paths() -> list[str]:
     """What student.py puts on the path for the packages and the course."""
     paths = sysconfig.get_paths()
     packages = (os.path.realpath(paths[name]) for name in ("purelib", "platlib"))
     return list(dict.fromkeys([str(LIB), *packages]))
 
 
-def _environment(home):
+def _environment(home: str) -> dict[str, str]:
     return {
         "HOME": home, "TMPDIR": home, "MPLCONFIGDIR": home, "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", "MPLBACKEND": "module://matplotlib_inline.backend_inline",
@@ -417,20 +423,20 @@ def _environment(home):
     }  # fmt: skip
 
 
-def _refuse(constant):
+def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
 _plain_json = json.JSONDecoder(parse_constant=_refuse)  # NaN and its like are none
 
 
-def _descendants(pid):
+def _descendants(pid: int) -> Iterator[int]:
     for child in forkserver.children(pid):
         yield child
         yield from _descendants(child)
 
 
-def _processor(pid):
+def _processor(pid: int) -> float:
     """Processor seconds of a process and of those of its children that have ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -439,14 +445,14 @@ def _processor(pid):
         return 0
 
 
-def _delayed(pid):
+def _delayed(pid: int) -> float:
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
         return 0
 
 
-def _proportional(pid):
+def _proportional(pid: int) -> int:
     """Resident memory of a process, what it shares with others divided among them."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -455,7 +461,7 @@ def _proportional(pid):
         return _resident(pid)
 
 
-def _resident(pid):
+def _resident(pid: int) -> int:
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):

@@ -53,7 +53,7 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _FOURTH_ARGUMENT = 0, 4, 16, 40
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 
 
-def program():
+def program() -> bytes:
     """The filter as bytes that bubblewrap loads; empty on a processor whose numbers we do not
     have.
     """

@@ -6,6 +6,8 @@ are lines of JSON: in: limits and paths; cells; then calls. Out: "started", what
 cell, answers, results of calls.
 """
 
+from __future__ import annotations
+
 import ast
 import contextlib
 import importlib
@@ -17,7 +19,10 @@ import signal
 import sys
 import types
 from _signal import signal as handle  # signal.signal() looks up names for all that it is given
+from collections.abc import Callable, Sequence
+from functools import partial
 from json import JSONEncoder, loads  # now: what a cell does to the module does not matter
+from typing import Any, BinaryIO, cast
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "inside"))
 
@@ -52,7 +57,7 @@ class Recorded:
     correct, kind, name, message, value = None, "recorded", "", "", None
 
 
-def main():
+def main() -> None:
     """One notebook in this process; or, as `student.py serve`, many, each in one of its own."""
     if sys.argv[1:] == ["serve"]:
         from student_confine import serve
@@ -70,7 +75,7 @@ def main():
     work(world, inbox, outbox, setup["limits"])
 
 
-def prepare(paths, more=()):
+def prepare(paths: list[str], more: Sequence[str] = ()) -> World:
     """Load what runs notebooks, before any of them has a say, and make their world."""
     sys.path[1:1] = paths
     load_pint()
@@ -84,7 +89,7 @@ def prepare(paths, more=()):
     return world
 
 
-def read_tables():
+def read_tables() -> None:
     """The constants and the units, which the library reads from its files at their first use."""
     from lightspeed.catalog import accelerator
     from lightspeed.units import Q
@@ -93,14 +98,14 @@ def read_tables():
     Q(1, "byte")
 
 
-def work(world, inbox, outbox, limits):
+def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> None:
     """Run the notebook that comes in, and answer calls until there are none."""
     plan = loads(inbox.readline())
 
-    def say(*messages):
-        left = "".join(f"{dumps(message)}\n" for message in messages).encode()
-        while left:
-            left = left[os.write(outbox, left) :]
+    def say(*messages: dict[str, Any]) -> None:
+        rest = "".join(f"{dumps(message)}\n" for message in messages).encode()
+        while rest:
+            rest = rest[os.write(outbox, rest) :]
 
     say({"started": True})
     functions = run(world, plan, limits["cell"], say)
@@ -108,7 +113,7 @@ def work(world, inbox, outbox, limits):
     for line in inbox:
         wanted, late = loads(line), 0
         function, seconds = functions.get(wanted["question"]), limits["call"]
-        signature = within(seconds, lambda f=function: inspect.signature(f))
+        signature = within(seconds, partial(inspect.signature, cast(Any, function)))
         for number, inputs in enumerate(wanted["inputs"]):
             value = OUT_OF_TIME
             if late < PATIENCE:
@@ -117,17 +122,18 @@ def work(world, inbox, outbox, limits):
             say({"question": wanted["question"], "result": number, "value": value})
 
 
-def load_pint():
+def load_pint() -> None:
     """Without what it imports wherever it is installed: Dask asks /proc, which is not here; the
     others only take time.
     """
-    sys.modules |= dict.fromkeys(("dask", "babel", "scipy"))
+    modules: dict[str, Any] = sys.modules
+    modules |= dict.fromkeys(("dask", "babel", "scipy"))
     import pint  # noqa: F401
 
     del sys.modules["scipy"]  # a submission may want it
 
 
-def limit(limits):
+def limit(limits: dict[str, Any]) -> None:
     # what was loaded before is not the student's
     time = math.ceil(limits["wall"] + sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
     # a second more until it is killed, so that the signal tells why
@@ -147,33 +153,39 @@ def limit(limits):
             resource.setrlimit(what, (most, most))
 
 
-def run(world, plan, seconds, say):
+def run(
+    world: World, plan: dict[str, Any], seconds: float, say: Callable[..., None]
+) -> dict[str, Any]:
     """Execute the cells, tell the answers after each, and give the functions to call, by
     question.
     """
-    ever_checked, functions, told = set(), {}, []
+    ever_checked: set[str] = set()
+    functions: dict[str, Any] = {}
+    messages: list[dict[str, Any]] = []
     checked, namespace, shell = world.checked, world.namespace, world.shell
 
-    def tell():
-        say(*told)
-        told.clear()
+    def tell() -> None:
+        say(*messages)
+        messages.clear()
 
-    def answered(question, answer, by):
+    def answered(question: str, answer: Any, by: str) -> None:
         if by == "check" or question not in ever_checked:
             functions[question] = answer
         plain = type(answer) in PLAIN
-        if not plain or len(told) > MOST_TOLD:
+        if not plain or len(messages) > MOST_TOLD:
             tell()  # what is known, whatever comes of this
         value = encode(answer) if plain else within(seconds, lambda: encode(answer))
-        told.append({"answer": question, "by": by, "value": value})
+        messages.append({"answer": question, "by": by, "value": value})
 
     for number, cell in enumerate(plan["cells"]):
         checked.clear()
         before = {name: namespace.get(name) for _, name in cell["asks"]}
-        error = within(seconds, lambda source=cell["source"]: shell.run(source))
+        error = within(seconds, partial(shell.run, cell["source"]))
         if isinstance(error, BaseException):
             error = failed(error)
-        told.append({"cell": number, "error": error and error["name"], "noted": shell.noted[:10]})
+        messages.append(
+            {"cell": number, "error": error and error["name"], "noted": shell.noted[:10]}
+        )
         ever_checked.update(checked)
         for question, answer in list(checked.items()):
             answered(question, answer, "check")
@@ -183,9 +195,7 @@ def run(world, plan, seconds, say):
                 continue
             # What an earlier cell left under this name is no answer to this one, but two answers in
             # a row may be equal.
-            again = error is None and within(
-                seconds, lambda source=cell["source"], name=name: assigns(source, name)
-            )
+            again = error is None and within(seconds, partial(assigns, cell["source"], name))
             if value is not before[name] or again is True:
                 answered(question, value, "cell")
         tell()
@@ -201,56 +211,56 @@ class World:
     verbs only those that draw do something. `checked`: what check() was given.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         from student_shell import Shell
 
         import lightspeed_course
 
         real = lightspeed_course.__getattr__
-        self.checked = {}
+        self.checked: dict[str, Any] = {}
 
-        def check(id, answer=..., *_, **__):
+        def check(id: Any, answer: Any = ..., *_: Any, **__: Any) -> Recorded:
             if not unanswered(answer):
                 self.checked[str(id)[:200]] = answer
             return Recorded()
 
-        def nothing(*_, **__):
+        def nothing(*_: Any, **__: Any) -> Recorded:
             return Recorded()
 
-        def stand_in(name):
+        def stand_in(name: str) -> Any:
             if name.startswith("__"):
                 raise AttributeError(name)
             return nothing
 
-        def verb(name):
+        def verb(name: str) -> Any:
             try:
                 return real(name)
             except ImportError:  # what is behind it lies outside the sandbox
                 return nothing
 
-        practice, main = types.ModuleType(PRACTICE), types.ModuleType("__main__")
+        practice: Any = types.ModuleType(PRACTICE)
+        main: Any = types.ModuleType("__main__")
+        course: Any = lightspeed_course
         practice.check, practice.__getattr__, practice.__path__ = check, stand_in, []
-        lightspeed_course.check, lightspeed_course.__getattr__ = check, verb
+        course.check, course.__getattr__ = check, verb
         sys.modules |= {PRACTICE: practice, "__main__": main}
         main.check = check
         self.namespace, self.shell = main.__dict__, Shell.instance(main)
 
 
-def unanswered(answer):
+def unanswered(answer: Any) -> bool:
     """Whether it is what the exercise came with: nothing, dots, or a function without a body."""
     code = getattr(answer, "__code__", None) if type(answer) is types.FunctionType else None
     empty = unanswered_function.__code__
-    return (
-        answer is None
-        or answer is Ellipsis
-        or (code and code.co_code[::2] == empty.co_code[::2] and code.co_consts[-1] is None)
-    )
+    if code is None:
+        return answer is None or answer is Ellipsis
+    return bool(code.co_code[::2] == empty.co_code[::2] and code.co_consts[-1] is None)
 
 
-def assigns(source, name):
+def assigns(source: str, name: str) -> bool:
     """Whether a cell gives this name a value, outside of functions and the like."""
     inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-    waiting = [ast.parse(source)]
+    waiting: list[ast.AST] = [ast.parse(source)]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
@@ -259,13 +269,13 @@ def assigns(source, name):
     return False
 
 
-def unanswered_function(): ...
+def unanswered_function() -> None: ...
 
 
-def within(seconds, action):
+def within(seconds: float, action: Callable[[], Any]) -> Any:
     """What the action gives, or how it failed, which is an encoded error."""
 
-    def stop(*_):
+    def stop(*_: Any) -> None:
         raise OutOfTime
 
     # Again and again, so that an `except:` of the student's does not swallow the only one.
@@ -286,17 +296,17 @@ def within(seconds, action):
         return failed(error)
 
 
-def failed(error):
+def failed(error: BaseException) -> dict[str, str]:
     return {"kind": "error", "name": str(type(error).__name__)[:60]}
 
 
-def result(function, signature, inputs, seconds):
+def result(function: Any, signature: Any, inputs: dict[str, Any], seconds: float) -> Any:
     if not callable(function):
         return {"kind": "none"}
     return within(seconds, lambda: encode(call(function, signature, inputs)))
 
 
-def call(function, signature, inputs):
+def call(function: Any, signature: Any, inputs: dict[str, Any]) -> Any:
     """By the names of the parameters if it has them, else in their order, as where it does not
     tell its signature.
     """

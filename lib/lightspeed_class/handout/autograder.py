@@ -226,14 +226,14 @@ def config_of(book, name, isolated):
 
 def _shared(config):
     """Entry -> content of what every platform needs."""
-    found = {CONFIG: json.dumps(config, indent=1), "requirements.txt": _requirements()}
+    files = {CONFIG: json.dumps(config, indent=1), "requirements.txt": _requirements()}
     home = Path(lightspeed_class.__file__).parents[1]
     for package in PACKAGES:
         for file in sorted((home / package).rglob("*")):
             parts = file.relative_to(home).parts
             if file.is_file() and not set(parts) & set(LEFT_OUT):
-                found["/".join(("course", *parts))] = file.read_bytes()
-    return found
+                files["/".join(("course", *parts))] = file.read_bytes()
+    return files
 
 
 def _requirements():

@@ -13,6 +13,7 @@ import ast
 import re
 import secrets
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -42,12 +43,9 @@ def export_nbgrader(solved, folder, points=None, secret=None):
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "x", encoding="utf-8") as file:
         file.write(nbformat.writes(notebook) + "\n")
-    for file, text in (
-        (Path(folder) / "nbgrader_config.py", CONFIG),
-        (Path(folder) / "README.md", README),
-    ):
-        if not file.exists():
-            file.write_text(text, encoding="utf-8")
+    for name, text in (("nbgrader_config.py", CONFIG), ("README.md", README)):
+        if not (beside := Path(folder) / name).exists():
+            beside.write_text(text, encoding="utf-8")
     return target
 
 
@@ -127,22 +125,24 @@ assert diagnose(elsewhere, {variable}).correct, told
 
 def _without_checks(source):
     """The cell without its calls of check(), which get cells of their own."""
-    lines = source.splitlines()
+    lines, gone = source.splitlines(), set()
     for node in ast.parse(source).body:
         if (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Call)
             and getattr(node.value.func, "id", None) == "check"
         ):
-            lines[node.lineno - 1 : node.end_lineno] = [None] * (node.end_lineno - node.lineno + 1)
-    return "\n".join(line for line in lines if line is not None).rstrip()
+            gone |= {*range(node.lineno - 1, node.end_lineno or node.lineno)}
+    return "\n".join(line for n, line in enumerate(lines) if n not in gone).rstrip()
 
 
 def _regions(source):
     """For each solution the stub, and below it the solution between nbgrader's marks, which
     takes it out.
     """
-    lines, stub, body = [], [], None
+    lines: list[str] = []
+    stub: list[str] = []
+    body: Any = None  # a list inside a solution
     for line in source.splitlines():
         indent, mark = line[: len(line) - len(line.lstrip())], line.strip()
         if mark == "# BEGIN SOLUTION":

@@ -151,34 +151,34 @@ def release(course, book, name, due=None, one=False):
             _sealed(book, name, aliases=False) if one else "",
         )
     ).hexdigest()  # fmt: skip
-    versions = [v["mark"] for v in state["versions"]]
+    marks = [v["mark"] for v in state["versions"]]
     now = assignment.points
     before = book.assignment(name).points if name in book.assignments() else now
-    if mark not in versions:
+    if mark not in marks:
         state["versions"].append({"mark": mark, "at": time.time()})
-    version = versions.index(mark) + 1 if mark in versions else len(state["versions"])
+    version = marks.index(mark) + 1 if mark in marks else len(state["versions"])
     everybody = [s.seed for s in book.students() if s.seed]
     book.add_assignment(assignment, course.variants, str(version))
     keep(book, name, str(version), everybody if course.variants else [None])
     if due is not None:
         book.setting(f"due {name}", repr(float(due)))
-    given, own = [], course.variants and not one
+    receivers, own = [], course.variants and not one
     for student in [book.student(s.id) for s in students]:
         had = state["students"].get(student.id, [])
         file = course.released(name) / f"v{version}" / (student.id if own else "") / f"{name}.ipynb"
         missing = not file.exists()
         if missing:
-            whose = (student.seed, student.id) if own else (None, "")
+            seed, whose = (student.seed, student.id) if own else (None, "")
             sealed = _sealed(book, name) if one else ""
             asked = book.asked(name, str(version), student.seed if course.variants else None)
             write_whole(
                 file,
                 notebook_for(
-                    path, *whose, course.feedback, book.secret, sealed, str(version), asked
+                    path, seed, whose, course.feedback, book.secret, sealed, str(version), asked
                 ),
             )
         if missing or (version not in had and not own):
-            given.append(student.id)
+            receivers.append(student.id)
         state["students"][student.id] = [*(v for v in had if v != version), version]
     # Last, so that a release that was killed is one that has not been: the next one finds its
     # files.
@@ -189,8 +189,8 @@ def release(course, book, name, due=None, one=False):
     points = (sum(before.values()), sum(now.values()))
     repriced = ((q, before[q], p) for q, p in now.items() if before.get(q, p) != p)
     return Released(
-        name, course.released(name), version, tuple(given), versions, tuple(added), tuple(dropped),
-        points, tuple(repriced),
+        name, course.released(name), version, tuple(receivers), versions, tuple(added),
+        tuple(dropped), points, tuple(repriced),
     )  # fmt: skip
 
 
@@ -222,23 +222,23 @@ def spoken(name):
 
 def find(name):
     """The notebook of an exercise, by name, by its number or by its path. Raises ClassError."""
-    found, known = Path(name), exercises()
-    if found.suffix != ".ipynb" or not found.is_file():
-        wanted = spoken(name) if found.name == str(name) else str(name)
+    path, known = Path(name), exercises()
+    if path.suffix != ".ipynb" or not path.is_file():
+        wanted = spoken(name) if path.name == str(name) else str(name)
         matching = [e for e in known if e.stem == wanted] or [
             e for e in known if e.stem.startswith(wanted)
         ]
         if len(matching) != 1:
-            what = "notebook" if found.suffix == ".ipynb" else "one assignment"
+            what = "notebook" if path.suffix == ".ipynb" else "one assignment"
             raise ClassError(
                 f"there is no {what} {name}; there are {', '.join(e.stem for e in known)}, or a"
                 " path to a notebook"
             )
-        found = matching[0]
-    if found.resolve().parent.name == "solutions":
-        raise ClassError(f"{name} holds the solutions; release exercises/{found.name}")
+        path = matching[0]
+    if path.resolve().parent.name == "solutions":
+        raise ClassError(f"{name} holds the solutions; release exercises/{path.name}")
     try:
-        cells = json.loads(found.read_text("utf-8"))["cells"]
+        cells = json.loads(path.read_text("utf-8"))["cells"]
         asked = any('check("' in "".join(c["source"]) or name_of(c) for c in cells)
         whole = all(isinstance(cell["id"], str) for cell in cells)
     except (OSError, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
@@ -252,7 +252,7 @@ def find(name):
             f'{name} asks nothing: an assignment has cells that end with check("question",'
             " variable), or Markdown cells with a tag prose:NAME"
         )
-    return found
+    return path
 
 
 def notebook_for(
@@ -346,16 +346,23 @@ def _cell(cell, seed, feedback, secret, one, prompts):
     is asked only after the numbers are drawn. `prompts`: those that are kept.
     """
     source = "".join(cell["source"])
-    kept = {key: cell["metadata"][key] for key in ("tags", "jupyter") if key in cell["metadata"]}
-    plain = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": kept, "source": source}
+    metadata = {
+        key: cell["metadata"][key] for key in ("tags", "jupyter") if key in cell["metadata"]
+    }
+    plain = {
+        "cell_type": cell["cell_type"],
+        "id": cell["id"],
+        "metadata": metadata,
+        "source": source,
+    }
     if cell["cell_type"] != "code":
         return {**plain, "source": JUDGES.sub(READS, source)} if feedback == "format" else plain
     calls = [
-        n
+        (n.func.id, n.args)
         for n in ast.walk(ast.parse(source))
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
     ]
-    if any(call.func.id in REVEALING for call in calls):
+    if any(name in REVEALING for name, _ in calls):
         return None
     texts = [
         TO_COME if one else prompts.get(id) or posed(id, seed, secret).prompt for id in asks(source)

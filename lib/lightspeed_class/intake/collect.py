@@ -137,11 +137,11 @@ def take_in(course, book, name, items, left=()):
 
 def one_of(people, text):
     """The id of the one student who goes by this. Raises ClassError."""
-    found = people.named(text)
-    if len(found) != 1:
-        why = f"could be {' or '.join(sorted(found))}" if found else "is not on the roster"
+    matches = people.named(text)
+    if len(matches) != 1:
+        why = f"could be {' or '.join(sorted(matches))}" if matches else "is not on the roster"
         raise ClassError(f"{text} {why}; give an id as it is in the roster")
-    return next(iter(found))
+    return next(iter(matches))
 
 
 class _Desk:
@@ -230,12 +230,12 @@ class _Desk:
         """(student or None, what to say about it)."""
         if self.student:
             return self.student, ""
-        found = self.people.of(item.path, self.assignment.name)
+        matches = self.people.of(item.path, self.assignment.name)
         made = f" It was made for {claimed}." if claimed else ""
-        if len(found) == 1:
-            return next(iter(found)), ""
-        if len(found) > 1:
-            return None, f"It could be from {' or '.join(sorted(found))}.{made}"
+        if len(matches) == 1:
+            return next(iter(matches)), ""
+        if len(matches) > 1:
+            return None, f"It could be from {' or '.join(sorted(matches))}.{made}"
         if not claimed or self.people.is_signed(item.path):
             return None, f"It is from nobody on the roster.{made}"
         # Whoever wrote this id there cannot get in the way of a file that is surely of that
@@ -278,9 +278,9 @@ class _Desk:
     def _record(self, item, student, content, refused, note, mark=""):
         """Into the gradebook; the source says what lateness and doubts rest on."""
         at, source = self._time(item, student, mark)
-        kept = content if item.is_notebook else None
-        digest = hashlib.sha256(refused.encode() if kept is None else kept).hexdigest()
-        doubt = "" if refused else self.origins.doubt(student, kept)
+        notebook = content if item.is_notebook else None
+        digest = hashlib.sha256(refused.encode() if notebook is None else notebook).hexdigest()
+        doubt = "" if refused else self.origins.doubt(student, notebook)
         others = [
             id
             for id in self.received
@@ -288,7 +288,7 @@ class _Desk:
             and digest in {s.sha256 for s in self._theirs(id) if not s.refused}
         ]
         self.kept.student(item, student, content, at)
-        id = self.book.add_submission(student, self.assignment.name, kept, at, source, refused)
+        id = self.book.add_submission(student, self.assignment.name, notebook, at, source, refused)
         self.kept.settle(content)
         mine = self.received.setdefault(student, [])
         last = max(

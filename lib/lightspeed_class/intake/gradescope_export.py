@@ -73,9 +73,9 @@ def _owners(told, people):
     submitters = told.get(":submitters")
     for one in submitters if isinstance(submitters, list) else ():
         for key in (":email", ":sid", ":name") if isinstance(one, dict) else ():
-            found = people.named(str(one[key])) if one.get(key) else ()
-            if len(found) == 1:
-                yield next(iter(found))
+            matches = people.named(str(one[key])) if one.get(key) else ()
+            if len(matches) == 1:
+                yield next(iter(matches))
                 break
 
 

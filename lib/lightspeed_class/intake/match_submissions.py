@@ -100,8 +100,8 @@ class People:
         """The id of the one who has this number in the assignment; "" if that is nobody or not
         sure.
         """
-        found = self._participants.get(number, set())
-        return next(iter(found)) if len(found) == 1 else ""
+        students = self._participants.get(number, set())
+        return next(iter(students)) if len(students) == 1 else ""
 
     def is_team(self, name):
         """Whether this is the name of a group that hands in together, and nobody's own."""

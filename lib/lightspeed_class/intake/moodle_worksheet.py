@@ -38,9 +38,9 @@ def worksheets(paths, students):
             row = {h: cells[i] if i < len(cells) else "" for h, i in columns.items()}
             number = row["identifier"].rpartition(" ")[2]
             for column in ("email address", "id number", "username", "full name"):
-                found = people.named(row[column]) if number and row.get(column) else ()
-                if len(found) == 1:
-                    participants[number] = next(iter(found))
+                matches = people.named(row[column]) if number and row.get(column) else ()
+                if len(matches) == 1:
+                    participants[number] = next(iter(matches))
                     break
             for form in WORKSHEET_TIMES:
                 with contextlib.suppress(ValueError):

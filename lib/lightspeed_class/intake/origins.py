@@ -70,8 +70,8 @@ class Origins:
 
     def _called(self, text):
         """The one student who goes by this; "" if that is nobody, or not sure."""
-        found = self.people.named(text) if text else ()
-        return next(iter(found)) if len(found) == 1 else ""
+        matches = self.people.named(text) if text else ()
+        return next(iter(matches)) if len(matches) == 1 else ""
 
     def seed(self, student, content):
         """What draws the numbers that a notebook is graded by: the student's own seed, or None for
@@ -138,8 +138,8 @@ def written(code):
     """The id that is written into one notebook for all, whose code this is; None for any other
     notebook.
     """
-    found = WRITTEN.search(code) if DRAWS in code else None
-    return found and clean(found["id"].strip().strip('"').strip())[:64]
+    match = WRITTEN.search(code) if DRAWS in code else None
+    return match and clean(match["id"].strip().strip('"').strip())[:64]
 
 
 def _code(content):
@@ -159,13 +159,13 @@ def remarks(book, name):
     for student, submission in book.counting(name).items():
         if submission.refused:
             continue
-        said = [BY_ID_ALONE] if BY_ID in submission.source else []
+        texts = [BY_ID_ALONE] if BY_ID in submission.source else []
         with contextlib.suppress(Refused):  # what the grader told the student says it
-            said.append(origins.doubt(student, book.content(submission.id)))
+            texts.append(origins.doubt(student, book.content(submission.id)))
         if others := having[submission.sha256].difference(origins.teams[student]):
-            said.append(same_bytes(others))
-        if said := [sentence for sentence in said if sentence]:
-            found[student] = said
+            texts.append(same_bytes(others))
+        if texts := [sentence for sentence in texts if sentence]:
+            found[student] = texts
     return found
 
 

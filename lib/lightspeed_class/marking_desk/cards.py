@@ -92,7 +92,7 @@ def work(cells, assignment=None, question=None):
     them; of all cells without one.
     """
     code = [i for i, cell in enumerate(cells) if cell.kind == "code"]
-    chosen = range(len(cells))
+    chosen = [*range(len(cells))]
     if question and question in assignment.prose:
         chosen = written(cells, assignment.prose[question])
     elif question:
@@ -123,9 +123,9 @@ def _beside(cells, at):
 
 def _outputs(kept):
     """[{text}] or [{picture, type}] or [{text, html}] of outputs, which may be of any shape."""
-    found = [shown for one in kept[:MOST_OUTPUTS] if isinstance(one, dict) for shown in _shown(one)]
-    left = len(kept) - MOST_OUTPUTS
-    return found + [{"text": f"… and {left} outputs more"}] * (left > 0)
+    views = [shown for one in kept[:MOST_OUTPUTS] if isinstance(one, dict) for shown in _shown(one)]
+    more = len(kept) - MOST_OUTPUTS
+    return views + [{"text": f"… and {more} outputs more"}] * (more > 0)
 
 
 def _shown(one):
@@ -136,8 +136,8 @@ def _shown(one):
             return [{"picture": picture, "type": kind}]
     lines = one.get("traceback")
     ends = [f"{line}\n" for line in lines] if isinstance(lines, list) else None
-    said = [text_of(value) for value in (one.get("text"), ends, *map(data.get, PLAIN))]
-    shown = [{"text": TERMINAL.sub("", text)} for text in said if text][:1]
+    texts = [text_of(value) for value in (one.get("text"), ends, *map(data.get, PLAIN))]
+    shown: list[dict] = [{"text": TERMINAL.sub("", text)} for text in texts if text][:1]
     if markup := text_of(data.get("text/html")):
         shown.append({"text": markup, "html": True})
     return shown

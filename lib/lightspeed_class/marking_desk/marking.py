@@ -46,11 +46,11 @@ class Card(Page):
             return self.card(student, question, 400, f"Nothing was kept: {error}.", typed)
         items = [i for i in map(_int, typed["items"]) if _fits(rubric.get(i), question)]
         if len(items) < len(typed["items"]):
-            said = "Nothing was kept: an item that you chose was withdrawn."
-            return self.card(student, question, 409, said, typed)
+            message = "Nothing was kept: an item that you chose was withdrawn."
+            return self.card(student, question, 409, message, typed)
         if len(typed["comment"]) > LONGEST:
-            said = f"Nothing was kept: a comment has at most {LONGEST:,} characters."
-            return self.card(student, question, 400, said, typed)
+            message = f"Nothing was kept: a comment has at most {LONGEST:,} characters."
+            return self.card(student, question, 400, message, typed)
         was, new = _kept(result, question), (points, items, typed["comment"])
         others = {r.student.id: _kept(r, question) for r in self.together(result)}
         # who hands in with them and has marks of their own keeps these
@@ -64,11 +64,11 @@ class Card(Page):
                     items, score.points, self.whole("version"), also,
                 )  # fmt: skip
         except Changed:
-            said = (
+            message = (
                 "Nothing of yours was kept yet: somebody marked this, or it was graded, since you"
                 " opened it. See what is there now; what you typed is still in the form."
             )
-            return self.card(student, question, 409, said, typed)
+            return self.card(student, question, 409, message, typed)
         go = {"before": 1, "after": 2, "next": 3}.get(self.get_body_argument("then", ""))
         place = go and cards.around(self.places(), student, question)[go]
         self.redirect(link(place or cards.Place(student, question, ""), self.order), status=303)
@@ -166,8 +166,8 @@ class Undo(Card):
                 student, self.name, question, self.current_user, self.whole("version"), also
             )
         except Changed:
-            said = "Nothing was undone: somebody marked this since you opened it."
-            return self.card(student, question, 409, said)
+            message = "Nothing was undone: somebody marked this since you opened it."
+            return self.card(student, question, 409, message)
         except KeyError:
             return self.card(student, question, 409, "There is nothing to undo.")
         self.redirect(link(cards.Place(student, question, ""), self.order), status=303)
@@ -200,8 +200,8 @@ class Item(Card):
         except ValueError as error:
             return self.card(student, question, 400, f"The item was not kept: {error}.")
         except Changed:
-            said = f"The item was changed by somebody else. You wrote: {text} {words}"
-            return self.card(student, question, 409, said)
+            message = f"The item was changed by somebody else. You wrote: {text} {words}"
+            return self.card(student, question, 409, message)
         self.redirect(link(cards.Place(student, question, ""), self.order), status=303)
 
 

@@ -97,12 +97,12 @@ class Page(RequestHandler):
     def result(self, student):
         """The one of a student who handed something in."""
         try:
-            (found,) = self.book.results(self.name, student)
+            (result,) = self.book.results(self.name, student)
         except KeyError:
             raise HTTPError(404, reason="There is no such student") from None
-        if not found.submission:
+        if not result.submission:
             raise HTTPError(404, reason="This student handed nothing in")
-        return found
+        return result
 
     def whole(self, key):
         """A number that a form of ours carries."""

@@ -27,7 +27,7 @@ class Desk:
     def __init__(self, book, name, graders, section=""):
         self.book, self.name, self.section = book, name, section
         self.graders = {secrets.token_urlsafe(16): who for who in graders}
-        self._alike = None, {}
+        self._alike: tuple = None, {}
 
     def alike(self, student):
         """A hint that somebody's code is like another's; "" for none. It is worked out again when

@@ -38,7 +38,7 @@ def write_canvas_zip(book, name, pages, path):
 
 def as_notebook(page):
     """The bytes of a notebook that shows a page of HTML."""
-    body = BODY.search(page)[1]
+    [body] = BODY.findall(page)[:1]
     text = re.sub(r"\s*\n\s*", "\n", Markup(body).striptags())
     shown = {"text/html": body, "text/plain": text}
     cell = {

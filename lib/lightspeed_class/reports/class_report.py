@@ -102,10 +102,10 @@ def _by_hand(read, assignment):
     for id in assignment.prose:
         mine = [o for o in read if id in o.result.scores and not o.result.excused]
         marked = [o for o in mine if o.points(id) is not None and o.result.asked[id]]
-        given = [o.points(id) / o.result.asked[id] for o in marked]
-        mean = math.fsum(given) / len(given) if given else None
+        shares = [o.points(id) / o.result.asked[id] for o in marked]
+        mean = math.fsum(shares) / len(shares) if shares else None
         waiting = sum(id in o.result.unmarked for o in mine)
-        yield id, len(given), waiting, mean
+        yield id, len(shares), waiting, mean
 
 
 def _who(outcome):
@@ -160,7 +160,7 @@ def items(answers, points):
     by_student = defaultdict(dict)
     for a in answers:
         by_student[a.student][a.question] = a.share * points[a.question]
-    found = []
+    rows = []
     for id in points:
         mine = [a for a in answers if a.question == id]
         kinds = Counter(
@@ -172,14 +172,14 @@ def items(answers, points):
             for row in by_student.values()
             if id in row
         ]
-        found.append({
+        rows.append({
             "question": id,
             "students": len(mine),
             "share": stdlib.fmean(a.share for a in mine) if mine else None,
             **{kind: kinds[kind] for kind in ("right", "wrong", "unanswered")},
             "discrimination": discrimination(pairs),
         })  # fmt: skip
-    return found
+    return rows
 
 
 def discrimination(pairs):
@@ -215,9 +215,9 @@ def histogram(points, out_of, bins=10):
     counts = Counter(
         min(int(p / out_of * bins + 1e-9), bins - 1) for p in points if 0 <= p <= out_of
     )
-    found = [(out_of * i / bins, out_of * (i + 1) / bins, counts[i]) for i in range(bins)]
+    bars = [(out_of * i / bins, out_of * (i + 1) / bins, counts[i]) for i in range(bins)]
     first = [(min(below), 0.0, len(below))] if below else []
-    return first + found + ([(out_of, max(above), len(above))] if above else [])
+    return first + bars + ([(out_of, max(above), len(above))] if above else [])
 
 
 # Wrong answers
@@ -229,7 +229,7 @@ def mistakes(answers):
     for a in answers:
         if a.kind in EXPLAINED:
             groups[a.question, a.kind, a.name].append(a)
-    found = [
+    rows = [
         {
             "question": id,
             "kind": kind,
@@ -239,7 +239,7 @@ def mistakes(answers):
         }
         for (id, kind, name), group in groups.items()
     ]
-    return sorted(found, key=lambda m: (-len(m["students"]), m["question"], m["name"]))
+    return sorted(rows, key=lambda m: (-len(m["students"]), m["question"], m["name"]))
 
 
 def told(group):
@@ -258,13 +258,13 @@ def unexplained(answers):
     for a in answers:
         if a.kind in OPEN and a.given:
             groups[a.question].append(a)
-    found = []
+    rows = []
     for id, group in groups.items():
         left = []
         for same in _alike([a for a in group if a.ratio]):
             same.sort(key=lambda a: a.student)
             if len(same) > 1:
-                found.append(
+                rows.append(
                     {
                         "question": id,
                         "students": [a.student for a in same],
@@ -277,7 +277,7 @@ def unexplained(answers):
         by_text = defaultdict(list)
         for a in [*left, *(a for a in group if not a.ratio)]:
             by_text[a.given].append(a)
-        found += [
+        rows += [
             {
                 "question": id,
                 "students": [a.student for a in same],
@@ -287,7 +287,7 @@ def unexplained(answers):
             for given, same in by_text.items()
             if len(same) > 1
         ]
-    return sorted(found, key=lambda c: (-len(c["students"]), c["question"], c["given"]))
+    return sorted(rows, key=lambda c: (-len(c["students"]), c["question"], c["given"]))
 
 
 def _alike(answers):
@@ -327,15 +327,15 @@ def opening(data):
 
     Where some points are of earlier settings, it says so before that.
     """
-    said = list(islice(_findings(data), 3))
+    sentences = list(islice(_findings(data), 3))
     if not data.get("outdated"):
-        return said
+        return sentences
     return [
         (
             f"{data['outdated']} of {data['graded']} graded under other points than now, so the"
             f" marks below are mixed: lightspeed class regrade {data['name']}"
         ),
-        *said,
+        *sentences,
     ]
 
 

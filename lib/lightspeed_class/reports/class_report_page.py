@@ -39,8 +39,10 @@ def to_html(data):
     """The page for what `statistics` gathered: the same data give the same bytes."""
     asked = [q for q in data["questions"] if q["students"]]
     names = [f"{i}. {short(q['question'])}" for i, q in enumerate(asked, 1)]
-    told = [_interval(name, q) for name, q in zip(names, asked, strict=True) if q["discrimination"]]
-    zero = min([0, *(row["low"] for row in told)]) - 0.05  # the left end of their axis
+    intervals = [
+        _interval(name, q) for name, q in zip(names, asked, strict=True) if q["discrimination"]
+    ]
+    zero = min([0, *(row["low"] for row in intervals)]) - 0.05  # the left end of their axis
     return page(
         "class_report",
         title=f"Report: {data['name']}",
@@ -58,7 +60,7 @@ def to_html(data):
             {"name": name, "share": q["share"], "value": si(q["share"], "%", 2)}
             for name, q in zip(names, asked, strict=True)
         ],
-        told=[row | _placed(row, zero, 1.02) for row in told],
+        told=[row | _placed(row, zero, 1.02) for row in intervals],
         told_of=next((q["discrimination"][3] for q in asked if q["discrimination"]), 0),
         asked=[_cells(q) for q in asked],
         by_hand=[(*q[:3], "–" if q[3] is None else si(q[3], "%", 2)) for q in data["by hand"]],
@@ -113,8 +115,8 @@ def _marks(points, full):
 
 def _interval(name, q):
     r, low, high, _ = q["discrimination"]
-    said = f"{r:.2f}, from {low:.2f} to {high:.2f}"
-    return {"name": name, "value": f"{r:.2f}", "said": said, "low": low, "middle": r, "high": high}
+    span = f"{r:.2f}, from {low:.2f} to {high:.2f}"
+    return {"name": name, "value": f"{r:.2f}", "said": span, "low": low, "middle": r, "high": high}
 
 
 def _placed(row, first, last):

@@ -147,13 +147,13 @@ def _plain(book, table, titles, missing_as_zero):
             each = [_points(outcome.points(q)) if q in asked else "" for q in questions]
             details = [cell(student.details.get(key, "")) for key in ("email", "section")]
             added = _points(whole.points if whole else None)
-            said = " ".join(words for words in _comments(outcome))
+            comment = " ".join(words for words in _comments(outcome))
             waits = ", not marked yet" * bool(outcome.result.unmarked)
             status = outcome.status + waits + " (left)" * student.left
             total, out_of = _total(outcome, missing_as_zero), number(outcome.result.out_of)
             yield [
                 *(identifier(id), cell(student.name), *details),
-                *(name, status, outcome.late, total, out_of, added, cell(said)),
+                *(name, status, outcome.late, total, out_of, added, cell(comment)),
                 *(*_policies(outcome.result), *each),
             ]
 
@@ -161,8 +161,10 @@ def _plain(book, table, titles, missing_as_zero):
 def _canvas(book, table, titles, missing_as_zero):
     students = _those(book, table)
     shared = {key: _shared(students, key) for key in ("canvas_id", "sis_user_id", "sis_login_id")}
-    found = [s for s in students if any(_own(s, key, shared[key]) for key in shared)]
-    _leave_out(students, found, "an ID, SIS User ID or SIS Login ID", "Canvas (Gradebook > Export)")
+    present = [s for s in students if any(_own(s, key, shared[key]) for key in shared)]
+    _leave_out(
+        students, present, "an ID, SIS User ID or SIS Login ID", "Canvas (Gradebook > Export)"
+    )
     names = Counter(s.name for s in students)
     yield ["Student", *CANVAS, *(cell(titles.get(name, name)) for name in table)]
     yield [
@@ -170,7 +172,7 @@ def _canvas(book, table, titles, missing_as_zero):
         *[""] * len(CANVAS),
         *(number(_out_of(book, name)) for name in table),
     ]
-    for student in found:
+    for student in present:
         name = student.name if names[student.name] == 1 else f"{student.name} ({student.id})"
         identifiers = [
             identifier(_own(student, key, shared.get(key, ()))) for key in CANVAS.values()
@@ -189,11 +191,11 @@ def _moodle(book, table, titles, missing_as_zero):
         for heading, key in MOODLE.items()
     }
     heading = max(able, key=lambda heading: len(able[heading]))
-    found = able[heading]
-    _leave_out(students, found, NEEDED[heading], "Moodle (Grades > Export > Plain text file)")
+    column = able[heading]
+    _leave_out(students, column, NEEDED[heading], "Moodle (Grades > Export > Plain text file)")
     shown = [cell(titles.get(name, name)) for name in table]
     yield [heading, "Full name", *(h for title in shown for h in (title, f"{title} (feedback)"))]
-    for student in found:
+    for student in column:
         cells = [identifier(student.details[MOODLE[heading]]), cell(student.name)]
         totals = _totals(table, student, missing_as_zero, "-", "-")
         for total, rows in zip(totals, table.values(), strict=True):

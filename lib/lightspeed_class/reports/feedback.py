@@ -102,9 +102,9 @@ def write_feedback(book, name, folder, student=None, solutions=False):
 
 def _together(everybody, submission):
     """The names of those for whom a submission counts, first who handed it in; none of one."""
-    found = [r.student for r in (o.result for o in everybody) if r.submission == submission]
-    found.sort(key=lambda student: student.id != submission.student)
-    return [student.name or student.id for student in found] if len(found) > 1 else []
+    members = [r.student for r in (o.result for o in everybody) if r.submission == submission]
+    members.sort(key=lambda student: student.id != submission.student)
+    return [student.name or student.id for student in members] if len(members) > 1 else []
 
 
 def seed_of(book, outcome, origins):
@@ -203,16 +203,16 @@ def _notes(result, remark):
 
 def told_notes(result):
     """What is told of the run; cells next to each other that stopped alike are told at once."""
-    found = []
+    notes = []
     for note in result.grading.graded.notes if result.grading else ():
         cell = STOPPED.fullmatch(note)
-        if cell and found and found[-1][2] == cell[2] and found[-1][1] == int(cell[1]) - 1:
-            found[-1][1] += 1
+        if cell and notes and notes[-1][2] == cell[2] and notes[-1][1] == int(cell[1]) - 1:
+            notes[-1][1] += 1
         else:
-            found.append([int(cell[1]), int(cell[1]), cell[2]] if cell else [note, note, ""])
+            notes.append([int(cell[1]), int(cell[1]), cell[2]] if cell else [note, note, ""])
     return [
         first if not name else f"Code cell{_span(first, last)} stopped with {name}."
-        for first, last, name in found
+        for first, last, name in notes
     ]
 
 
@@ -349,8 +349,8 @@ def _given(q, score):
         values = [amount(float(v), q.unit, 6) for v in score.given.split()]
         named = [f"{n}: {v}" for n, v in zip(q.names, values, strict=False)] if q.names else values
         read = ", ".join(named)
-    found = FOUND.get(score.found)
-    return Markup("{} {}").format(read, coded(found)) if found else read
+    where = FOUND.get(score.found)
+    return Markup("{} {}").format(read, coded(where)) if where else read
 
 
 def _points(points, out_of):

@@ -25,11 +25,13 @@ def the_section(book, text):
     from lightspeed.errors import meant
 
     known = sorted({section for s in book.students() for section in s.sections})
-    found = [s for s in known if s == text] or [s for s in known if s.casefold() == text.casefold()]
-    if text and len(found) != 1:
+    matches = [s for s in known if s == text] or [
+        s for s in known if s.casefold() == text.casefold()
+    ]
+    if text and len(matches) != 1:
         hint = meant(text, known) if known else "the roster has no column section"
         raise UserError(f"there is no section {text}; {hint}")
-    return found[0] if text else ""
+    return matches[0] if text else ""
 
 
 def decider(options):
@@ -66,8 +68,8 @@ def the_student(book, text):
     from lightspeed_class.intake.match_submissions import People
 
     students = book.students()
-    found = sorted(People(students).named(text))
-    if len(found) != 1:
+    matches = sorted(People(students).named(text))
+    if len(matches) != 1:
         words = [[w.casefold() for w in (s.id, s.name, *s.name.split())] for s in students]
         alike = [
             who(s)
@@ -80,11 +82,11 @@ def the_student(book, text):
             else "give an id as it is in the roster"
         )
         raise UserError(
-            f"{text} could be {' or '.join(found)}; give the id"
-            if found
+            f"{text} could be {' or '.join(matches)}; give the id"
+            if matches
             else f"{text} is not on the roster; {hint}"
         )
-    return found[0]
+    return matches[0]
 
 
 def who(student):

@@ -66,20 +66,20 @@ def run(options, course, book):
     packed = {told[page.name]: page for page in pages}
     if options.moodle:
         path = course.root / "feedback" / f"{name}-moodle.zip"
-        left = write_moodle_zip(book, name, packed, path)
-        print(f"{many(len(packed) - len(left), 'page')} for Moodle in {path}")
-        if left:
+        missing = write_moodle_zip(book, name, packed, path)
+        print(f"{many(len(packed) - len(missing), 'page')} for Moodle in {path}")
+        if missing:
             print(
-                f"  LEFT OUT, for want of a participant's number: {listed(left)}. Read in the"
+                f"  LEFT OUT, for want of a participant's number: {listed(missing)}. Read in the"
                 " assignment's grading worksheet: lightspeed class roster FILE"
             )
     if options.canvas:
         path = course.root / "feedback" / f"{name}-canvas.zip"
-        left = write_canvas_zip(book, name, packed, path)
-        print(f"{many(len(packed) - len(left), 'page')} for Canvas, as notebooks, in {path}")
-        if left:
+        missing = write_canvas_zip(book, name, packed, path)
+        print(f"{many(len(packed) - len(missing), 'page')} for Canvas, as notebooks, in {path}")
+        if missing:
             print(
-                f"  LEFT OUT, as no file of theirs came from Canvas: {listed(left)}. It takes"
+                f"  LEFT OUT, as no file of theirs came from Canvas: {listed(missing)}. It takes"
                 " comments as a ZIP only for what was handed in there"
             )
     say_outdated(book, name)

@@ -13,16 +13,16 @@ def run(options, course, book):
     from lightspeed_class.reports.results import said
 
     student = the_student(book, options.student) if options.student else None
-    found = [(d.at, d.student, d.assignment, _decided(d), d.reason, d.by) for d in book.decisions()]
+    rows = [(d.at, d.student, d.assignment, _decided(d), d.reason, d.by) for d in book.decisions()]
     for name in book.assignments():
-        found += [
+        rows += [
             (m.at, m.student, name, f"{m.question or 'the whole'}, {said(m)}", m.comment, m.by)
             for m in book.manual(name)
         ]
         items = [i for i in book.rubric_history(name) if not student]
-        found += [(i.at, None, name, _item(i), i.words, i.by) for i in items]
-        found += [(at, whose, name, words, "", "") for at, whose, words in book.chosen(name)]
-    for at, whose, name, words, reason, by in sorted(found, key=lambda row: row[0]):
+        rows += [(i.at, None, name, _item(i), i.words, i.by) for i in items]
+        rows += [(at, whose, name, words, "", "") for at, whose, words in book.chosen(name)]
+    for at, whose, name, words, reason, by in sorted(rows, key=lambda row: row[0]):
         if student in (None, whose):
             subject = ", ".join(filter(None, (whose or "all", name)))
             more = f' "{reason}"' * bool(reason) + f" ({by})" * bool(by)

@@ -26,6 +26,6 @@ def is_there(folder):
     """Whether a folder is a class already, and say so."""
     from lightspeed_class.class_folder import SETTINGS
 
-    if found := os.path.isfile(os.path.join(folder, SETTINGS)):
+    if exists := os.path.isfile(os.path.join(folder, SETTINGS)):
         print(f"{os.path.abspath(folder)} is a class already, and was left as it is.")
-    return found
+    return exists

@@ -43,26 +43,26 @@ def run(options, course, book):
     asked = book.assignment(name).points
     before = _result(book, name, student)
     had = before.manual.get(question)
-    given, comment = (options.points, options.comment) if not options.remove else (None, "")
+    points, comment = (options.points, options.comment) if not options.remove else (None, "")
     if question and question not in asked:
         raise UserError(f"{name} does not ask {question}; {meant(question, asked)}")
     if options.remove == (options.points is not None or options.comment is not None):
         raise UserError("give --points X, --comment TEXT, or both; or --remove alone")
     if options.remove and not had:
         raise UserError(f"{student} has nothing by hand for {question or 'the whole'}")
-    if question and given is not None and not 0 <= given <= asked[question]:
+    if question and points is not None and not 0 <= points <= asked[question]:
         raise UserError(
             f"{question} takes 0 to {asked[question]:g} points; to add to the whole, or take off"
             " it, leave QUESTION out"
         )
     if had and not options.remove:
-        given, comment = (
-            had.override if given is None else given,
+        points, comment = (
+            had.override if points is None else points,
             (had.comment if comment is None else comment),
         )
     rubric = (had.items, had.base) if had and not options.remove else ()
     by = options.by or getpass.getuser()
-    book.set_manual(student, name, question, given, comment or "", by, *rubric)
+    book.set_manual(student, name, question, points, comment or "", by, *rubric)
     after = _result(book, name, student)
     print(
         f"{student}, {question or 'the whole'}: {_by_hand(had)} ->"

@@ -129,10 +129,10 @@ def _say_changes(book, name, before):
     ):
         print(f"  {q}: out of {was:g} -> {out_of:g}")
     for c in told:
-        kept = "; points by hand stay" * ((c.student.id, c.question) in manual)
+        note = "; points by hand stay" * ((c.student.id, c.question) in manual)
         print(
             f"  {c.student.id}{left_mark(c.student)} {c.question}: {c.before.points:g}"
-            f" ({_why(c.before)}) -> {c.after.points:g} ({_why(c.after)}){kept}"
+            f" ({_why(c.before)}) -> {c.after.points:g} ({_why(c.after)}){note}"
         )
 
 

@@ -26,10 +26,10 @@ def run(options, course, book):
     section = the_section(book, options.section)
     all_of_it = [s for s in book.students() if s.is_in(section)]
     here = [s for s in all_of_it if not s.left]
-    left = f" ({len(all_of_it) - len(here)} more left)" if len(here) < len(all_of_it) else ""
+    more = f" ({len(all_of_it) - len(here)} more left)" if len(here) < len(all_of_it) else ""
     where = f", section {section}" if section else ""
     print(
-        f"{course.name}{where}: {many(len(here), 'student')}{left},"
+        f"{course.name}{where}: {many(len(here), 'student')}{more},"
         f" {many(len(names), 'assignment')}"
     )
     for name in names:
@@ -65,8 +65,8 @@ def _policies(result):
 
     outcome = Outcome(result)
     until = result.extended
-    given = f"extended to {datetime.fromtimestamp(until):%Y-%m-%d %H:%M}" if until else ""
-    return filter(None, (given, outcome.late, outcome.cost))
+    extension = f"extended to {datetime.fromtimestamp(until):%Y-%m-%d %H:%M}" if until else ""
+    return filter(None, (extension, outcome.late, outcome.cost))
 
 
 def _show_status(course, book, name, section):

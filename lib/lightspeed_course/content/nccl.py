@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lightspeed import collectives as c
 from lightspeed_course.practice.derivation import step
 from lightspeed_course.practice.questions import Parameter
@@ -56,7 +58,7 @@ def latency_of_steps(nodes, per_node, inside, across, factor=1.0):
     )
 
 
-TIMES = {
+TIMES: dict[str, Any] = {
     "ring": c.ring_time,
     "doubling": c.recursive_doubling_time,
     "tree": c.tree_time,

@@ -61,7 +61,7 @@ def view(algorithm, ranks, moment):
     found, after = run(algorithm, ranks), rounds(algorithm, ranks)
     state, last = found[moment], len(found) - 1
     done = sum(all(len(c) == ranks for c in row) for row in state.held[:ranks])
-    told = {
+    facts = {
         "round": f"{moment} of {last}",
         "sent by the busiest GPU": f"{si(max(state.sent))} of its buffer",
         "received by the busiest GPU": f"{si(max(state.received))} of its buffer",
@@ -72,7 +72,7 @@ def view(algorithm, ranks, moment):
     before = found[max(moment - 1, 0)]
     chart = picture(algorithm, ranks, before, state, going)
     words = verdict(algorithm, ranks, moment, last, state)
-    return View(chart, words, told, last + 1, FORMULAS[algorithm](ranks))
+    return View(chart, words, facts, last + 1, FORMULAS[algorithm](ranks))
 
 
 def share_sent(n):

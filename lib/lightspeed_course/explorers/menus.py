@@ -17,11 +17,11 @@ def machines(*needed, one_of=()):
 
     Where `one_of` names some, they have at least one of those, too.
     """
-    found = {}
+    machines_by_key = {}
     for key, entry in (*entries("accelerators").items(), *measured().items()):
         if all(n in entry for n in needed) and (not one_of or any(n in entry for n in one_of)):
-            found[entry.name] = key
-    return found
+            machines_by_key[entry.name] = key
+    return machines_by_key
 
 
 def one_change(at, controls):

@@ -74,11 +74,11 @@ def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch)
         return {"pairwise": lambda size: two_levels(size).lower}
     between = c.ring_steps(collective, nodes)
     steps = between * alpha + (c.ring_steps(collective, n) - between) * hop
-    found = {"ring": lambda size: steps + c.bandwidth_bound(collective, size, n, line)}
+    laws = {"ring": lambda size: steps + c.bandwidth_bound(collective, size, n, line)}
     if per_node > 1 and nodes > 1:
-        found["two levels"] = lambda size: two_levels(size).upper
+        laws["two levels"] = lambda size: two_levels(size).upper
     if collective != "all_reduce":
-        return found
+        return laws
 
     def across(size):
         return c.double_tree_time(size, nodes, per_node * network)
@@ -86,17 +86,17 @@ def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch)
     # A chain inside each node, a tree between them, as NCCL builds it; both are full at the same
     # time.
     climb = 2 * (per_node - 1) * hop + c.double_tree_time(0, nodes, network, alpha)
-    found["double tree"] = lambda size: (
+    laws["double tree"] = lambda size: (
         climb + max(c.double_tree_time(size, per_node, inside), across(size))
     )
-    found["doubling"] = lambda size: (
+    laws["doubling"] = lambda size: (
         c.recursive_doubling_time(size, per_node, inside, hop)
         + c.recursive_doubling_time(size, nodes, network, alpha)
     )
     if switch and per_node > 2:
         up = 2 * hop + c.double_tree_time(0, nodes, network, alpha)
-        found["switch"] = lambda size: up + max(c.in_network_time(size, switch), across(size))
-    return found
+        laws["switch"] = lambda size: up + max(c.in_network_time(size, switch), across(size))
+    return laws
 
 
 @functools.cache

@@ -47,8 +47,8 @@ def thresholds(senders, line, buffer):
     paper = find("dcqcn")
     scale = line / paper.line
     marks = (float(paper.kmin * scale), float(paper.kmax * scale), float(paper.pmax))
-    left = buffer - senders * net.pfc_headroom(line, DELAY, PACKET)
-    return marks, float(left) if left > 2 * PACKET else None
+    room = buffer - senders * net.pfc_headroom(line, DELAY, PACKET)
+    return marks, float(room) if room > 2 * PACKET else None
 
 
 @functools.lru_cache(maxsize=2048)
@@ -252,9 +252,8 @@ def carried(design, traffic, place, nodes, oversubscription, route):
     fabric = Fabric(
         PODS, POD_NODES, PER_NODE, spines=4, oversubscription=oversubscription, design=design
     )
-    order = range(nodes)
-    if place == "scattered":
-        order = Random(21).sample(range(fabric.nodes), nodes)
+    scattered = place == "scattered"
+    order = Random(21).sample(range(fabric.nodes), nodes) if scattered else range(nodes)
     routing, parts = ROUTES[route]
     return load(fabric, flows_of(traffic, order, PER_NODE, SIZE), routing, Random(8), parts)
 
@@ -356,8 +355,8 @@ def spine_chart(design, place, nodes, oversubscription, route, traffic):
     """The share of each kind of traffic that crosses a spine, at this place."""
     shares = []
     for kind in TRAFFIC:
-        found = carried(design, kind, place, nodes, oversubscription, route)
-        shares.append(found.spine / (found.spine + found.leaf))
+        load = carried(design, kind, place, nodes, oversubscription, route)
+        shares.append(load.spine / (load.spine + load.leaf))
     return Chart(
         Axis("of the bytes between nodes", "%", domain=(0, 1.2), ticks=(0, 0.25, 0.5, 0.75, 1)),
         Axis(scale="category", categories=TRAFFIC),

@@ -30,7 +30,7 @@ def view(format, moment):
     now, before = groups[moment], [v for values in groups[:moment] for v in values]
     gap = float(this.spacing(now[-1]))
     normal = moment > 0
-    told = {
+    facts = {
         "stretch": f"{moment + 1} of {len(groups)}",
         "values in it": si(len(now)),
         "step": si(gap),
@@ -40,7 +40,7 @@ def view(format, moment):
     return View(
         charts(groups, before, now),
         verdict(this, groups, moment, gap),
-        told,
+        facts,
         len(groups),
         formula=law(this, moment, gap),
     )

@@ -59,7 +59,10 @@ def paths():
         key: Path(f"{memory(key).name}, {wide.name}", memory(key).latency, wide.bandwidth)
         for key in ("path_hall", "path_country", "path_atlantic", "path_pacific")
     }
-    own = {key: Path(*told, capacity_of(key)) for key, told in measured_paths().items()}
+    own = {
+        key: Path(name, latency, bandwidth, capacity_of(key))
+        for key, (name, latency, bandwidth) in measured_paths().items()
+    }
     return near | wires | disk | far | own
 
 
@@ -152,8 +155,8 @@ FACTS = ("latency term", "bandwidth term", "total", "rate reached", "crossover s
 
 def transfer_facts(latency, moving, total, size, crossover):
     times = (si(x, "s") for x in (latency, moving, total))
-    told = (*times, si(size / total, "byte/s"), si(crossover, "byte"))
-    return dict(zip(FACTS, told, strict=True))
+    facts = (*times, si(size / total, "byte/s"), si(crossover, "byte"))
+    return dict(zip(FACTS, facts, strict=True))
 
 
 def in_words(size, latency, moving, bandwidth, crossover):
@@ -223,10 +226,10 @@ def generations_view(old, new):
     before, after = measures(accelerator(old)), measures(accelerator(new))
     factors = {name: float(after[name][0] / before[name][0]) for name in before}
     ratios = [name for name in before if before[name][2]]
-    kept = [n for n in ratios if 1 / SURVIVES < factors[n] < SURVIVES]
-    lost = [n for n in ratios if n not in kept]
+    safe = [n for n in ratios if 1 / SURVIVES < factors[n] < SURVIVES]
+    lost = [n for n in ratios if n not in safe]
     words = (
-        f"Kept within a factor of {SURVIVES:g}: {', '.join(kept) or 'nothing'}. "
+        f"Kept within a factor of {SURVIVES:g}: {', '.join(safe) or 'nothing'}. "
         f"Changed more: {', '.join(lost) or 'nothing'}."
     )
     names = f"{accelerator(new).name} over {accelerator(old).name}"

@@ -272,13 +272,13 @@ def nearest(use, others):
 
 def changes(at):
     """(name, `Outcome`) of each plan one change of the split away, at the same batch."""
-    found = []
+    changes = []
     for control, value, state in one_change(at, [c for c in controls() if c.name in SPLIT]):
         try:
-            found.append((f"{control.label} to {control.text(value)}", outcome(**state)))
+            changes.append((f"{control.label} to {control.text(value)}", outcome(**state)))
         except Impossible:
             continue
-    return found
+    return changes
 
 
 def charts(here):

@@ -129,9 +129,9 @@ def written(f, x):
     """A value with the digits that tell it from its neighbours, or all if they are few."""
     if isinstance(f, Integer) or not math.isfinite(x):
         return number(x)
-    told = digits_of(left(f, x))
+    digits = digits_of(left(f, x))
     exact = (d for d in range(7, 13) if float(f"{x:.{d}g}") == x)
-    return number(x, next(exact, max(7, told)), max(3, told))
+    return number(x, next(exact, max(7, digits)), max(3, digits))
 
 
 def left(f, x):

@@ -25,8 +25,8 @@ def rows():
 
 
 def source(name):
-    told = rows()["sources"][name]
-    return f"{told['attribution']} ({told['repository']})"
+    row = rows()["sources"][name]
+    return f"{row['attribution']} ({row['repository']})"
 
 
 def dots(found, x, y, what):

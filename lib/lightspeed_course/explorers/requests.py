@@ -58,20 +58,20 @@ def queue_view(load, servers, seed, moment):
     visits, time = run(load, servers, seed), moment * STEP
     waiting = [i for i, v in enumerate(visits) if v.arrives <= time < v.starts]
     busy = [i for i, v in enumerate(visits) if v.starts <= time < v.leaves]
-    left = [v for v in visits if v.leaves <= time]
-    stay = sum(v.leaves - v.arrives for v in left) / len(left) if left else 0.0
+    gone = [v for v in visits if v.leaves <= time]
+    stay = sum(v.leaves - v.arrives for v in gone) / len(gone) if gone else 0.0
     worked = sum(min(v.leaves, time) - v.starts for v in visits if v.starts < time)
-    told = {
+    facts = {
         "time": f"{time:g} of {HORIZON} service times",
         "waiting now": si(len(waiting)),
         "inside, mean so far": si(inside_so_far(visits, time)),
-        "served so far": si(len(left)),
+        "served so far": si(len(gone)),
         "their time inside": f"{si(stay)} service times",
         "servers idle so far": si(max(0.0, 1 - worked / (servers * time)) if time else 1.0, "%", 2),
     }
     words = queue_verdict(load, servers, visits, time, waiting)
     charts = queue_chart(servers, visits, time, waiting, busy), staircase(visits, time)
-    return View(charts, words, told, MOMENTS, formula=queue_law(load, servers, visits, time))
+    return View(charts, words, facts, MOMENTS, formula=queue_law(load, servers, visits, time))
 
 
 def queue_law(load, servers, visits, time):
@@ -106,15 +106,15 @@ def queue_verdict(load, servers, visits, time, waiting):
         longest = max(time - visits[i].arrives for i in waiting)
         who = "One request waits" if len(waiting) == 1 else f"{len(waiting)} requests wait"
         return f"{who}, the first of them for {si(longest, digits=2)} service times so far."
-    found = inside_so_far(visits, time)
+    inside = inside_so_far(visits, time)
     if load >= 1:
         return (
-            f"On average {si(found)} requests were inside, and no formula has a number for it: more"
-            " arrive than can leave, so the longer you look, the more there are."
+            f"On average {si(inside)} requests were inside, and no formula has a number for it:"
+            " more arrive than can leave, so the longer you look, the more there are."
         )
     mean = queueing.mmc(load * servers, 1.0, servers).L
     return (
-        f"On average {si(found)} requests were inside in this run. The formula says {si(mean)} in"
+        f"On average {si(inside)} requests were inside in this run. The formula says {si(mean)} in"
         " the long run; so short a run can be far from that. Try another one."
     )
 
@@ -220,7 +220,7 @@ def batching_view(continuous, mixed, slots, seed, moment):
     made = sum(min(v.leaves, moment) - v.starts for v in visits if v.starts < moment)
     at_work = sum(v.starts < moment <= v.leaves for v in visits)
     other = max(v.leaves for v in decoded(tokens, slots, not continuous))
-    told = {
+    facts = {
         "step": f"{moment} of {steps}",
         "slots at work": f"{at_work} of {slots}",
         "tokens so far": f"{made} of {sum(tokens)}",
@@ -250,7 +250,7 @@ def batching_view(continuous, mixed, slots, seed, moment):
         (max(sum(tokens) / slots, max(tokens)), ""),
     )
     chart = batching_chart(visits, slots, steps, moment)
-    return View(chart, words, told, steps + 1, formula=law)
+    return View(chart, words, facts, steps + 1, formula=law)
 
 
 def batching_chart(visits, slots, steps, moment):

@@ -91,7 +91,7 @@ def in_words(n, serial, kappa, speedup):
         "the serial part": serial,
         "the growing cost": kappa * (n - 1),
     }
-    most = max(parts, key=parts.get)
+    most = max(parts, key=parts.__getitem__)
     spent = f"{si(parts[most] / sum(parts.values()), '%', 2)} of the time goes to {most}"
     gives = "processor gives" if n == 1 else "processors give"
     head = (

@@ -50,11 +50,11 @@ def moments(timeline):
 
 def doing(timeline, time):
     """For each GPU the pass that runs just before this time, or None."""
-    found = [None] * timeline.stages
+    states = [None] * timeline.stages
     for each in timeline.passes:
         if each.start < time <= each.end:
-            found[each.work.stage] = each
-    return found
+            states[each.work.stage] = each
+    return states
 
 
 def idle_so_far(timeline, time):
@@ -66,11 +66,11 @@ def idle_so_far(timeline, time):
 def held(timeline, time):
     """For each GPU the micro-batches whose activations it keeps, a chunk as a share of one."""
     last = "W" if timeline.schedule in SPLIT else "B"
-    kept = [0] * timeline.stages
+    counts = [0] * timeline.stages
     for each in timeline.passes:
-        kept[each.work.stage] += each.work.kind == "F" and each.start < time
-        kept[each.work.stage] -= each.work.kind == last and each.end <= time
-    return [k / timeline.chunks for k in kept]
+        counts[each.work.stage] += each.work.kind == "F" and each.start < time
+        counts[each.work.stage] -= each.work.kind == last and each.end <= time
+    return [k / timeline.chunks for k in counts]
 
 
 def view(schedule, stages, micro_batches, moment):
@@ -84,7 +84,7 @@ def view(schedule, stages, micro_batches, moment):
     timeline = run(schedule, stages, micro_batches)
     time = moment / timeline.chunks
     running = [each is not None for each in doing(timeline, time)]
-    told = facts(
+    facts_shown = facts(
         f"{time:g} of {timeline.span:g} slots",
         f"{sum(running)} of {stages}",
         si(idle_so_far(timeline, time), "%", 2),
@@ -92,7 +92,7 @@ def view(schedule, stages, micro_batches, moment):
     )
     words = verdict(timeline, time, running)
     chart = gantt(stages, timeline.span, timeline, time)
-    return View(chart, words, told, moments(timeline), bubble(timeline))
+    return View(chart, words, facts_shown, moments(timeline), bubble(timeline))
 
 
 def bubble(timeline):
@@ -128,12 +128,12 @@ def verdict(timeline, time, running):
             early.append(gpu)
         elif not busy:
             (late if time > passes[gpu][-1].end else between).append(gpu)
-    told = [
+    sentences = [
         who(early, "has no work yet", "have no work yet"),
         who(between, "waits for another GPU", "wait for other GPUs"),
         who(late, "is done", "are done"),
     ]
-    why = "; ".join(filter(None, told)) or "Every GPU works"
+    why = "; ".join(filter(None, sentences)) or "Every GPU works"
     return f"After {time:g} slot{'s' * (time != 1)}. {why}."
 
 

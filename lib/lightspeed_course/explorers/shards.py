@@ -57,7 +57,7 @@ def view(stage, gpus, micro_batches, moment):
         for what in ("weights", "gradients")
     ]
     sent = (now.sent_weights + now.sent_gradients) * layer
-    told = {
+    facts = {
         "event": f"{moment} of {len(events)}",
         "weights held": held_in_words(layers_held(now.weights, gpus) * layer, most[0] * layer),
         "gradients held": held_in_words(layers_held(now.gradients, gpus) * layer, most[1] * layer),
@@ -67,7 +67,7 @@ def view(stage, gpus, micro_batches, moment):
     return View(
         picture(gpus, now, (None, *events)[moment], (*events, None)[moment]),
         verdict(stage, moment, events, sent),
-        told,
+        facts,
         len(events) + 1,
         sent_in_a_step(stage, gpus, micro_batches),
     )
@@ -137,9 +137,10 @@ def picture(gpus, now, event, following):
         "now": ("in use now", "orange"),
     }
     marks = [Boxes(*zip(*frames, strict=True), color="grey", soft=True)]
-    for kind, found in kinds.items():
-        *sides, keys = zip(*(found or [(0, 0, 0, 0, "")]), strict=True)
-        marks.append(Boxes(*sides, *looks[kind][:1], color=looks[kind][1], keys=keys))
+    for state, boxes in kinds.items():
+        *sides, keys = zip(*(boxes or [(0, 0, 0, 0, "")]), strict=True)
+        label, color = looks[state]
+        marks.append(Boxes(*sides, label, color=color, keys=keys))
     heads = [Text(LEFT, 9.3, "weights, layer by layer", "grey", "start"),
              Text(LEFT + WIDE + 0.6, 9.3, "gradients", "grey", "start")]  # fmt: skip
     return Chart(

@@ -38,6 +38,8 @@ def ask(id, seed=None):
             " name_of_your_function)`."
         )
 
+    smaller = ""
+
     def submit(values):
         nonlocal smaller
         try:
@@ -93,7 +95,7 @@ def ask(id, seed=None):
 
     # The form shows the options of a choice itself.
     prompt = variant.fill(q.prompt) if q.kind == "choice" else variant.prompt
-    hints, told, opened, smaller = variant.hints, [], [], ""
+    hints, told, opened = variant.hints, [], []
     panel = Panel(
         prompt,
         fields_of(variant),

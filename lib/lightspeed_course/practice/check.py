@@ -21,6 +21,7 @@ from lightspeed_course.practice.parse_answer import Unreadable, numbers, option
 from lightspeed_course.practice.questions import INCIDENT, question
 from lightspeed_course.practice.unexplained import NEXT, magnitude, reordered, unrounded
 from lightspeed_course.practice.values import Values, finite
+from lightspeed_course.practice.variants import Variant
 
 COUNT = {2: "Two", 3: "Three"}
 UNTOLD = f"More than one slip leads there, and the value does not tell which. {NEXT}"
@@ -153,7 +154,7 @@ def acknowledge(variant, answer):
     )
 
 
-def diagnose(variant, answer):
+def diagnose(variant, answer) -> Verdict:
     """The verdict on an answer to a variant; pure, and the same each time."""
     verdict = _judged(variant, answer)
     if not (verdict.correct and variant.question.why):
@@ -235,7 +236,7 @@ def _values(variant, answer):
 class _Given:
     """What was given, as values, and what is found out about it once it is asked for."""
 
-    variant: object
+    variant: Variant
     values: Values
     failure: Unreadable | None
     answer: object

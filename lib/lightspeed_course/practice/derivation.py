@@ -19,11 +19,12 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from lightspeed_show.format import plain, plural, si
 
 # 38 must not become 39 by rounding
-FUNCTIONS = {
+FUNCTIONS: dict[str, Any] = {
     "ceil": lambda x: math.ceil(x - 1e-9),
     "floor": math.floor,
     "ln": math.log,
@@ -78,9 +79,10 @@ class Step:
         if isinstance(node, ast.Call):
             parts = [self._work_out(argument) for argument in node.args]
             self._same(parts)
-            value = FUNCTIONS[node.func.id](*(p[0] for p in parts))
+            name = ast.unparse(node.func)
+            value = FUNCTIONS[name](*(p[0] for p in parts))
             units = parts[0][1]
-            if node.func.id == "sqrt":
+            if name == "sqrt":
                 units = Counter({u: n // 2 for u, n in units.items()})
             return value, units, set().union(*(p[2] for p in parts))
         (a, ua, ca), (b, ub, cb) = self._work_out(node.left), self._work_out(node.right)
@@ -104,7 +106,7 @@ class Step:
 
     def _leaf(self, node):
         if isinstance(node, ast.Subscript):
-            return node.value.value, ast.unparse(node.slice).replace(" ", "")
+            return ast.literal_eval(node.value), ast.unparse(node.slice).replace(" ", "")
         if isinstance(node, ast.Constant):
             return node.value, ""
         return measured(self.inputs[node.id])
@@ -207,17 +209,19 @@ def _spelled(node, leaf):
     """A formula in the signs of a book; parentheses where they are needed, and nowhere else."""
     if isinstance(node, ast.Call):
         inside = ", ".join(_spelled(argument, leaf) for argument in node.args)
-        return f"√({inside})" if node.func.id == "sqrt" else f"{node.func.id}({inside})"
+        name = ast.unparse(node.func)
+        return f"√({inside})" if name == "sqrt" else f"{name}({inside})"
     if not isinstance(node, ast.BinOp):
         return leaf(node)
     rank = RANK[type(node.op)]
 
     def side(part, right):
-        text, own = _spelled(part, leaf), RANK.get(type(getattr(part, "op", None)), 9)
+        text = _spelled(part, leaf)
+        own = RANK[type(part.op)] if isinstance(part, ast.BinOp) else 9
         # a - (b + c), a / (b * c): the right side of these two does not do without
         strict = right and isinstance(node.op, ast.Sub | ast.Div)
         return f"({text})" if own < rank or (strict and own == rank) else text
 
     if isinstance(node.op, ast.Pow):
-        return side(node.left, False) + str(node.right.value).translate(RAISED)
+        return side(node.left, False) + ast.unparse(node.right).translate(RAISED)
     return f"{side(node.left, False)} {SIGNS[type(node.op)]} {side(node.right, True)}"

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from typing import Any
 
 from lightspeed_course.practice import memory as m
 from lightspeed_course.practice import store
@@ -295,7 +296,8 @@ class Sitting:
     def __init__(self, clock, placement=False, cells=False):
         self.clock, self.placement = clock, placement
         self.queue = [] if placement else sitting(read(), clock(), cells=cells)
-        self.started, self.asked, self.solved, self.variant = clock(), {}, 0, None
+        self.started, self.asked, self.solved = clock(), {}, 0
+        self.variant: Any = None
         self.advance()
 
     def advance(self):

@@ -22,9 +22,10 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 from lightspeed.errors import nearest
-from lightspeed_course.incidents.incident import CASES, Incident, incident_of
+from lightspeed_course.incidents.incident import CASES, incident_of
 from lightspeed_course.incidents.score import WRONG, score
 from lightspeed_course.incidents.setting import Setting, grid
 from lightspeed_course.practice.typed import Unreadable
@@ -52,7 +53,7 @@ class Question:
 
     @property
     def setting(self):
-        return SETTINGS[ID.fullmatch(self.id)[1]]
+        return SETTINGS[ID.sub(r"\1", self.id)]
 
     def variant(self, seed=None):
         """The incident that a seed draws; the same for everybody without one."""
@@ -121,7 +122,7 @@ class Variant:
     question: Question
     seed: str | None
     sheet: Sheet
-    case: Incident | None
+    case: Any
 
     @property
     def setting(self) -> Setting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from itertools import combinations
 
 from lightspeed_course.practice.amounts import close, si_factor
@@ -105,7 +106,7 @@ def changed(variant):
                 values = results(variant, inputs, lambda given, n=name, f=change: {n: f(given[n])})
                 # which any factor of two would do
                 if not (what.startswith(("twice ", "half of ")) and _doubled(values, variant)):
-                    yield Cause(what, values, reason, *rest, whole=True)
+                    yield replace(Cause(what, values, reason, *rest), whole=True)
     if q.kind != "function":
         yield from _interchanged(variant, inputs)
 

@@ -12,6 +12,7 @@ import types
 from dataclasses import astuple
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import lightspeed
 from lightspeed.catalog import accelerator, find, link, number
@@ -43,7 +44,8 @@ class _Python:
         )  # name -> the number of its step; that of the last formula
         for n, (words, lines, line) in enumerate(text.steps):
             if words and lines:
-                self.last, name = n, NAMED.match(lines[0])[1]
+                [name] = NAMED.findall(lines[0])[:1]
+                self.last = n
                 if name in {*self.arguments, *self.results, *names}:
                     self.fail(line, f"the name {name!r} is taken: expected is another")
                 self.results |= {name: n} if name else {}
@@ -213,7 +215,7 @@ def built(text, names, file, codes):
         python.fail(text.line, "no answer: expected is a formula in the last step, or - answer:")
     answer = text.facts.get("answer") or (python.result(python.last), text.line)
     tolerance, line = fact("tolerance", "2 %")
-    share = re.fullmatch(r"([\d.e-]+)( ?%)?", tolerance)
+    share: Any = re.fullmatch(r"([\d.e-]+)( ?%)?", tolerance)
     if not share:
         python.fail(line, f"tolerance: {tolerance}: expected is a share, such as 2 % or 0.02")
     kind = "choice" if text.options else "array" if "names" in text.facts else "number"

@@ -105,9 +105,10 @@ def _blocks(text):
         line = token.map[0] + 1
         source = "\n".join(lines[token.map[0] : token.map[1]]).rstrip()
         if token.type in ("bullet_list_open", "ordered_list_open"):
-            inside = range(at, _end(tokens, at))
             items = [
-                n for n in inside if tokens[n].type == "list_item_open" and tokens[n].level == 1
+                n
+                for n in range(at, _end(tokens, at))
+                if tokens[n].type == "list_item_open" and tokens[n].level == 1
             ]
             block = [(tokens[n + 2].content, tokens[n].map[0] + 1) for n in items]
             yield token.type.split("_")[0].replace("bullet", "bullets"), block, line

@@ -11,9 +11,10 @@ import json
 import time
 import uuid
 from dataclasses import dataclass
+from typing import Any
 
 FORMAT = "speed-of-light progress"
-ROW = {"key": str, "at": (int, float), "kind": str, "question": str, "detail": dict}
+ROW: dict[str, Any] = {"key": str, "at": (int, float), "kind": str, "question": str, "detail": dict}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 from lightspeed_course.practice.amounts import amount, close, si_factor, unit_words
 from lightspeed_course.practice.values import Values, finite, joined, values_of
@@ -54,7 +55,7 @@ class Variant:
     the results on each of `samples` if a function is asked.
     """
 
-    question: object
+    question: Any
     seed: str | None
     values: Mapping
 

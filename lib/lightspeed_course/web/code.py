@@ -170,7 +170,8 @@ class Sheet:
                 exec(compile(ast.Module([one], []), self._file(), "exec"), self.names)
             except ModuleNotFoundError as error:
                 name = alias.asname or alias.name.split(".")[0]
-                self.why[name], self.of[name] = not_here(error.name), error.name.split(".")[0]
+                package = str(error.name)
+                self.why[name], self.of[name] = not_here(package), package.split(".")[0]
                 self._missed.append(name)
 
     def _in_words(self, error):
@@ -248,6 +249,6 @@ def _display(*values):
             left = len(text) - MOST
             bundle = {"text/plain": text[:MOST] + _more(left) if left > 0 else text}
             for mime, method in (("html", "_repr_html_"), ("markdown", "_repr_markdown_")):
-                if text := getattr(value, method, lambda: None)():
-                    bundle[f"text/{mime}"] = text
+                if look := getattr(value, method, lambda: None)():
+                    bundle[f"text/{mime}"] = look
             show(bundle)

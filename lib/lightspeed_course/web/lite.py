@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import copy
 import json
+from typing import Any
 
 from lightspeed_course.practice import store
 from lightspeed_course.web import code, packages
@@ -77,7 +78,7 @@ class Forgiving(ast.NodeTransformer):
             one = copy.copy(part)
             one.names = [alias]
             name = alias.asname or alias.name.split(".")[0]
-            (attempt,) = ast.parse(ATTEMPT.format(name=name)).body
+            attempt: Any = ast.parse(ATTEMPT.format(name=name)).body[0]
             attempt.body = [one]
             yield attempt
 

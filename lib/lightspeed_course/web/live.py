@@ -33,6 +33,9 @@ def post(**message):
 class Model:
     """A part of the page. What is set on it goes to the page; `receive` hears the reader."""
 
+    _name: str
+    _classes: list
+
     def __init__(self, kind, receive=None, **state):
         name = f"m{len(_models) + 1}"
         vars(self).update(state, _name=name, _receive=receive, _classes=[])

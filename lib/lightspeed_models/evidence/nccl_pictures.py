@@ -32,7 +32,7 @@ def busbw_over_nodes(line, question):
     and the (nodes, busbw) of the question.
     """
     rows = [r for r in measurements() if r.series == "p5_all_reduce" and r.nodes > 2]
-    marks = [Rule(y=line, label="line rate")]
+    marks: list = [Rule(y=line, label="line rate")]
     for size, color in SIZES.items():
         model = [predict("all_reduce", size, 8 * k, k, "p5").busbw for k in NODES]
         marks.append(Line(NODES, model, si(float(size), "byte"), color))
@@ -54,7 +54,7 @@ def busbw_over_nodes(line, question):
 
 def busbw_over_size():
     """Four machines: a curve of the model for each, and the rows on it."""
-    marks = []
+    marks: list = []
     for series, (name, color) in SERIES.items():
         nodes = (32,) if series == "p5_alltoall" else (1, 4, 32)
         rows = [r for r in measurements() if r.series == series and r.nodes in nodes]
@@ -79,17 +79,16 @@ def residual_rows(names, regime):
     """
     place = {name: i for i, name in enumerate(names)}
     rng = np.random.default_rng(1)
-    marks = [Rule(x=0, label="model is right")]
+    marks: list = [Rule(x=0, label="model is right")]
     for fitted, label, color in ((True, "fitted", "grey"), (False, "tested", "orange")):
         cloud = [
             (error, place[regime(row)] + rng.uniform(-0.3, 0.3))
             for row, error in residuals()
             if row.fitted == fitted
         ]
+        errors, places = zip(*cloud, strict=True)
         marks.append(
-            Points(
-                *zip(*cloud, strict=True), label=label, color=color, marker=_marker(fitted), size=3
-            )
+            Points(errors, places, label=label, color=color, marker=_marker(fitted), size=3)
         )
     return Chart(
         Axis("model over measured time, minus one", "%", domain=(-1, 1.3)),

@@ -32,7 +32,7 @@ def residual_chart(found, dots=DOTS, height=360):
     """
     judged = found.judged
     ratio = judged.predicted / judged.measured
-    marks = [Rule(y=1, label="the bound" if found.pairing.bound else "as predicted")]
+    marks: list = [Rule(y=1, label="the bound" if found.pairing.bound else "as predicted")]
     for i, name in enumerate(judged.regime.present()):
         own = np.flatnonzero(judged.regime == name)
         own = own[np.argsort(judged.measured[own], kind="stable")]

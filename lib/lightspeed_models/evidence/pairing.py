@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ class Judged:
     `left` are rows that the law can't answer for: what each says of itself, and the reason.
     """
 
-    predicted: np.ndarray
+    predicted: Any  # an array, or what a law made of one
     measured: np.ndarray
     regime: Words
     names: Callable[[int], str]

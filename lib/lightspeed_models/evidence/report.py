@@ -14,9 +14,9 @@ def chosen(word=None):
 
     Raises ValueError, naming what there is.
     """
-    found = [one for one in pairings().values() if word is None or one.matches(word)]
-    if found:
-        return found
+    matches = [one for one in pairings().values() if word is None or one.matches(word)]
+    if matches:
+        return matches
     raise ValueError(f"there is no '{word}'")
 
 
@@ -27,16 +27,16 @@ def choices():
 
 def run(word=None, data=None):
     """(`Residuals` of every pairing that a word names, sentences on sets that `data` lacks)."""
-    asked, found, missing = chosen(word), {}, []
+    asked, by_key, missing = chosen(word), {}, []
     for one in asked:
         try:
-            found[one.key] = weigh(one, data)
+            by_key[one.key] = weigh(one, data)
         except FileNotFoundError as error:
             missing.append(f"{one.set}: {error}; the shipped sample stands in")
-    if data is not None and not any(one.rows.full for one in found.values()):
+    if data is not None and not any(one.rows.full for one in by_key.values()):
         raise ValueError("; ".join(dict.fromkeys(missing)))
-    found = [found[one.key] if one.key in found else weigh(one) for one in asked]
-    return found, list(dict.fromkeys(missing))
+    residuals = [by_key[one.key] if one.key in by_key else weigh(one) for one in asked]
+    return residuals, list(dict.fromkeys(missing))
 
 
 def in_words(found):

@@ -69,23 +69,24 @@ def weigh(pairing, data=None):
 
 def judged(pairing, rows):
     """The `Residuals` of one pairing on these rows."""
-    found = pairing.judge(rows)
-    if not len(found.predicted):
+    answers = pairing.judge(rows)
+    if not len(answers.predicted):
         raise ValueError(f"{pairing.key}: none of the {len(rows)} rows says enough for this law")
-    ratio = found.predicted / found.measured
+    ratio = answers.predicted / answers.measured
     regimes = [
-        error(pairing, found, ratio, found.regime == name, name) for name in found.regime.present()
+        error(pairing, answers, ratio, answers.regime == name, name)
+        for name in answers.regime.present()
     ]
     off = {"least": np.log(ratio), "most": -np.log(ratio), "": np.abs(np.log(ratio))}[pairing.bound]
     last = np.argpartition(off, -min(WORST, len(off)))[-WORST:]
     last = last[np.argsort(off[last], kind="stable")[::-1]]
-    worst = tuple((found.names(int(row)), float(ratio[row])) for row in last)
+    worst = tuple((answers.names(int(row)), float(ratio[row])) for row in last)
     everything = np.ones(len(ratio), bool)
     return Residuals(
         pairing,
         rows,
-        found,
-        error(pairing, found, ratio, everything, "all"),
+        answers,
+        error(pairing, answers, ratio, everything, "all"),
         tuple(regimes),
         worst,
     )

@@ -189,9 +189,9 @@ def checked(record, printed, full=False):
 def described(record, columns, row):
     """One row in a line: its words, then its numbers in the units of the source."""
     words = [c[row] for c in columns.values() if isinstance(c, Words) and c[row]]
-    told = [
+    lines = [
         f"{name} {columns[name][row] / UNITS[unit][0]:.6g} {unit}".rstrip()
         for name, unit in record.columns.items()
         if unit != "word" and not np.isnan(columns[name][row])
     ]
-    return ", ".join([*words, *told])
+    return ", ".join([*words, *lines])

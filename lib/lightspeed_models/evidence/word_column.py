@@ -42,7 +42,7 @@ class Words:
     def __eq__(self, word):
         return self.codes == (self.names.index(word) if word in self.names else -1)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # equal is a mask, one for each row
 
     def isin(self, words):
         """Which rows have one of these words."""

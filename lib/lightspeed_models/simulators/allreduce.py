@@ -83,7 +83,7 @@ def states(algorithm: str, n: int) -> tuple[State, ...]:
     own = [tuple(frozenset({rank}) for _ in range(chunks)) for rank in range(n)]
     held = [*own, (frozenset(),)] if algorithm == "switch" else own
     sent, received = [0.0] * n, [0.0] * n
-    found = [State(tuple(held), (), tuple(sent), tuple(received))]
+    frames = [State(tuple(held), (), tuple(sent), tuple(received))]
     for sends in rounds(algorithm, n):
         before, now = held, [list(row) for row in held]  # all of a round leave at once
         for s in sends:
@@ -94,5 +94,5 @@ def states(algorithm: str, n: int) -> tuple[State, ...]:
             if s.target < n:
                 received[s.target] += 1 / chunks
         held = [tuple(row) for row in now]
-        found.append(State(tuple(held), sends, tuple(sent), tuple(received)))
-    return tuple(found)
+        frames.append(State(tuple(held), sends, tuple(sent), tuple(received)))
+    return tuple(frames)

@@ -286,13 +286,13 @@ class _Run:
             self.at(port.delay + self.rng.random() * port.packet / flow.rate, "packet", i)
             if self.control:
                 self.at(self.control.timer, "timer", i)
-        left = sum(flow.left for flow in self.flows)
+        remaining = sum(flow.left for flow in self.flows)
         do = {
             "timer": self.on_timer, "notice": self.on_notice,
             "again": self.on_again, "go": self.on_go, "drained": self.on_drained,
         }  # fmt: skip
         now = 0.0
-        while self.events and left:
+        while self.events and remaining:
             when, _, what, i, epoch = heapq.heappop(self.events)
             if when > self.until:
                 break
@@ -300,13 +300,13 @@ class _Run:
             while self.next_sample <= now:
                 self.sample()
             if what == "packet":
-                left -= self.on_packet(now, i)
+                remaining -= self.on_packet(now, i)
             else:
                 do[what](now, i, epoch)
-        stop = self.until if left else self.end
+        stop = self.until if remaining else self.end
         if self.stopped:
             self.still += max(stop - self.stopped_at, 0.0)
-        drained = [] if left else [(self.empty, 0.0)]
+        drained = [] if remaining else [(self.empty, 0.0)]
         return Incast(
             (*self.seen, *drained), self.longest, self.sent, self.lost, self.marked, self.pauses,
             self.still / stop if stop else 0.0, self.end,

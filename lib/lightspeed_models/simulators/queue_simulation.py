@@ -24,6 +24,7 @@ from lightspeed.law import Argument, checked, count, nonnegative, positive
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = (
     "Interval", "Observed", "Path", "batch_means", "number_inside", "observed",
@@ -84,7 +85,9 @@ def poisson_arrivals(rate: float, n: int, rng: np.random.Generator) -> Any:
     return np.cumsum(rng.exponential(1 / rate, checked("poisson_arrivals", "n", n, count())))
 
 
-def simulate(arrivals: Any, services: Any, servers: int = 1, capacity: float = INF) -> Path:
+def simulate(
+    arrivals: NDArray[Any], services: NDArray[Any], servers: int = 1, capacity: float = INF
+) -> Path:
     """The `Path` of requests served first come, first served.
 
     `arrivals` are times in ascending order and `services` durations (s), one for each request. With
@@ -168,7 +171,11 @@ def serve(
 
 
 def simulate_decoding(
-    arrivals: Any, tokens: Any, slots: int, step_time: Callable[[int], float], prefill: float = 0.0
+    arrivals: NDArray[Any],
+    tokens: NDArray[Any],
+    slots: int,
+    step_time: Callable[[int], float],
+    prefill: float = 0.0,
 ) -> Path:
     """The `Path` of requests of `tokens` each, decoded together by a replica with room for `slots`.
 
@@ -258,7 +265,7 @@ def observed(path: Path, until: float | None = None) -> Observed:
 
 
 def batch_means(
-    values: Any, batches: int = 20, warmup: float = 0.1, confidence: float = 0.95
+    values: NDArray[Any], batches: int = 20, warmup: float = 0.1, confidence: float = 0.95
 ) -> Interval:
     """The mean of values in order of time, as an `Interval` that allows for their correlation.
 

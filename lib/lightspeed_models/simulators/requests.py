@@ -60,7 +60,7 @@ def served(
     servers = int(checked("served", "servers", servers, count()))
     _in_order("served", arrivals, "services", services)
     free = [(0.0, place) for place in range(servers)]
-    found = []
+    visits = []
     for arrives, service in zip(arrivals, services, strict=True):
         # Of the servers that are free on arrival the first one, else the next to be free.
         idle = [(place, at) for at, place in free if at <= arrives]
@@ -69,8 +69,8 @@ def served(
         starts = max(arrives, at)
         heapq.heapify(free)
         heapq.heappush(free, (starts + service, place))
-        found.append(Visit(arrives, starts, starts + service, place))
-    return tuple(found)
+        visits.append(Visit(arrives, starts, starts + service, place))
+    return tuple(visits)
 
 
 def decoded(tokens: Sequence[int], slots: int, continuous: bool = True) -> tuple[Visit, ...]:
@@ -84,20 +84,20 @@ def decoded(tokens: Sequence[int], slots: int, continuous: bool = True) -> tuple
     """
     slots = int(checked("decoded", "slots", slots, count()))
     lengths = [int(checked("decoded", "tokens", t, count("token"))) for t in tokens]
-    found: list[Visit] = []
+    visits: list[Visit] = []
     if not continuous:
         start = 0
         for first in range(0, len(lengths), slots):
             batch = lengths[first : first + slots]
-            found += [Visit(0, start, start + t, place) for place, t in enumerate(batch)]
+            visits += [Visit(0, start, start + t, place) for place, t in enumerate(batch)]
             start += max(batch)
-        return tuple(found)
+        return tuple(visits)
     free = [(0, place) for place in range(slots)]
     for t in lengths:
         at, place = heapq.heappop(free)
         heapq.heappush(free, (at + t, place))
-        found.append(Visit(0, at, at + t, place))
-    return tuple(found)
+        visits.append(Visit(0, at, at + t, place))
+    return tuple(visits)
 
 
 def _in_order(law: str, arrivals: Sequence[float], name: str, values: Sequence[float]) -> None:

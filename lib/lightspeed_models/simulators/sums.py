@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from lightspeed.codes import plain_values
-from lightspeed.elementwise import Value
+from lightspeed.elementwise import Result
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.precision import Format, Integer
 
@@ -21,7 +21,7 @@ def accumulate(
     accumulator: Format | Integer | None = None,
     order: str = "running",
     rng: Any = None,
-) -> Value:
+) -> Result:
     """The sum over the last axis of `values` stored in `format`, each partial sum being rounded.
 
     `accumulator` is the format of the partial sums (`format` if None); the end is stored in
@@ -59,7 +59,7 @@ def accumulate(
 
 def _accumulated(
     values: Sequence[float], format: Any, accumulator: Any, order: str, rng: Any
-) -> Value:
+) -> Result:
     """The same on plain numbers, for one sum."""
     if not values:
         raise BadArgument("accumulate", "values", values, "one number or more")

@@ -52,26 +52,26 @@ def step_events(stage: int, layers: int, micro_batches: int = 1) -> tuple[Event,
     stage = int(checked("step_events", "stage", stage, STAGE))
     layers = int(checked("step_events", "layers", layers, count()))
     m = int(checked("step_events", "micro_batches", micro_batches, count()))
-    found: list[Event] = []
+    events: list[Event] = []
 
     def passes(kind: str, order: range) -> None:
         for layer in order:
-            found.extend([Event("gather", layer)] * (stage == 3))
-            found.append(Event(kind, layer))
-            found.extend([Event("scatter", layer)] * (stage >= 2 and kind == "backward"))
-            found.extend([Event("drop", layer)] * (stage == 3))
+            events.extend([Event("gather", layer)] * (stage == 3))
+            events.append(Event(kind, layer))
+            events.extend([Event("scatter", layer)] * (stage >= 2 and kind == "backward"))
+            events.extend([Event("drop", layer)] * (stage == 3))
 
     for _ in range(m):
         passes("forward", range(layers))
         passes("backward", range(layers - 1, -1, -1))
     if stage < 2:
-        found += [Event("scatter", layer) for layer in range(layers)]
+        events += [Event("scatter", layer) for layer in range(layers)]
     if stage == 0:
-        found += [Event("gather gradients", layer) for layer in range(layers)]
-    found.append(Event("update"))
+        events += [Event("gather gradients", layer) for layer in range(layers)]
+    events.append(Event("update"))
     if stage in (1, 2):
-        found += [Event("gather", layer) for layer in range(layers)]
-    return tuple(found)
+        events += [Event("gather", layer) for layer in range(layers)]
+    return tuple(events)
 
 
 def step_states(stage: int, n: int, layers: int, micro_batches: int = 1) -> tuple[Held, ...]:
@@ -86,11 +86,11 @@ def step_states(stage: int, n: int, layers: int, micro_batches: int = 1) -> tupl
     n = int(checked("step_states", "n", n, RANKS))
     part = (n - 1) / n
     now = Held(("shard" if stage == 3 else "whole",) * layers, ("none",) * layers)
-    found = [now]
+    states = [now]
     for event in step_events(stage, layers, micro_batches):
         now = _after(event, now, stage, part)
-        found.append(now)
-    return tuple(found)
+        states.append(now)
+    return tuple(states)
 
 
 def _after(event: Event, now: Held, stage: int, part: float) -> Held:
@@ -112,7 +112,7 @@ def _after(event: Event, now: Held, stage: int, part: float) -> Held:
         return replace(now, gradients=put(now.gradients, "shard"), sent_gradients=more)
     if event.kind == "update":
         # A GPU updates the part of the weights whose sums it has, all of them at stage 0.
-        kept = "shard" if stage else "whole"
+        state = "shard" if stage else "whole"
         empty = ("none",) * len(now.gradients)
-        return replace(now, weights=(kept,) * len(now.weights), gradients=empty)
+        return replace(now, weights=(state,) * len(now.weights), gradients=empty)
     return now

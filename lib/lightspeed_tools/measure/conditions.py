@@ -58,7 +58,7 @@ def snapshot(root="/"):
 def checks(before, after, machine, root="/"):
     """Every check, in the order in which a reader should look at them."""
     root = Path(root)
-    found = [
+    results = [
         _load_check(before, machine),
         _others(before, after, machine),
         _steal(before, after, machine),
@@ -74,7 +74,7 @@ def checks(before, after, machine, root="/"):
         _battery(root),
         timer(_tick(), machine.get("clock_source", "")),
     ]
-    return [dict(zip(("check", "state", "words", "remedy"), row, strict=True)) for row in found]
+    return [dict(zip(("check", "state", "words", "remedy"), row, strict=True)) for row in results]
 
 
 def trust(environment):
@@ -97,10 +97,10 @@ def crowded(environment):
     """A warning if more work than there are cores waited, or others took half of them: spread
     does not show that. Else nothing.
     """
-    said = {c["check"]: c["words"] for c in environment}
+    words = {c["check"]: c["words"] for c in environment}
     # a record keeps the words alone
-    load = re.search(r"load ([\d.]+) before the start, on (\d+) cores", said.get("load", ""))
-    taken = re.search(r"took ([\d.]+) of a core", said.get("other processes", ""))
+    load = re.search(r"load ([\d.]+) before the start, on (\d+) cores", words.get("load", ""))
+    taken = re.search(r"took ([\d.]+) of a core", words.get("other processes", ""))
     found = [load[0]] if load and float(load[1]) > int(load[2]) else []
     found += [taken.string] if load and taken and float(taken[1]) >= int(load[2]) / 2 else []
     return (
@@ -119,6 +119,10 @@ def why(environment):
 
 def _ok(name, words):
     return name, "ok", words, ""
+
+
+def _warn(name, words, remedy):
+    return name, "warn", words, remedy
 
 
 def _unknown(name, words, remedy=""):
@@ -142,7 +146,7 @@ def _load_check(before, machine):
         return _unknown("load", "the load before the start is not to be seen")
     words = f"load {load:.2f} before the start, on {_cores(machine)} cores"
     if load > max(0.5, BUSY * _cores(machine)):
-        return "load", "warn", words, "Close what else is running, wait a minute, measure again."
+        return _warn("load", words, "Close what else is running, wait a minute, measure again.")
     return _ok("load", words)
 
 
@@ -156,7 +160,7 @@ def _others(before, after, machine):
     taken = max(0.0, (busy - (after["ours"] - before["ours"])) / (after["at"] - before["at"]))
     words = f"other processes took {taken:.2f} of a core while measuring"
     if taken > max(0.2, BUSY * _cores(machine)):
-        return "other processes", "warn", words, "Close what else is running and measure again."
+        return _warn("other processes", words, "Close what else is running and measure again.")
     return _ok("other processes", words)
 
 
@@ -180,14 +184,11 @@ def _steal(before, after, machine):
         else "no hypervisor took time"
     )
     if share > STOLEN:
-        return (
+        return _warn(
             "stolen time",
-            "warn",
             words,
-            (
-                "Neighbours are at work on the same hardware: measure at another hour, or on a"
-                " machine of your own."
-            ),
+            "Neighbours are at work on the same hardware: measure at another hour, or on a"
+            " machine of your own.",
         )
     return _ok("stolen time", words)
 
@@ -204,9 +205,8 @@ def _frequency(root):
     words = f"the clock's governor is {', '.join(governors)}"
     if governors == ["performance"]:
         return _ok("frequency", words)
-    return (
+    return _warn(
         "frequency",
-        "warn",
         words + ": the clock may not be at its full rate at the start of a sample",
         "cpupower frequency-set -g performance, as root.",
     )
@@ -223,13 +223,10 @@ def _turbo(root):
         )
     if off == "1" or (not off and boost == "0"):
         return _ok("turbo", "turbo is off")
-    return (
+    return _warn(
         "turbo",
-        "warn",
-        (
-            "turbo is on: the clock is higher while few cores are busy, so one core's rate does not"
-            " multiply"
-        ),
+        "turbo is on: the clock is higher while few cores are busy, so one core's rate does not"
+        " multiply",
         "Set it off for a measurement of scaling.",
     )
 
@@ -239,9 +236,8 @@ def _heat(before, after):
         return _unknown("heat", "whether the processor throttled is not to be seen")
     events = after["heat"] - before["heat"]
     if events > 0:
-        return (
+        return _warn(
             "heat",
-            "warn",
             f"the processor throttled {events} times while measuring",
             "Let it cool, give it air, measure again.",
         )
@@ -252,13 +248,10 @@ def _smt(root, machine):
     active = read(root, "sys/devices/system/cpu/smt/active")
     threads = machine.get("threads_per_core")
     if active == "1" or (threads or 1) > 1:
-        return (
+        return _warn(
             "SMT",
-            "warn",
-            (
-                f"{threads or 'several'} logical cores share a physical one: do not expect a"
-                " speedup beyond the physical cores"
-            ),
+            f"{threads or 'several'} logical cores share a physical one: do not expect a"
+            " speedup beyond the physical cores",
             "Pin to one logical core each, or count physical cores.",
         )
     if machine.get("virtual"):
@@ -277,9 +270,8 @@ def _affinity(machine):
     if not (cores and usable):
         return _unknown("affinity", "which cores this process may use is not to be seen")
     if usable < cores:
-        return (
+        return _warn(
             "affinity",
-            "warn",
             f"this process may use {usable} of {cores} cores",
             "Start it without taskset, or ask for more cores.",
         )
@@ -294,9 +286,8 @@ def _quota(before, after, machine):
         f", and stopped it {held} times while measuring" if held > 0 else ""
     )
     if held > 0 or quota < _cores(machine):
-        return (
+        return _warn(
             "quota",
-            "warn",
             words,
             "Raise the limit of the container, or measure with as many threads as it allows.",
         )
@@ -308,9 +299,8 @@ def _swap(before, after):
         return _unknown("swap", "whether pages went to disk is not to be seen")
     pages = after["swapped"] - before["swapped"]
     if pages > 0:
-        return (
+        return _warn(
             "swap",
-            "warn",
             f"{pages} pages went to or came from the disk while measuring",
             "Free memory and measure again.",
         )
@@ -324,20 +314,17 @@ def _memory(root, machine):
     free = min(free, machine.get("memory_limit") or free)
     words = f"{free / 2**30:.1f} GiB of {total / 2**30:.1f} GiB of memory are free"
     if free < 2**30:
-        return "memory", "warn", words, "Free memory: large working sets are left out or swapped."
+        return _warn("memory", words, "Free memory: large working sets are left out or swapped.")
     return _ok("memory", words)
 
 
 def _virtual(machine):
     kind = machine.get("virtual")
     if kind:
-        return (
+        return _warn(
             "virtual machine",
-            "warn",
-            (
-                f"runs in {kind}: caches, cores and sockets may not be as advertised, and"
-                " neighbours are not to be seen"
-            ),
+            f"runs in {kind}: caches, cores and sockets may not be as advertised, and"
+            " neighbours are not to be seen",
             "Take several records, at several hours.",
         )
     return _ok("virtual machine", "nothing shows a virtual machine")
@@ -353,7 +340,7 @@ def _battery(root):
         if read(p, "type") == "Battery" and read(p, "scope") != "Device"
     ]
     if "Discharging" in states:
-        return "battery", "warn", "runs on its battery: the clock may be held down", "Plug it in."
+        return _warn("battery", "runs on its battery: the clock may be held down", "Plug it in.")
     return _ok("battery", "on mains power" if states else "no battery")
 
 
@@ -361,14 +348,11 @@ def timer(tick, source=""):
     """The check of a clock that ticks every `tick` seconds."""
     words = f"the clock ticks every {si(tick, 's', 2)}" + (f" ({source})" if source else "")
     if tick > COARSE or source in ("hpet", "acpi_pm", "jiffies"):
-        return (
+        return _warn(
             "timer",
-            "warn",
             words,
-            (
-                "Only long samples mean something here; ask for the tsc clock source if the"
-                " hardware has it."
-            ),
+            "Only long samples mean something here; ask for the tsc clock source if the"
+            " hardware has it.",
         )
     return _ok("timer", words)
 

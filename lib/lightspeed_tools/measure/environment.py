@@ -15,6 +15,7 @@ import re
 import subprocess
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 VECTORS = (
     "avx",
@@ -54,7 +55,7 @@ def describe(root="/"):
     are left out.
     """
     root = Path(root)
-    about = {"system": platform.system(), "architecture": platform.machine()}
+    about: dict[str, Any] = {"system": platform.system(), "architecture": platform.machine()}
     if (root / "proc/cpuinfo").exists():
         about |= _linux(root)
     elif about["system"] == "Darwin":
@@ -79,16 +80,16 @@ def versions():
     """Versions of what does the work: system, Python, numpy with its BLAS, and the extras that
     are installed.
     """
-    found = {
+    versions_by_name = {
         "system": _system(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
     }
     for package in PACKAGES:
         try:
-            found[package] = metadata.version(package)
+            versions_by_name[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found | {"blas": _blas()}
+    return versions_by_name | {"blas": _blas()}
 
 
 def importable(package):
@@ -177,13 +178,13 @@ def caches(root):
     """The caches of core 0 as advertised: [{"level", "kind", "size" (bytes), "shared_by"
     (logical cores)}].
     """
-    found = []
+    levels = []
     for index in sorted((Path(root) / "sys/devices/system/cpu/cpu0/cache").glob("index*")):
         size = re.fullmatch(r"(\d+)([KMG])", read(index, "size"))
         if size and read(index, "level").isdigit():
             kind = read(index, "type").lower()
             shared = len(listed(read(index, "shared_cpu_list"))) or 1
-            found.append(
+            levels.append(
                 {
                     "level": int(read(index, "level")),
                     "kind": kind,
@@ -191,7 +192,7 @@ def caches(root):
                     "shared_by": shared,
                 }
             )
-    return found
+    return levels
 
 
 def listed(text):
@@ -212,7 +213,7 @@ def cgroup_files(root, controller, name_v2, name_v1):
     v1 under the other.
     """
     root = Path(root)
-    found = []
+    files = []
     for line in read(root, "proc/self/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
         if number == "0" and not controllers:
@@ -234,8 +235,8 @@ def cgroup_files(root, controller, name_v2, name_v1):
         if base:
             group = base / path.lstrip("/")
             steps = [group, *(p for p in group.parents if p == base or base in p.parents)]
-            found += [(step, text) for step in steps if (text := read(step, name))]
-    return found
+            files += [(step, text) for step in steps if (text := read(step, name))]
+    return files
 
 
 def core_quota(root):
@@ -296,14 +297,14 @@ def container(root):
         return "docker"
     if (root / "run/.containerenv").exists():
         return "podman"
-    found = re.search(r"docker|kubepods|containerd|lxc|podman", read(root, "proc/1/cgroup"))
-    return found[0] if found else ""
+    match = re.search(r"docker|kubepods|containerd|lxc|podman", read(root, "proc/1/cgroup"))
+    return match[0] if match else ""
 
 
 def _chosen(text):
     """The word in brackets of a kernel setting such as "always [madvise] never"."""
-    found = re.search(r"\[(\w+)\]", text)
-    return found[1] if found else ""
+    match = re.search(r"\[(\w+)\]", text)
+    return match[1] if match else ""
 
 
 # ---------------------------------------------------------------- other systems
@@ -313,10 +314,10 @@ def macos(text):
     """The machine from the output of `sysctl -a`. The caches are those of the fastest kind of
     core.
     """
-    said = dict(re.findall(r"^([\w.]+): (.*)$", text, re.M))
+    values = dict(re.findall(r"^([\w.]+): (.*)$", text, re.M))
 
     def whole(*names):
-        return next((int(said[n]) for n in names if said.get(n, "").isdigit()), None)
+        return next((int(values[n]) for n in names if values.get(n, "").isdigit()), None)
 
     sizes = [
         (1, "data", whole("hw.perflevel0.l1dcachesize", "hw.l1dcachesize"), 1),
@@ -330,7 +331,7 @@ def macos(text):
     ]
     logical, physical = whole("hw.logicalcpu"), whole("hw.physicalcpu")
     return {
-        "cpu": said.get("machdep.cpu.brand_string"),
+        "cpu": values.get("machdep.cpu.brand_string"),
         "cores": logical,
         "physical_cores": physical,
         "threads_per_core": logical // physical if logical and physical else None,
@@ -342,7 +343,7 @@ def macos(text):
             if size
         ],
         "memory": whole("hw.memsize"),
-        "virtual": "a hypervisor" if said.get("kern.hv_vmm_present") == "1" else "",
+        "virtual": "a hypervisor" if values.get("kern.hv_vmm_present") == "1" else "",
     }
 
 
@@ -369,7 +370,8 @@ def _output(*command):
 
 def _system():
     # The number alone: the rest of a kernel's name may be that of a company or a person.
-    kernel = f"{platform.system()} {re.match(r'[0-9.]*', platform.release())[0]}".strip()
+    release = re.sub(r"[^0-9.].*", "", platform.release())
+    kernel = f"{platform.system()} {release}".strip()
     with contextlib.suppress(OSError, KeyError):
         return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {kernel}"
     return kernel

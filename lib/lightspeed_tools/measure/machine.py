@@ -98,15 +98,15 @@ def paths():
     """What moves bytes in the measured machines: key -> (name, latency in s, bandwidth in
     byte/s), as chapter 1 wants it.
     """
-    found = {}
+    rows = {}
     for key, entry in measured().items():
         if "memory_latency" in entry and "hbm_bandwidth" in entry:
-            found[f"{key}.memory"] = (
+            rows[f"{key}.memory"] = (
                 f"main memory of {entry.name}",
                 entry.memory_latency,
                 entry.hbm_bandwidth,
             )
-    return found
+    return rows
 
 
 @functools.lru_cache(maxsize=4)
@@ -130,5 +130,10 @@ def _number(key, value, unit, note, shown):
     source = Source(
         "measured", f"measured on {shown['name']}", publisher="lightspeed measure", date=str(day)
     )
-    told = {"printed": si(float(value), unit), "note": note, "density": "dense", "scope": "machine"}
-    return Number(value, unit, key=key, sources=(source,), _read=day, **told)
+    entry = {
+        "printed": si(float(value), unit),
+        "note": note,
+        "density": "dense",
+        "scope": "machine",
+    }
+    return Number(value, unit, key=key, sources=(source,), _read=day, **entry)

@@ -13,12 +13,12 @@ def checks_of(judged):
         return () if judged.wrong else (_built(judged),)
     if judged.main is None:
         return ()
-    found = [*_heard(judged), *_of_verdict(judged, judged.main)]
+    checks = [*_heard(judged), *_of_verdict(judged, judged.main)]
     if judged.level == "mixed" and judged.slow:
-        found += _of_verdict(judged, max(judged.slow, key=lambda v: v.size))
+        checks += _of_verdict(judged, max(judged.slow, key=lambda v: v.size))
     elif judged.level == "mixed":
-        found += _slow_links(judged, judged.main)
-    return tuple(dict.fromkeys(found))
+        checks += _slow_links(judged, judged.main)
+    return tuple(dict.fromkeys(checks))
 
 
 def _built(judged):

@@ -104,20 +104,20 @@ def cases_of(report, facts, machine, row):
     if not n or n < 2 or not collective or not row or row.size < LARGE:
         return ()
     layouts = (facts.nodes.value,) if facts.nodes.known else _layouts(n)
-    found = []
+    cases = []
     for nodes in layouts:
         if nodes > 1 and n % nodes == 0:
-            found += _across(report, facts.adapters, (collective, row, n, nodes))
+            cases += _across(report, facts.adapters, (collective, row, n, nodes))
         elif nodes == 1 and not (machine and machine.inside):
-            found += _inside(report, collective, row, n)
+            cases += _inside(report, collective, row, n)
     if (
-        not found
+        not cases
         and PER_NODE < n <= DOMAIN
         and not (machine and machine.inside)
         and not is_card(report.names, OTHERS)
     ):
-        found += _joined(collective, row, n)
-    return tuple(found)
+        cases += _joined(collective, row, n)
+    return tuple(cases)
 
 
 def span_of(facts, row):
@@ -156,7 +156,7 @@ def _across(report, adapters, run):
     collective, row, n, nodes = run
     each = n // nodes
     least = _least(collective, row.size / row.time, n, nodes)
-    found = []
+    cases = []
     for (count, rate), sold in _networks(report, adapters, each).items():
         network = described(nic=f"{count}x{rate}G")
         if least > BEYOND * network.network:
@@ -167,8 +167,8 @@ def _across(report, adapters, run):
             continue
         tree = collective == "all_reduce" and above
         level = "normal" if tree else verdict.level
-        found.append(Case(f"{count} x {rate}G", nodes, sold, level, verdict.share, tree))
-    return found if any(case.sold for case in found) else found[-NEAREST:]
+        cases.append(Case(f"{count} x {rate}G", nodes, sold, level, verdict.share, tree))
+    return cases if any(case.sold for case in cases) else cases[-NEAREST:]
 
 
 def _most(verdict):
@@ -203,7 +203,7 @@ def sold_nodes():
 
 
 def _nics(node):
-    count, rate = re.fullmatch(r"(\d+)x(\d+)G", node["nic"]).groups()
+    count, _, rate = node["nic"].removesuffix("G").partition("x")
     return int(count), int(rate)
 
 
@@ -213,7 +213,7 @@ def _nics(node):
 def _inside(report, collective, row, n):
     """A node of unknown GPUs, on the links inside that could have carried the run."""
     rate, bus = row.size / row.time, judge(collective, row.size, row.time, n).busbw
-    found = []
+    cases = []
     # A card whose bridges join pairs or fours is no peer of a board that joins all eight.
     bridged = [links for card, links in BRIDGED.items() if is_card(report.names, card)]
     for name, key, chip, adds in INSIDE:
@@ -225,8 +225,8 @@ def _inside(report, collective, row, n):
         if name.startswith("NVLink") and is_card(report.names, OTHERS):
             continue
         level = _among(report, collective, row, n, chip) if chip and not bridged else "unknown"
-        found.append(Case(f"one node with {name}", 1, (), level, bus / line))
-    return found[-NEAREST:]
+        cases.append(Case(f"one node with {name}", 1, (), level, bus / line))
+    return cases[-NEAREST:]
 
 
 def _joined(collective, row, n):

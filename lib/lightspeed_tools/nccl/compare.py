@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from lightspeed_show.format import si
 
@@ -15,8 +16,8 @@ class Compared:
     have.
     """
 
-    first: object
-    second: object
+    first: Any
+    second: Any
     times: tuple
 
     @property
@@ -36,13 +37,13 @@ def compare(first, second):
 
 def alike(runs):
     """The `Compared` of each run with the one before it on as many ranks and nodes."""
-    found, before = [], {}
+    pairs, before = [], {}
     for run in runs:
         key = (run.collective, run.n, run.nodes)
         if compared := before.get(key) and compare(before[key], run):
-            found.append(compared)
+            pairs.append(compared)
         before[key] = run
-    return found
+    return pairs
 
 
 def compared_in_words(compared, names=("the first run", "the second run")):

@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from lightspeed.collectives import COLLECTIVES, TWICE, busbw_factor
 from lightspeed_tools.nccl.log import Report, ReportError
@@ -28,7 +29,7 @@ class Fact:
     `ask` how to state it.
     """
 
-    value: object
+    value: Any
     how: str
     ground: str
     ask: str = ""
@@ -113,8 +114,8 @@ def _collective(report, ranks):
         if any(row.busbw != row.algbw for row in report.rows):
             which.append("busbw over algbw")
         return Fact(fitting[0], "inferred", f"no other prints such rows ({', '.join(which)})")
-    left = f" The rows fit {' and '.join(fitting)}." if 1 < len(fitting) < 4 else ""
-    return Fact(None, "unknown", "no line names their program", ask + left)
+    hint = f" The rows fit {' and '.join(fitting)}." if 1 < len(fitting) < 4 else ""
+    return Fact(None, "unknown", "no line names their program", ask + hint)
 
 
 def fitting_collectives(report, ranks=None):
@@ -211,8 +212,8 @@ def _ratio(rows):
 
 def _share(rows):
     """Ranks of a collective whose rows count the elements of one rank; None if rows differ."""
-    found = {row.size / row.count / row.width for row in rows if row.count}
-    one = found.pop() if len(found) == 1 else 0
+    counts = {row.size / row.count / row.width for row in rows if row.count}
+    one = counts.pop() if len(counts) == 1 else 0
     return int(one) if one == int(one) > 1 else None
 
 
@@ -252,8 +253,8 @@ def _commanded(report):
 
 def _launch(report):
     """The part of the command line that belongs to mpirun or srun."""
-    found = re.search(r"\b(?:mpirun|mpiexec|srun)\b(.*?)\S*_perf", report.command)
-    return found[1].replace("\\", " ") if found else ""
+    match = re.search(r"\b(?:mpirun|mpiexec|srun)\b(.*?)\S*_perf", report.command)
+    return match[1].replace("\\", " ") if match else ""
 
 
 def _program(report):
@@ -266,10 +267,10 @@ def _ranks(report, collective, given):
     if given:
         if not low <= given <= high and low <= high:
             fit = f"{low}" if low == high else f"{low} to {high}"
-            told = f", which lists {listed(report)} devices" if listed(report) else ""
+            listing = f", which lists {listed(report)} devices" if listed(report) else ""
             raise ReportError(
                 report.line,
-                f"--ranks {given} contradicts the file{told}: its rates fit {fit}; leave it out",
+                f"--ranks {given} contradicts the file{listing}: its rates fit {fit}; leave it out",
             )
         if listed(report) and given != listed(report) and low < high:
             raise ReportError(
@@ -288,8 +289,8 @@ def _ranks(report, collective, given):
         ("inferred", low if low == high else None, "busbw over algbw"),
         ("inferred", _commanded(report), "the command line"),
     )
+    low = max(low, at_least)
     fitting = [ground for ground in grounds if ground[1] and low <= ground[1] <= high]
-    fitting = [ground for ground in fitting if ground[1] >= at_least]
     if collective in SHARED and _share(report.rows):
         fitting = [ground for ground in fitting if ground[1] == _share(report.rows)]
     if len({n for how, n, _ in fitting if how == "stated"}) > 1 or not fitting:
@@ -315,11 +316,11 @@ def _nodes(report, ranks, given):
         ("inferred", _shortened(report, n), "ranks and device numbers of the shortened list"),
         ("inferred", _launched(report, n), "the command line"),
     ]
-    found = [ground for ground in grounds if ground[1]]
-    values = {value for _, value, _ in found[:1]} | {v for how, v, _ in found if how == "stated"}
+    known = [ground for ground in grounds if ground[1]]
+    values = {value for _, value, _ in known[:1]} | {v for how, v, _ in known if how == "stated"}
     ask = f"State on how many nodes the {f'{n} ' if n else ''}GPUs are with --nodes."
     if len(values) == 1:
-        how, value, ground = found[0]
+        how, value, ground = known[0]
         return Fact(value, how, ground)
     why = "the grounds in the file disagree" if values else "nothing in the file tells it"
     return Fact(None, "unknown", why, ask)

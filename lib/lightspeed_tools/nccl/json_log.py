@@ -21,7 +21,7 @@ def parse_json(text, collective=None):
     results.
     """
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except json.JSONDecodeError as error:
         raise ReportError(
             error.lineno,
@@ -29,7 +29,7 @@ def parse_json(text, collective=None):
             " read instead",
         ) from None
     try:
-        return (_report(told, collective),)
+        return (_report(document, collective),)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ReportError(
             0, f"the JSON is not that of nccl-tests -J: {type(error).__name__} {error}"
@@ -72,8 +72,8 @@ def _named(args):
 
 def _rows(result):
     for which in ("out_of_place", "in_place"):
-        found = result.get(which)
-        if found:
+        entry = result.get(which)
+        if entry:
             yield Measured(
                 line=0,
                 in_place=which == "in_place",
@@ -82,9 +82,9 @@ def _rows(result):
                 dtype=str(result["type"]),
                 redop=str(result["redop"]),
                 root=int(result["root"]),
-                time=float(found.get("time", found.get("cpu_time"))) * 1e-6,
-                algbw=float(found["alg_bw"]) * 1e9,
-                busbw=float(found["bus_bw"]) * 1e9,
-                wrong=None if found.get("nwrong") is None else float(found["nwrong"]),
+                time=float(entry.get("time", entry.get("cpu_time"))) * 1e-6,
+                algbw=float(entry["alg_bw"]) * 1e9,
+                busbw=float(entry["bus_bw"]) * 1e9,
+                wrong=None if entry.get("nwrong") is None else float(entry["nwrong"]),
                 half_digits=HALF,
             )

@@ -5,13 +5,14 @@ would be on the machines that its file leaves open.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lightspeed.collectives import busbw
 from lightspeed_models.nccl_fit import FABRICS
 from lightspeed_tools.nccl.cases import Span, agreed, cases_of, span_of
 from lightspeed_tools.nccl.consistency import check
 from lightspeed_tools.nccl.facts import Facts, facts_of, listed
-from lightspeed_tools.nccl.log import ReportError
+from lightspeed_tools.nccl.log import Report, ReportError
 from lightspeed_tools.nccl.machine import Machine, machine_of
 from lightspeed_tools.nccl.published import (
     LARGE,
@@ -32,9 +33,9 @@ class Judged:
     run would be on machines that the file leaves open, `span` where it would be normal.
     """
 
-    report: object
+    report: Report
     facts: Facts
-    machine: Machine | None
+    machine: Any
     dropped: Machine | None
     verdicts: tuple
     findings: tuple
@@ -171,21 +172,22 @@ def _as_peers(judged, verdict):
     if verdict.level not in ("slow", "very slow") or not judged.fabric or verdict.size < LARGE:
         return verdict
     of_as_many = (judged.collective, verdict.size, judged.nodes, judged.fabric, judged.n)
-    found, own = standing(judged, verdict) or (None, None)
-    if published_near(*of_as_many) or not found or found.peers < 3:
+    place = standing(judged, verdict)
+    if published_near(*of_as_many) or not place or place[0].peers < 3:
         return verdict
+    found, own = place
     slower = found.busbw[0] / own.busbw > verdict.spread
     return verdict if slower else replace(verdict, level="normal")
 
 
 def by_size(rows):
     """The row that speaks for each size: out of place if there is one."""
-    found = {}
+    groups = {}
     for row in rows:
-        if row.size and row.time and (row.size not in found or not row.in_place):
-            found.setdefault((row.size, row.in_place), row)
-    sizes = sorted({size for size, _ in found})
-    return [found.get((size, False)) or found[size, True] for size in sizes]
+        if row.size and row.time and (row.size not in groups or not row.in_place):
+            groups.setdefault((row.size, row.in_place), row)
+    sizes = sorted({size for size, _ in groups})
+    return [groups.get((size, False)) or groups[size, True] for size in sizes]
 
 
 def _beyond(machine, collective, rows, n, nodes):

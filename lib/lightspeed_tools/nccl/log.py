@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from lightspeed.collectives import COLLECTIVES
 from lightspeed_tools.nccl.rows import (
@@ -170,10 +171,10 @@ def collective_named(text):
     ('all_reduce', 'all_gather')
     """
     plain = re.sub(r"_perf(_mpi)?$", "", text.strip().rpartition("/")[2].lower())
-    found = [name for name in COLLECTIVES if re.sub(r"[_-]", "", plain) == name.replace("_", "")]
-    if not found:
+    matches = [name for name in COLLECTIVES if re.sub(r"[_-]", "", plain) == name.replace("_", "")]
+    if not matches:
         raise ReportError(0, f"there is no collective {text!r}; there are {', '.join(COLLECTIVES)}")
-    return found[0]
+    return matches[0]
 
 
 def parse(text, collective=None):
@@ -202,7 +203,8 @@ class _Reader:
 
     def __init__(self, collective):
         self.given, self.reports, self.columns = collective, [], None
-        self.pending = self.half = self.program = None
+        self.pending: Any = None
+        self.half = self.program = None
         self.command, self.opened = "", set()
         self.neuron = 0  # line of a header of nccom-test, which AWS Neuron has
         self.listed = Counter()  # rank -> lines of a list that name it
@@ -321,9 +323,9 @@ class _Reader:
         for version in VERSION.finditer(line):
             report = self._report(number)
             report.versions = tuple(dict.fromkeys((*report.versions, version[0])))
-        said = SAID.search(line)
-        if said:
-            self._heard(self._report(number), said["host"], said["text"])
+        match = SAID.search(line)
+        if match:
+            self._heard(self._report(number), match["host"], match["text"])
 
     def _heard(self, report, host, text):
         """What NCCL says of itself."""

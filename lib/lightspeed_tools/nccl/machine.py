@@ -161,36 +161,36 @@ def described(hardware=None, nic=None, domain=None, file=None):
     >>> described(nic="8x400G").network
     400000000000.0
     """
-    told = {}
+    facts = {}
     if file:
         with open(file, "rb") as opened:
             try:
-                told = tomllib.load(opened)
+                facts = tomllib.load(opened)
             except tomllib.TOMLDecodeError as error:
                 raise ReportError(0, f"{file} is no TOML: {error}") from None
         known = ("name", "nic", "domain", "inside", "hardware")
-        strange = sorted(set(told) - set(known))
+        strange = sorted(set(facts) - set(known))
         if strange:
             raise ReportError(
                 0, f"{file}: there is no key {strange[0]!r}; there are {', '.join(known)}"
             )
-    hardware, nic = hardware or told.get("hardware"), nic or told.get("nic")
-    domain = domain or told.get("domain")
+    hardware, nic = hardware or facts.get("hardware"), nic or facts.get("nic")
+    domain = domain or facts.get("domain")
     if domain is not None and (not isinstance(domain, int) or domain < 1):
         raise ReportError(0, f"domain {domain!r}: expected the GPUs that NVLink joins, such as 72")
     if hardware:
         key = one_of("report", "hardware", hardware, tuple(FABRICS))
         return _of_fabric(key, "--hardware", "given")
-    if not (nic or domain or told):
+    if not (nic or domain or facts):
         return None
     rate, port = _adapters(nic) if nic else (None, None)
-    inside = told.get("inside")
-    names = [told.get("name", ""), f"{nic} a node" if nic else ""]
+    inside = facts.get("inside")
+    names = [facts.get("name", ""), f"{nic} a node" if nic else ""]
     names += [f"scale-up links join {domain} GPUs"] if domain else []
     return Machine(
         name=", ".join(filter(None, map(str, names))),
         ground=" and ".join(
-            filter(None, [file and str(file), nic and "--nic", domain and "--domain"])
+            filter(None, [str(file or ""), "--nic" * bool(nic), "--domain" * bool(domain)])
         ),
         how="given",
         inside=_bytes(inside) if inside is not None else None,
@@ -203,9 +203,9 @@ def described(hardware=None, nic=None, domain=None, file=None):
 
 def _adapters(nic):
     """(byte/s of a node, of one port) for something like 8x400G or 4xHDR."""
-    found = re.fullmatch(r"(\d+)\s*x\s*(\w+)", str(nic).strip())
-    port = found[2].upper().removesuffix("B").removesuffix("BIT") if found else ""
-    if not found or int(found[1]) < 1 or (port not in PORTS and not re.fullmatch(r"\d+G", port)):
+    match = re.fullmatch(r"(\d+)\s*x\s*(\w+)", str(nic).strip())
+    port = match[2].upper().removesuffix("B").removesuffix("BIT") if match else ""
+    if not match or int(match[1]) < 1 or (port not in PORTS and not re.fullmatch(r"\d+G", port)):
         raise ReportError(
             0,
             f"--nic {nic!r}: expected adapters of a node and the rate of each in Gbit/s, such as"
@@ -215,14 +215,14 @@ def _adapters(nic):
     rate = number(f"{known}.bandwidth") if known else int(port[:-1]) * 1e9 / 8
     if not rate:
         raise ReportError(0, f"--nic {nic!r}: expected adapters of a node with a rate above 0")
-    return int(found[1]) * rate, rate
+    return int(match[1]) * rate, rate
 
 
 def _bytes(inside):
     """byte/s of the link inside, from a key of the catalog or "450 GB/s"."""
     text = str(inside)
-    if found := re.fullmatch(r"(\d+(?:\.\d+)?)\s*GB/s", text):
-        return float(found[1]) * 1e9
+    if match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*GB/s", text):
+        return float(match[1]) * 1e9
     try:
         return float(number(text if "." in text else f"{text}.bandwidth"))
     except (KeyError, ValueError):

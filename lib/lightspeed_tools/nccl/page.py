@@ -66,13 +66,13 @@ def compared(files):
     first, second = files
     key = lambda run: (run.collective, run.n, run.nodes)  # noqa: E731
     theirs = {key(run): run for run in second}
-    found = [compare(run, theirs[key(run)]) for run in first if key(run) in theirs]
-    found = found or [compare(first[-1], second[-1])]
-    if not any(found):
+    comparisons = [compare(run, theirs[key(run)]) for run in first if key(run) in theirs]
+    comparisons = comparisons or [compare(first[-1], second[-1])]
+    if not any(comparisons):
         raise ReportError(
             0, "the two files have no run of one collective with a size in common to compare"
         )
-    return [pair for pair in found if pair]
+    return [pair for pair in comparisons if pair]
 
 
 def report_lines(paths, files):
@@ -134,7 +134,7 @@ def charts(run):
         place: [r for r in run.report.rows if r.in_place == place and r.size and r.time]
         for place in (False, True)
     }
-    marks = [
+    marks: list = [
         Points(
             [r.size for r in rows[place]],
             [busbw_of(run, r) for r in rows[place]],
@@ -155,7 +155,7 @@ def charts(run):
     line = run.main and run.main.line
     marks += [Rule(y=line, label="line rate, one direction")] if line else []
     if not run.main or not run.main.model or not top:
-        found = [
+        drawn = [
             Chart(
                 _sizes(sizes),
                 Axis("busbw", "byte/s", domain=(0, 1.1 * max(top, line or 0) or 1)),
@@ -163,7 +163,7 @@ def charts(run):
                 height=320,
             )
         ]
-        return [(found[0], "Busbw over message size.", "Measured busbw over message size.")]
+        return [(drawn[0], "Busbw over message size.", "Measured busbw over message size.")]
     curve = [predict(run.collective, s, run.n, run.nodes, run.fabric).busbw for s in sizes]
     factors = [spread(*kind(s, run.nodes)) for s in sizes]
     band = Area(

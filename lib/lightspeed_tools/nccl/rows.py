@@ -76,10 +76,10 @@ def clean(line):
 
 def header_of(line):
     """The `Columns` of a header anywhere in a line; None if it is no header, or a damaged one."""
-    found = HEADER.search(line)
-    if not found:
+    match = HEADER.search(line)
+    if not match:
         return None
-    names = [NAMES.get(n.lstrip("#"), n.lstrip("#")) for n in found[0].split()]
+    names = [NAMES.get(n.lstrip("#"), n.lstrip("#")) for n in match[0].split()]
     starts = [i for i, name in enumerate(names) if name == "time"]
     stamped = names[-1] == "timestamp"
     body = names[starts[0] : len(names) - stamped] if starts else []
@@ -88,7 +88,7 @@ def header_of(line):
     named = set(names[3 : starts[0]]) <= {"redop", "root"} if starts else False
     if not whole or not named or group * len(starts) != body or len(starts) > 2:
         return None
-    unit = 1e-3 if found[0].startswith("bytes") else 1e-6  # the tests of 2017 printed ms
+    unit = 1e-3 if match[0].startswith("bytes") else 1e-6  # the tests of 2017 printed ms
     return Columns(tuple(names[3 : starts[0]]), tuple(group), len(starts), stamped, unit)
 
 
@@ -113,11 +113,11 @@ def read_row(number, match, columns=None):
         )
     redop = next((w for w in words[:before] if not w.lstrip("-").isdigit()), "")
     width = len(columns.group)
-    found = []
+    rows = []
     for which in range(columns.groups):
         named = dict(zip(columns.group, values[which * width :][:width], strict=True))
         time, algbw, busbw = (_number(named[name]) for name in MEASURE)
-        found.append(
+        rows.append(
             Measured(
                 line=number,
                 in_place=which == 1,
@@ -133,7 +133,7 @@ def read_row(number, match, columns=None):
                 half_digits=(time[1] * columns.unit, algbw[1] * 1e9, busbw[1] * 1e9),
             )
         )
-    return found
+    return rows
 
 
 def _names_no_rate(words, at, columns):

@@ -40,25 +40,25 @@ def confidence(judged):
 
 def sentences(judged):
     """What has to be said beside the verdict, most telling first."""
-    found = [*_sockets(judged), *_span(judged)] if judged.level != "invalid" else []
+    lines = [*_sockets(judged), *_span(judged)] if judged.level != "invalid" else []
     if judged.main and judged.level != "invalid":
-        found += [_first(judged), *_against_line(judged), *_expected(judged), *_network(judged)]
-        found += [*_among_public(judged), *_inside(judged)]
-        found += [*_shape(judged), *_tuner(judged)]
+        lines += [_first(judged), *_against_line(judged), *_expected(judged), *_network(judged)]
+        lines += [*_among_public(judged), *_inside(judged)]
+        lines += [*_shape(judged), *_tuner(judged)]
     said = confidence(judged) or _inferred(judged)
-    found += [said] if said else []
+    lines += [said] if said else []
     if judged.dropped:
-        found.append(
+        lines.append(
             f"{judged.dropped.name} is ruled out: its links do not carry what was measured"
             f" ({judged.dropped.ground})."
         )
     if judged.report.old_gather:
-        found.append(
+        lines.append(
             "The table is of before June 2020, when algbw of a gather was printed as its busbw;"
             " here it is size over time."
         )
-    found += _ending(judged)
-    return tuple(found)
+    lines += _ending(judged)
+    return tuple(lines)
 
 
 def _span(judged):
@@ -222,9 +222,10 @@ def _published(judged):
 
 
 def _among_peers(judged):
-    found, own = standing(judged) or (None, None)
-    if not found or found.peers < 3:
+    place = standing(judged)
+    if not place or place[0].peers < 3:
         return
+    found, own = place
     below = round(found.percentile * found.peers)
     largest = ", the largest that they measured" if found.size < judged.main.size else ""
     where = f", at {si(own.busbw, 'byte/s')} there," if own.size < judged.main.size else ""
@@ -350,8 +351,8 @@ def _ending(judged):
 
 def contradictions(judged, most=10):
     """What is wrong with the file itself, as lines."""
-    found = [f"line {f.line}: {f.text}" if f.line else f.text for f in judged.findings]
-    return tuple(found[:most]) + ((f"and {len(found) - most} more",) if len(found) > most else ())
+    lines = [f"line {f.line}: {f.text}" if f.line else f.text for f in judged.findings]
+    return tuple(lines[:most]) + ((f"and {len(lines) - most} more",) if len(lines) > most else ())
 
 
 def in_words(judged):

@@ -29,15 +29,15 @@ def summary(judged):
     """The verdict on the run in one sentence; what stands under it says no other."""
     if judged.level == "invalid":
         return _invalid(judged)
-    said = _by_cases(judged) or _by_main(judged)
+    words = _by_cases(judged) or _by_main(judged)
     if judged.level == "aborted":
         failure = judged.report.failures[0].text.rstrip(".")
-        return f"Aborted: {failure}. As far as it went: {said[0].lower()}{said[1:]}"
+        return f"Aborted: {failure}. As far as it went: {words[0].lower()}{words[1:]}"
     last = max(row.size for row in judged.report.rows)
     judged_so_far = judged.level not in ("unknown", "depends")
     if judged_so_far and judged.report.truncated and last < (judged.report.max_bytes or 0) / 2:
-        return f"As far as the file goes: {said[0].lower()}{said[1:]}"
-    return said
+        return f"As far as the file goes: {words[0].lower()}{words[1:]}"
+    return words
 
 
 def _by_main(judged):

@@ -51,11 +51,11 @@ def read_tuning_tables(text):
     """
     tables, open_ones = [], {}  # who printed it -> (its table, the columns of its present block)
     for number, line in enumerate(text.splitlines(), 1):
-        found = _LINE.match(line)
-        if not found:
+        match = _LINE.match(line)
+        if not match:
             continue
-        who, name = found["who"], found["name"]
-        cells = [cell.strip() for cell in found["cells"].split("|")]
+        who, name = match["who"], match["name"]
+        cells = [cell.strip() for cell in match["cells"].split("|")]
         if name not in COLLECTIVES:
             columns = _columns(name, [cell for cell in cells if cell], number)
             table, seen = open_ones.get(who, (None, set()))

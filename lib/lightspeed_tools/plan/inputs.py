@@ -159,7 +159,9 @@ def transformer_of(decoder: Decoder) -> Transformer:
     Raises BadArgument for layers that it does not know (recurrences, mixed widths), by name, and
     where the parameters of the two counts differ.
     """
-    mixers = {layer.mixer for layer in decoder.layers}
+    # Which kind each part is, is looked at below.
+    layers: list[Any] = [*decoder.layers]
+    mixers = {layer.mixer for layer in layers}
     strange = sorted(
         {
             type(m).__name__ if m else "no attention"
@@ -169,15 +171,15 @@ def transformer_of(decoder: Decoder) -> Transformer:
     )
     if strange:
         raise _unknown(decoder, f"layers of {', '.join(strange)}")
-    first = next(iter(decoder.layers)).mixer
+    first = layers[0].mixer
     shapes = {_shape(m) for m in mixers}
     if len(shapes) > 1:
         raise _unknown(decoder, f"{len(shapes)} shapes of attention")
-    dense = [x for x in decoder.layers if isinstance(x.mlp, Mlp)]
-    sparse = [x for x in decoder.layers if isinstance(x.mlp, Experts)]
+    dense = [x for x in layers if isinstance(x.mlp, Mlp)]
+    sparse = [x for x in layers if isinstance(x.mlp, Experts)]
     if len({x.mlp for x in dense}) > 1 or len({_experts(x.mlp) for x in sparse}) > 1:
         raise _unknown(decoder, "MLPs of several widths")
-    if any(x.mlp is None for x in decoder.layers):
+    if any(x.mlp is None for x in layers):
         raise _unknown(decoder, "layers without an MLP")
     mlp = dense[0].mlp if dense else None
     shape: dict[str, Any] = {
@@ -222,7 +224,7 @@ def _in_full(decoder: Decoder) -> tuple[str, ...]:
 
 def _shape(mixer: Attention | LatentAttention) -> Any:
     """What of a mixer the law of a step sees: a window or an index changes scores alone."""
-    kept = {"window": 0, "vectors": 0} if isinstance(mixer, Attention) else {}
+    kept: dict[str, Any] = {"window": 0, "vectors": 0} if isinstance(mixer, Attention) else {}
     index = ("index_heads", "index_width", "index_top", "borrowed_index")
     if isinstance(mixer, LatentAttention):
         kept = {n: type(getattr(mixer, n))() for n in index}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lightspeed.elementwise import Value, maximum
+from lightspeed.elementwise import Result, maximum
 from lightspeed.transformer import Transformer
 from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.stack_fit import expected_times
@@ -65,14 +65,14 @@ class Found:
 
 def seconds_of(
     model: Transformer, sequence: int, plan: Plan, machine: Machine, setting: Setting
-) -> Value:
+) -> Result:
     """Seconds of a step of a plan, or of many."""
     return expected_times(work(model, sequence, plan, machine, setting.stack), setting.stack)
 
 
 def bytes_of(
     model: Transformer, sequence: int, plan: Plan, machine: Machine, setting: Setting
-) -> Value:
+) -> Result:
     """Bytes of the GPU that holds most: the total of `expected_memory`, without its parts."""
     split, holds = "tensor+sequence", setting.holds
     totals = (

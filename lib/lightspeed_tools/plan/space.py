@@ -77,12 +77,10 @@ class Space:
         """The plans of some rows, all of one order, in the first so many stages of ZeRO, as one
         `Plan` of arrays.
         """
-        one = {n: self.rows[n][at][:, None, None] for n in COLUMNS[:8]}
-        schedule = np.where(self.rows["zero_bubble"][at], "zb_h1", "1f1b")[:, None, None]
-        return Plan(
-            **one, stage=STAGES[None, :stages, None], recompute=RECOMPUTE[None, None, :],
-            schedule=schedule, placement=ORDERS[order],
-        )  # fmt: skip
+        one: dict[str, Any] = {n: self.rows[n][at][:, None, None] for n in COLUMNS[:8]}
+        one["schedule"] = np.where(self.rows["zero_bubble"][at], "zb_h1", "1f1b")[:, None, None]
+        one |= {"stage": STAGES[None, :stages, None], "recompute": RECOMPUTE[None, None, :]}
+        return Plan(**one, placement=ORDERS[order])
 
     def plan(self, flat: int) -> Plan:
         """One plan, by its place among all."""

@@ -185,7 +185,7 @@ def _say(found: Diagnosis) -> None:
             f"{' and '.join(map(str, steps))} steps are annotated; the span is from the first"
             " device event to the last, not of whole steps"
         )
-    worlds = {trace.world for trace in found.traces} - {None}
+    worlds = {trace.world for trace in found.traces if trace.world is not None}
     world = max(worlds, default=1)
     if len(found.traces) < world:
         found.notes.append(

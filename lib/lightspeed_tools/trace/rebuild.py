@@ -212,7 +212,9 @@ def _waits(found: list[Operation], called: dict[int, Call], trace: Trace) -> Non
         elif calls.kind[row] == LAUNCH and pending.pop(thread, False):
             waited.add(id(called[row]))
     # In order of launch: what was launched last on each stream, as far as it was done in time.
-    launched = sorted((op for op in found if op.call is not None), key=lambda op: op.call.start)
+    launched = sorted(
+        (op for op in found if op.call is not None), key=lambda op: op.call.start if op.call else 0
+    )
     newest: dict[int, Operation] = {}
     for op in launched:
         if id(op.call) in waited or op.kind == COMMUNICATION:
@@ -249,7 +251,8 @@ def _blocked(found: list[Operation], called: dict[int, Call], trace: Trace) -> N
         own = call.operation
         if call.kind == SYNCHRONIZE:
             for at in range(bisect_right(ends, call.end) - 1, -1, -1):
-                if by_end[at].call.start < call.start:
+                launch = by_end[at].call
+                if launch and launch.start < call.start:
                     call.until = by_end[at]
                     break
         elif own and own.end <= call.end and "emcpy" in trace.names[trace.calls.name[row]]:
@@ -280,8 +283,8 @@ def _meetings(ranks: list[list[Operation]]) -> list[Meeting]:
     if len({tuple(map(len, streams)) for streams in columns}) != 1:
         return []
     meetings = []
-    for streams in zip(*columns, strict=True):
-        for members in zip(*streams, strict=True):
+    for alike in zip(*columns, strict=True):
+        for members in zip(*alike, strict=True):
             meeting = Meeting(list(members))
             meetings.append(meeting)
     for meeting in meetings:

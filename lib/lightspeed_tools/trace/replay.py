@@ -8,6 +8,7 @@ gone it may: so a gain is "at most".
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import cast
 
 from lightspeed_tools.trace.reader import ALLOCATE, COMMUNICATION, COMPUTE, COPY, SYNCHRONIZE
 from lightspeed_tools.trace.rebuild import CLOSE, RETURNS, Call, Meeting, Operation, Run
@@ -35,7 +36,7 @@ def replay(run: Run, without: Collection[str] = ()) -> int:
         elif isinstance(what, Call):
             (_return if order == RETURNS else _call)(what, rank, host, anchor, gone)
         else:
-            cause, length = what
+            cause, length = cast(tuple[str, int], what)
             if gone[cause]:
                 host[rank] -= length
             else:
@@ -82,7 +83,7 @@ def _return(
     elif gone["synchronize"] and not call.closes and call.kind == SYNCHRONIZE:
         took = 0
     else:
-        took = max(0, _ended(call.until) - call.ran) + call.tail
+        took = max(0, (_ended(call.until) if call.until else 0) - call.ran) + call.tail
     host[rank], anchor[rank] = call.ran + took - call.end, call.ran + took
 
 

@@ -121,7 +121,7 @@ def _roof(device: str, shape: tuple[int, ...], form: str, count: int) -> tuple[f
     key = catalog_key(device) if device else None
     chip = accelerator(key) if key else None
     peak = getattr(chip, form, None) if chip and form in WIDTHS else None
-    if peak is None:
+    if chip is None or peak is None:
         return None, False
     batch, rows, depth, columns = shape
     width = WIDTHS[form]

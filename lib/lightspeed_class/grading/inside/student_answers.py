@@ -5,11 +5,12 @@ import sys
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite  # now, so that what a cell does to the module does not matter
+from typing import Any
 
 LONGEST = 64  # values of an array or a list, which is more than any question asks
 
 
-def encode(answer, depth=0):
+def encode(answer: Any, depth: int = 0) -> dict[str, Any]:
     """An answer as JSON: its kind and its value. What is not a plain value is named, never asked
     what it is worth.
     """
@@ -58,7 +59,7 @@ def encode(answer, depth=0):
     return {"kind": "function" if callable(answer) else "other", "name": str(kind.__name__)[:60]}
 
 
-def number(value):
+def number(value: Any) -> dict[str, Any]:
     """By the base type's own methods, as `check` does it: a subclass may say that it is worth
     something else.
     """
@@ -73,7 +74,7 @@ def number(value):
     return {"kind": "number", "value": value if isfinite(value) else str(value)}
 
 
-def quantity(answer, depth):
+def quantity(answer: Any, depth: int) -> dict[str, Any]:
     """In base units, with their exponents: the grader parses no text of ours."""
     base = answer.to_base_units()
     units = {str(name): float(power) for name, power in dict(base._units).items()}

@@ -14,7 +14,9 @@ import gc
 import os
 import signal
 import socket
+from collections.abc import Callable, Sequence
 from json import dumps, loads
+from typing import Any, NoReturn
 
 _NEW_PIDS = 0x20000000
 _NEW_OTHERS = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x40000000  # NS, …, NET
@@ -29,13 +31,17 @@ UNFIT = 97  # exit status of a sandbox that is not as tight as it has to be
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def serve(prepare, limit, work):
+def serve(
+    prepare: Callable[[list[str]], Any],
+    limit: Callable[[dict[str, Any]], None],
+    work: Callable[..., None],
+) -> None:
     """Make the world of notebooks once, by `prepare(paths)`; then `work` in a sandbox for each
     pair of pipes that comes, until the other end of descriptor 0 is closed.
     """
     control = socket.socket(fileno=os.dup(0))
     world = prepare(loads(control.recv(1 << 16))["paths"])
-    me, child = os.pidfd_open(os.getpid()), None
+    me, child = os.pidfd_open(os.getpid()), 0
     gc.collect()
     gc.freeze()  # a child's collector does not touch, and so copy, all of it
     control.send(b"ready")
@@ -57,7 +63,12 @@ def serve(prepare, limit, work):
             os.close(descriptor)
 
 
-def _first(setup, pipes, limit, work):
+def _first(
+    setup: dict[str, Any],
+    pipes: Sequence[int],
+    limit: Callable[[dict[str, Any]], None],
+    work: Callable[..., None],
+) -> NoReturn:
     """The first process of the new namespaces; when it ends, the kernel ends all others in them."""
     try:
         pipes = _only(pipes)
@@ -82,7 +93,12 @@ def _first(setup, pipes, limit, work):
         os._exit(UNFIT)
 
 
-def _second(setup, pipes, limit, work):
+def _second(
+    setup: dict[str, Any],
+    pipes: Sequence[int],
+    limit: Callable[[dict[str, Any]], None],
+    work: Callable[..., None],
+) -> NoReturn:
     """The process that runs the notebook, once it can do no harm."""
     inbox, outbox = pipes
     status = UNFIT
@@ -100,7 +116,7 @@ def _second(setup, pipes, limit, work):
         os._exit(status)
 
 
-def _only(pipes):
+def _only(pipes: Sequence[int]) -> list[int]:
     """Close every descriptor but these, which become 3 and 4; 0, 1 and 2 lead nowhere."""
     high = [fcntl.fcntl(p, fcntl.F_DUPFD_CLOEXEC, 100) for p in pipes]
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -112,7 +128,7 @@ def _only(pipes):
     return low
 
 
-def _powerless(uid):
+def _powerless(uid: int | None) -> None:
     """Give up every capability, for good; and with them one's user, for the one of this id."""
     _prctl(_AMBIENT, _CLEAR_ALL)
     for number in range(_MOST_CAPABILITIES):
@@ -127,7 +143,7 @@ def _powerless(uid):
     _prctl(_SET_NO_NEW_PRIVS, 1)
 
 
-def _filter(code):
+def _filter(code: bytes) -> None:
     class Program(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ushort), ("steps", ctypes.c_char_p)]
 
@@ -135,7 +151,7 @@ def _filter(code):
     _must(_libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0))
 
 
-def _look(uid):
+def _look(uid: int | None) -> None:
     """Trust nothing of the above: what does not hold now ends the sandbox before it is used."""
     header, held = (ctypes.c_uint32 * 2)(_CAPABILITIES, 0), (ctypes.c_uint32 * 6)()
     _must(_libc.capget(header, held))
@@ -155,17 +171,17 @@ def _look(uid):
         os._exit(UNFIT)
 
 
-def _status(status):
+def _status(status: int) -> int:
     """As a shell tells it: 128 and the number of the signal, or the exit status."""
     code = os.waitstatus_to_exitcode(status)
     return 128 - code if code < 0 else code
 
 
-def _prctl(what, value):
+def _prctl(what: int, value: int) -> None:
     _must(_libc.prctl(what, value, 0, 0, 0))
 
 
-def _must(outcome):
+def _must(outcome: int) -> None:
     if outcome < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -9,6 +9,8 @@ import getpass
 import re
 import subprocess
 import sys
+from types import ModuleType
+from typing import Any, NoReturn
 
 from IPython.core.history import HistoryManager
 from IPython.core.inputtransformer2 import TransformerManager
@@ -38,14 +40,15 @@ class AskedForInput(Exception):
 class Transformers(TransformerManager):
     """IPython's own, which looks at each token of a cell; not where there is nothing to find."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self._known = [*self.token_transformers]
 
-    def do_token_transforms(self, lines):
+    def do_token_transforms(self, lines: list[str]) -> list[str]:
         if self.token_transformers == self._known and not any(map(SPECIAL.search, lines)):
             return lines
-        return super().do_token_transforms(lines)
+        transformed: list[str] = super().do_token_transforms(lines)
+        return transformed
 
 
 class History(HistoryManager):
@@ -57,19 +60,21 @@ class History(HistoryManager):
 class Shell(InteractiveShell):
     """`noted`: what of the cell was not done, as [kind, name]; emptied before each."""
 
+    configurables: list[Any]
     input_transformer_manager = Instance(Transformers, ())
 
-    def __init__(self, module):
-        self.noted = []
+    def __init__(self, module: ModuleType) -> None:
+        self.noted: list[list[str]] = []
         config = Config()
         config.HistoryManager.enabled = False
         super().__init__(user_module=module, user_ns=module.__dict__, config=config)
         # Nobody looks: an object is not asked how it wants to be shown.
-        self.display_formatter.format = lambda *_, **__: ({}, {})
+        formatter: Any = self.display_formatter
+        formatter.format = lambda *_, **__: ({}, {})
         self.configurables.append(InlineBackend.instance(parent=self))  # for %config
-        self._loop = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    def run(self, source):
+    def run(self, source: str) -> BaseException | None:
         """Run a cell as a kernel does, inside a running loop if it may look for one; what it
         raised, or None.
         """
@@ -82,9 +87,10 @@ class Shell(InteractiveShell):
                 self._loop = asyncio.new_event_loop()
                 asyncio.set_event_loop(self._loop)
             done = self._loop.run_until_complete(self._run(source))
-        return done.error_before_exec or done.error_in_exec
+        error: BaseException | None = done.error_before_exec or done.error_in_exec
+        return error
 
-    async def _run(self, source):
+    async def _run(self, source: str) -> Any:
         try:
             meant, trouble = self.transform_cell(source), None
         except Exception:
@@ -97,28 +103,32 @@ class Shell(InteractiveShell):
         await asyncio.sleep(0)  # tasks that the cell began get a turn, as between two cells
         return done
 
-    def should_run_async(self, raw_cell, *, transformed_cell, **more):
+    def should_run_async(
+        self, raw_cell: str, *, transformed_cell: Any = None, preprocessing_exc_tuple: Any = None
+    ) -> bool:
         # IPython compiles a cell to see it.
         return bool(ASYNC.search(transformed_cell)) and super().should_run_async(
-            raw_cell, transformed_cell=transformed_cell, **more
+            raw_cell,
+            transformed_cell=transformed_cell,
+            preprocessing_exc_tuple=preprocessing_exc_tuple,
         )
 
-    def init_history(self):
+    def init_history(self) -> None:
         self.history_manager = History(shell=self, parent=self)
         self.configurables.append(self.history_manager)
 
-    def _tee(self, channel):
+    def _tee(self, channel: Any) -> Any:
         """Nor is what it writes kept for a history."""
         return contextlib.nullcontext()
 
-    def _input(self, *_, **__):
+    def _input(self, *_: Any, **__: Any) -> NoReturn:
         self._note("input")
         raise AskedForInput
 
-    def _note(self, kind, name=""):
+    def _note(self, kind: str, name: str = "") -> None:
         self.noted.append([kind, str(name)[:60]])
 
-    def run_line_magic(self, magic_name, line, _stack_depth=1):
+    def run_line_magic(self, magic_name: str, line: str, _stack_depth: int = 1) -> Any:
         if magic_name in INSTALLERS:
             return self._note("install")
         if not self._find_with_lazy_load("line", magic_name):
@@ -130,7 +140,7 @@ class Shell(InteractiveShell):
                 raise
             return self._note("magic", magic_name)
 
-    def run_cell_magic(self, magic_name, line, cell):
+    def run_cell_magic(self, magic_name: str, line: str, cell: str) -> Any:
         if self._find_with_lazy_load("cell", magic_name):
             return super().run_cell_magic(magic_name, line, cell)
         self._note("magic", magic_name)  # most of them measure the cell or show it
@@ -138,46 +148,47 @@ class Shell(InteractiveShell):
             code = compile(TransformerManager().transform_cell(cell), "cell", "exec")
             exec(code, self.user_ns)
 
-    def _find_with_lazy_load(self, kind, name):
+    def _find_with_lazy_load(self, kind: str, name: str) -> Any:
         # One that would first have to be loaded and cannot be is one that is not there.
         try:
             return super()._find_with_lazy_load(kind, name)
         except Exception:
             return None
 
-    def system(self, cmd):
-        said = self._command(self.var_expand(cmd, depth=1))
-        self.user_ns["_exit_code"] = said.returncode if said else 0
+    def system(self, cmd: str) -> None:
+        done = self._command(self.var_expand(cmd, depth=1))
+        self.user_ns["_exit_code"] = done.returncode if done else 0
 
     system_piped = system_raw = system
 
-    def getoutput(self, cmd, split=True, depth=0):
-        said = self._command(self.var_expand(cmd, depth=depth + 1))
-        text = said.stdout if said else ""
+    def getoutput(self, cmd: str, split: bool = True, depth: int = 0) -> Any:
+        done = self._command(self.var_expand(cmd, depth=depth + 1))
+        text = done.stdout if done else ""
         return SList(text.splitlines()) if split else LSString(text)
 
-    def _command(self, cmd):
+    def _command(self, cmd: str) -> subprocess.CompletedProcess[str] | None:
         """What a command of the system said; None for one that would install something."""
         if INSTALLS.search(cmd):
-            return self._note("install")
+            self._note("install")
+            return None
         return subprocess.run(
             ["/bin/sh", "-c", cmd], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
 
-    def ask_exit(self):
+    def ask_exit(self) -> None:
         """exit and quit end a kernel; the cells after that are graded all the same."""
 
-    def enable_gui(self, gui=None):
+    def enable_gui(self, gui: Any = None) -> None:
         """There is no screen."""
 
     # Of an error only its name is told.
 
-    def showtraceback(self, *_, **__):
+    def showtraceback(self, *_: Any, **__: Any) -> None:
         pass
 
     showsyntaxerror = showindentationerror = showtraceback
 
-    def _format_exception_for_storage(self, *_, **__):
+    def _format_exception_for_storage(self, *_: Any, **__: Any) -> dict[str, Any]:
         """Nor is it laid out for a history, which takes longer than most notebooks do."""
         return {}

@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lightspeed.inference import burst_time, interrupted_step
+from lightspeed.inference import IDEAL, Engine, Replica, burst_time, interrupted_step
 from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_models.evidence.pairings.serving import CHIPS as ENERGY_CHIPS
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.inference_step import (
-    IDEAL,
-    Engine,
-    Replica,
     engine,
     inference_step,
     replica,

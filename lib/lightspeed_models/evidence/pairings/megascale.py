@@ -7,6 +7,7 @@ not say, selective recomputation and micro-batches of one, is assumed.
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from lightspeed_models.training_step import flops, step
 SEQUENCE = 2048
 MODEL = gpt(layers=96, width=12288, heads=128, vocabulary=64_000, sequence=SEQUENCE)
 GPU, NETWORK = "a100_80gb", "infiniband_hdr"  # eight adapters of 200 Gbit/s a node of eight
-CUT = {"tensor": 8, "pipeline": 8, "chunks": 6, "recompute": "selective"}
+CUT: dict[str, Any] = {"tensor": 8, "pipeline": 8, "chunks": 6, "recompute": "selective"}
 
 
 def plans(rows):

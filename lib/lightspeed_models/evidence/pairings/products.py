@@ -81,7 +81,7 @@ def fit(known, library, measured):
     """Shares, loop and a launch for each library that fit these rows best."""
     from scipy.optimize import least_squares
 
-    thin = np.arange(0, len(measured), max(1, len(measured) // ENOUGH), np.intp)
+    thin = np.arange(0, len(measured), max(1, len(measured) // ENOUGH), dtype=np.intp)
     known = {name: column[thin] for name, column in known.items()}
     names, of = np.unique(library[thin], return_inverse=True)
 

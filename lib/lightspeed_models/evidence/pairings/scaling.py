@@ -136,11 +136,11 @@ def samples(rows):
     """
     silent = ~((rows["batch"] > 0) & (rows["samples"] > 0))
     left = [(rows.name(row), SILENT) for row in np.flatnonzero(silent)]
-    told = rows.where(~silent)
+    spoken = rows.where(~silent)
     parts = []
-    for name in told["benchmark"].present():
-        own = told["benchmark"] == name
-        batch, needed = told["batch"][own], told["samples"][own]
+    for name in spoken["benchmark"].present():
+        own = spoken["benchmark"] == name
+        batch, needed = spoken["batch"][own], spoken["samples"][own]
         sizes = np.unique(batch)
         middle = np.array([np.median(needed[batch == b]) for b in sizes])
         if len(sizes) < BATCHES:

@@ -120,14 +120,14 @@ def _parquet(path, words, values):
     # The few different words stay few: as indices into a dictionary, never as text.
     table = parquet.read_table(path, columns=[*words, *values], read_dictionary=[*words])
     table = table.combine_chunks()
-    found = {name: table[name].to_numpy().astype(float) for name in values}
+    columns = {name: table[name].to_numpy().astype(float) for name in values}
     for name in words:
         column = table[name].unify_dictionaries().chunk(0)
-        found[name] = Words(
+        columns[name] = Words(
             tuple(map(str, column.dictionary.to_pylist())),
             column.indices.to_numpy(zero_copy_only=False).astype(np.int32),
         )
-    return found
+    return columns
 
 
 def _csv(path, words, values):

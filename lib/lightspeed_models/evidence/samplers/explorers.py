@@ -116,12 +116,12 @@ def rounded(value):
 
 def thinned():
     """All of it, with the sources: the text of the file."""
-    found = {"gemm": products(), "nccl": collectives(), "serving_energy": serving()}
+    tables = {"gemm": products(), "nccl": collectives(), "serving_energy": serving()}
     sources = {
         name: {k: getattr(records()[name], k) for k in ("title", "attribution", "repository")}
-        for name in found
+        for name in tables
     }
-    text = json.dumps({"sources": sources} | found, ensure_ascii=False, sort_keys=True)
+    text = json.dumps({"sources": sources} | tables, ensure_ascii=False, sort_keys=True)
     return text.replace("]], ", "]],\n") + "\n"
 
 

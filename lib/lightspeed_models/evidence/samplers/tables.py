@@ -252,10 +252,10 @@ def _csv(folder, pattern, words, values):
 
 def _only(folder, pattern):
     """The one file of this pattern under a folder."""
-    found = sorted(folder.rglob(pattern))
-    if len(found) != 1:
-        raise FileNotFoundError(f"{folder} has {len(found)} files {pattern}; expected one")
-    return found[0]
+    files = sorted(folder.rglob(pattern))
+    if len(files) != 1:
+        raise FileNotFoundError(f"{folder} has {len(files)} files {pattern}; expected one")
+    return files[0]
 
 
 def _columns(rows, words, values):
@@ -285,6 +285,6 @@ def _markdown(path, needed):
         elif head and not set(line) <= set("|-: "):
             # "n/a" and "1 (2)" are no numbers.
             unclear = re.compile(r"n/a|-|[\d.]+ \(.*\)", re.IGNORECASE)
-            said = ("" if unclear.fullmatch(cell) else cell for cell in cells)
-            rows.append({**headings, **dict(zip(head, said, strict=True))})
+            texts = ("" if unclear.fullmatch(cell) else cell for cell in cells)
+            rows.append({**headings, **dict(zip(head, texts, strict=True))})
     return rows

@@ -13,6 +13,7 @@ import math
 import statistics
 import sys
 from dataclasses import dataclass, field
+from typing import Any
 
 from lightspeed.collectives import (
     algbw,
@@ -44,7 +45,7 @@ QUICK_SIZES = (*(8 * 8**k for k in range(8)), 2**26)  # 8 B to 16 MiB, and 64 Mi
 FULL_SIZES = tuple(2**k for k in range(3, 27))
 BUDGET = {True: 0.1, False: 0.5}  # s for each size, quick and full
 SMALL, LARGE = 4096, 2**20  # bytes: up to here steps count, from here bytes do
-ALGORITHMS = {
+ALGORITHMS: dict[str, Any] = {
     "ring": ring_time,
     "tree": tree_time,
     "two trees": double_tree_time,
@@ -211,7 +212,7 @@ def explain(n, rows, fit):
 
     Each algorithm is computed from the `fit` of the neighbour's shift alone.
     """
-    found = []
+    explanations = []
     for name, law in ALGORITHMS.items():
         misses = {
             size: abs(math.log(law(float(size), n, fit.bandwidth, fit.latency) / time))
@@ -221,7 +222,7 @@ def explain(n, rows, fit):
             [m for s, m in misses.items() if inside(s)]
             for inside in (lambda s: s <= SMALL, lambda s: s >= LARGE)
         )
-        found.append(
+        explanations.append(
             Explanation(
                 name,
                 *(
@@ -230,7 +231,7 @@ def explain(n, rows, fit):
                 ),
             )
         )
-    return sorted(found, key=lambda e: (math.isnan(e.large), e.large))
+    return sorted(explanations, key=lambda e: (math.isnan(e.large), e.large))
 
 
 def conclusions(found):

@@ -10,7 +10,7 @@ latency of the adder, not the bandwidth of the memory.
 import numba
 
 # False where no folder can be written: then each process compiles anew
-_keep = bool(numba.config.CACHE_DIR)
+_keep = bool(vars(numba.config)["CACHE_DIR"])
 _strict = numba.njit(cache=_keep, nogil=True)
 _reordered = numba.njit(cache=_keep, nogil=True, fastmath=True)
 

@@ -80,7 +80,7 @@ def peaks(name):
     if key is None:
         return {}
     entry = entries("accelerators")[key]
-    found = {
+    rates = {
         what: getattr(entry, field, None)
         for what, field in {
             **{t: t for t in TYPES},
@@ -88,7 +88,7 @@ def peaks(name):
             "bandwidth": "hbm_bandwidth",
         }.items()
     }
-    return {what: float(value) for what, value in found.items() if value is not None}
+    return {what: float(value) for what, value in rates.items() if value is not None}
 
 
 def share(quantity, name):
@@ -119,14 +119,14 @@ def measure(quick=True, report=None):
     name = torch.cuda.get_device_name(0)
     if report:
         report(f"{name}; catalog: {catalog_key(name) or 'no entry'}")
-    found = [*_memory(torch, name), *_launches(torch, name)]
+    quantities = [*_memory(torch, name), *_launches(torch, name)]
     for dtype in TYPES:
         for shape in SHAPES[quick]:
             try:
-                found.append(_product(torch, dtype, shape, name))
+                quantities.append(_product(torch, dtype, shape, name))
             # a type that this device or PyTorch lacks
             except (RuntimeError, ValueError, AttributeError) as error:
-                found.append(
+                quantities.append(
                     Missing(
                         f"gpu.gemm.{dtype}",
                         f"not on this device: {str(error).splitlines()[0][:120]}",
@@ -134,7 +134,7 @@ def measure(quick=True, report=None):
                 )
                 break
         torch.cuda.empty_cache()
-    return found
+    return quantities
 
 
 def _seconds(torch, call, repeat=15, least=0.02):

@@ -56,21 +56,21 @@ def levels(sizes, latencies):
     """
     least = list(itertools.accumulate(reversed(list(latencies)), min))[::-1]
     octave, height = [math.log2(size) for size in sizes], [math.log(time) for time in least]
-    found = []
+    plateaus = []
     for first, last in _segments(height):
         if last - first + 1 < FEWEST or _slope(
             octave[first : last + 1], height[first : last + 1]
         ) > math.log(FLAT):
             continue
-        if found:
-            before, begin = found[-1][1], height[first : first + FEWEST]
+        if plateaus:
+            before, begin = plateaus[-1][1], height[first : first + FEWEST]
             end = height[before + 1 - FEWEST : before + 1]
             if statistics.median(begin) - statistics.median(end) < math.log(JUMP):
-                first = found.pop()[0]
-        found.append((first, last))
+                first = plateaus.pop()[0]
+        plateaus.append((first, last))
     return [
         Level(int(sizes[a]), int(sizes[b]), float(statistics.median(latencies[a : b + 1])))
-        for a, b in found
+        for a, b in plateaus
     ]
 
 
@@ -157,15 +157,15 @@ def conclude(shown):
             f"{len(sizes)} steps between {binary(sizes[0])} and {binary(sizes[-1])} are too few to"
             " find levels."
         ]
-    found = levels(sizes, latencies)
-    if not found:
+    plateaus = levels(sizes, latencies)
+    if not plateaus:
         return ["Latency climbs all the way: no level can be told from the next."]
-    said = [
+    sentences = [
         f"From {binary(level.low)} to {binary(level.high)} a load takes"
         f" {si(level.latency, 's', 2)}."
-        for level in found
+        for level in plateaus
     ]
-    return said + beside_advertised(found, advertised(shown["machine"]))
+    return sentences + beside_advertised(plateaus, advertised(shown["machine"]))
 
 
 def beside_advertised(found, advertised):
@@ -174,7 +174,7 @@ def beside_advertised(found, advertised):
 
     `advertised` maps a name such as "L2" to its size in bytes.
     """
-    seen, said = steps(found), []
+    seen, sentences = steps(found), []
     claimed = {}
     for name, size in advertised.items():
         near = [s for s in seen if s[0] / NEAR <= size <= s[1] * NEAR]
@@ -182,27 +182,27 @@ def beside_advertised(found, advertised):
             nearest = min(near, key=lambda s: abs(math.log(size * size / (s[0] * s[1]))))
             claimed.setdefault(nearest, []).append(name)
             low, high = (binary(b) for b in nearest)
-            said.append(
+            sentences.append(
                 f"{name}: advertised {binary(size)}, and a step between {low} and {high} agrees"
                 " with that."
             )
         elif found and size > found[-1].high:
-            said.append(
+            sentences.append(
                 f"{name}: advertised {binary(size)}, more than the largest working set measured."
             )
         else:
-            said.append(
+            sentences.append(
                 f"{name}: advertised {binary(size)}, but no step is near. It may be shared, hidden"
                 " by a virtual machine, or blurred."
             )
     for names in claimed.values():
         if len(names) > 1:
-            said.append(
+            sentences.append(
                 f"{' and '.join(names)} share one step: the ladder does not tell them apart."
             )
     for low, high in (s for s in seen if s not in claimed):
-        said.append(
+        sentences.append(
             f"A step between {binary(low)} and {binary(high)} is no advertised cache. A part of a"
             " shared cache can make one, or the reach of the address translation (TLB)."
         )
-    return said
+    return sentences

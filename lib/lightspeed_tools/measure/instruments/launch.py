@@ -60,11 +60,11 @@ def world(environ=os.environ):
         if launcher == "torchrun" and "MASTER_ADDR" not in environ:
             continue
         with contextlib.suppress(KeyError, ValueError):
-            found = World(
+            world_here = World(
                 launcher, int(environ[rank]), int(environ[size]), int(environ.get(local, 0))
             )
-            if found.size > 1:
-                return found
+            if world_here.size > 1:
+                return world_here
     return None
 
 
@@ -74,10 +74,10 @@ def launcher(backend, ranks):
     """
     if backend == "mpi":
         beside = Path(sys.executable).with_name("mpiexec")
-        found = str(beside) if beside.exists() else shutil.which("mpiexec")
-        if not found:
+        path = str(beside) if beside.exists() else shutil.which("mpiexec")
+        if not path:
             raise Unavailable("No mpiexec was found, in this environment or on the path.", INSTALL)
-        return [found, "-n", str(ranks)]
+        return [path, "-n", str(ranks)]
     return [
         sys.executable,
         "-m",
@@ -94,13 +94,18 @@ def clean(environ=os.environ):
 
     One thread each, so that processes and not thread pools share the cores.
     """
-    kept = {
+    environment = {
         name: value
         for name, value in environ.items()
         if not name.startswith(INHERITED)
         and name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
     }
-    return {**kept, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    return {
+        **environment,
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
 
 
 def answers(command, patience, environ=None):
@@ -122,10 +127,10 @@ def answers(command, patience, environ=None):
         )
     except OSError as error:
         raise Unavailable(f"{command[0]} could not be started: {error.strerror}.") from error
-    lines, said = queue.Queue(), collections.deque(maxlen=30)
+    lines, log = queue.Queue(), collections.deque(maxlen=30)
     threads = [
         threading.Thread(target=_pump, args=pair, daemon=True)
-        for pair in ((child.stdout, lines.put), (child.stderr, said.append))
+        for pair in ((child.stdout, lines.put), (child.stderr, log.append))
     ]
     for thread in threads:
         thread.start()
@@ -139,7 +144,7 @@ def answers(command, patience, environ=None):
         threads[1].join(1)
         if status:
             raise Unavailable(
-                _last_words(said) or f"{Path(command[0]).name} ended with exit status {status}."
+                _last_words(log) or f"{Path(command[0]).name} ended with exit status {status}."
             )
     except (queue.Empty, subprocess.TimeoutExpired):
         raise Unavailable(f"No answer for {patience:.0f} s.") from None

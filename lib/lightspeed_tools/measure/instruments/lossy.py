@@ -43,11 +43,11 @@ class Sent:
 
 def measure(quick=True, report=None):
     """Times of one message by scheme and loss. Raises Unavailable where sockets cannot be had."""
-    found = []
+    quantities = []
     for loss in LOSSES:
         for scheme in SCHEMES:
             runs = [transfer(scheme, loss) for _ in range(5 if quick else 9)]
-            found.append(
+            quantities.append(
                 Quantity(
                     f"lossy.{scheme}",
                     "s",
@@ -59,7 +59,7 @@ def measure(quick=True, report=None):
             )
         if report:
             report(f"a line that loses {loss:.0%}")
-    return found
+    return quantities
 
 
 def transfer(scheme, loss, packets=PACKETS, slot=SLOT, delay=DELAY, seed=8):
@@ -72,7 +72,7 @@ def transfer(scheme, loss, packets=PACKETS, slot=SLOT, delay=DELAY, seed=8):
     except OSError as error:
         raise Unavailable(f"No socket could be had: {error}.") from error
     try:
-        return _Line(*ends, scheme, loss, slot, delay, seed).send(packets)
+        return _Line(ends[0], ends[1], ends[2], scheme, loss, slot, delay, seed).send(packets)
     finally:
         for end in ends:
             end.close()

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 
@@ -61,11 +62,11 @@ def measure(quick=True, report=None):
         ("storage", lambda: storage(quick)),
         ("loopback network", lambda: loopback(quick)),
     ]
-    found = []
+    quantities = []
     for name, part in parts:
         say(name)
-        found += part()
-    return found
+        quantities += part()
+    return quantities
 
 
 def clock():
@@ -94,7 +95,7 @@ def latency(quick=True):
     if chase is None:
         return [Missing("host.latency", kernels.WITHOUT_NUMBA, kernels.INSTALL)]
     largest = _power_of_two_below(min((256 if quick else 1024) * MIB, _free_memory() / 16))
-    rng, found = np.random.default_rng(0), []
+    rng, quantities = np.random.default_rng(0), []
     for size in latency_levels.sizes(largest, per_octave=2 if quick else 4):
         following = kernels.one_cycle(size // kernels.LINE, rng)
         # so that what fits into a cache is there
@@ -109,10 +110,10 @@ def latency(quick=True):
             at = chase(following, at, links)
 
         taken = seconds_of(walk, repeat=31 if quick else 61, warmup=1, least=SHORT)
-        found.append(
+        quantities.append(
             Quantity("host.latency", "s", [t / links for t in taken], {"size": size}, "lower")
         )
-    return found
+    return quantities
 
 
 def bandwidth(quick=True):
@@ -121,14 +122,14 @@ def bandwidth(quick=True):
     Bytes are counted as STREAM counts them: what the loop reads and writes. A processor that first
     fetches the line that it is about to write moves more than that.
     """
-    each, found = far_size(quick), []
+    each, quantities = far_size(quick), []
     for name in ("copy", "triad"):
         for threads in kernels.thread_counts():
             taken, counted = kernels.samples(
                 name, threads, kernels.VECTORS[name] * each, np.float64, 21 if quick else 51
             )
             rates = [counted["bytes"] / t for t in taken]
-            found.append(
+            quantities.append(
                 Quantity(
                     f"host.{name}_bandwidth",
                     "byte/s",
@@ -138,7 +139,7 @@ def bandwidth(quick=True):
                     counted=counted,
                 )
             )
-    return found
+    return quantities
 
 
 def storage(quick=True):
@@ -178,7 +179,7 @@ def _storage(file, quick, where):
     first = max(write(4), 1e-6)  # a slow disk gets a smaller file
     blocks = max(4, min(blocks, int(4 * (0.3 if quick else 1.5) / first)))
     size, note = {"size": blocks * BLOCK}, f"in {where}"
-    found = [
+    quantities: list = [
         Quantity(
             "host.storage_write",
             "byte/s",
@@ -189,7 +190,7 @@ def _storage(file, quick, where):
     ]
     if hasattr(os, "posix_fadvise"):
         rates = [read(blocks) for _ in range(7)]
-        found.append(
+        quantities.append(
             Quantity(
                 "host.storage_read",
                 "byte/s",
@@ -202,7 +203,7 @@ def _storage(file, quick, where):
             )
         )
     else:
-        found.append(
+        quantities.append(
             Missing(
                 "host.storage_read",
                 "This system cannot be asked to forget a file, so it would be read from memory.",
@@ -216,7 +217,7 @@ def _storage(file, quick, where):
         _flush(file)
 
     taken = seconds_of(small, 15 if quick else 41, least=1e-9)
-    return [*found, Quantity("host.storage_flush", "s", taken, {"size": SMALL}, "lower", note)]
+    return [*quantities, Quantity("host.storage_flush", "s", taken, {"size": SMALL}, "lower", note)]
 
 
 def loopback(quick=True):
@@ -249,16 +250,14 @@ def loopback(quick=True):
 @contextlib.contextmanager
 def _other_process():
     child = subprocess.Popen([sys.executable, "-c", ANSWERING], stdout=subprocess.PIPE, text=True)
-    try:
-        with socket.create_connection(
-            ("127.0.0.1", int(child.stdout.readline())), timeout=20
-        ) as link:
-            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            yield link
-    finally:
-        child.kill()
-        child.wait()
-        child.stdout.close()
+    with child, cast(IO[str], child.stdout) as output:
+        try:
+            port = int(output.readline())
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as link:
+                link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                yield link
+        finally:
+            child.kill()
 
 
 def _flush(file):

@@ -16,6 +16,7 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from lightspeed.collectives import ring_time, tree_time
 from lightspeed.errors import one_of
@@ -29,7 +30,7 @@ from lightspeed_tools.measure.records.record import NotMeasured, all_of
 RATE = 25e6
 NODES = (2, 3, 4, 5, 6)
 SIZES = (1024, 2**20)  # bytes: one for steps, one for bytes
-LAWS = {"ring": ring_time, "tree": tree_time}
+LAWS: dict[str, Any] = {"ring": ring_time, "tree": tree_time}
 PATIENCE = 60  # s without any answer
 REMEDY = (
     "On Linux: apt-get install iproute2 util-linux, and run as root or allow user namespaces"
@@ -66,7 +67,7 @@ def run(nodes=NODES, sizes=SIZES, algorithms=("ring", "tree"), rate=RATE, repeat
         "rate": rate,
         "repeat": repeat,
     }
-    found, why = [], ""
+    quantities, why = [], ""
     for isolate in (["--user", "--map-root-user", "--net"], ["--net"]):
         command = [
             _tool("unshare"),
@@ -79,15 +80,17 @@ def run(nodes=NODES, sizes=SIZES, algorithms=("ring", "tree"), rate=RATE, repeat
         ]
         try:
             for said in answers(command, PATIENCE, clean()):
-                found.append(said)
+                quantities.append(said)
                 if report and said["size"] == max(sizes):
                     report(f"{said['algorithm']} over {said['nodes']} nodes")
-            return found
+            return quantities
         except Unavailable as error:
             why = why or error.why
-            if found or os.geteuid() != 0:
+            if quantities or os.geteuid() != 0:
                 break
-    raise Unavailable(f"No network of nodes could be made here: {why}", "" if found else REMEDY)
+    raise Unavailable(
+        f"No network of nodes could be made here: {why}", "" if quantities else REMEDY
+    )
 
 
 def _tool(name):
@@ -135,26 +138,26 @@ def node_effect(record, algorithm="ring"):
     no ground for a fit: two sizes, and three numbers of nodes for each.
     """
     law = LAWS[one_of("node_effect", "algorithm", algorithm, tuple(LAWS))]
-    found = [
+    points = [
         (q.parameters["nodes"], q.parameters["size"], q.value)
         for q in all_of(record, f"network.{algorithm}")
         if q.trusted
     ]
-    sizes = [size for _, size, _ in found]
+    sizes = [size for _, size, _ in points]
     if sum(sizes.count(size) >= 3 for size in set(sizes)) < 2:
         raise NotMeasured(f"the times of the {algorithm} scatter too much")
     import numpy
 
-    steps = numpy.array([law(0.0, n, 1.0, 1.0) for n, _, _ in found], float)
-    sent = numpy.array([law(float(size), n, 1.0) for n, size, _ in found], float)
-    times = numpy.array([time for _, _, time in found], float)
+    steps = numpy.array([law(0.0, n, 1.0, 1.0) for n, _, _ in points], float)
+    sent = numpy.array([law(float(size), n, 1.0) for n, size, _ in points], float)
+    times = numpy.array([time for _, _, time in points], float)
     fit = fit_alpha_beta(sent, times, steps)
     return Effect(
         fit.latency,
         fit.bandwidth,
         tuple(
             (n, size, time, law(float(size), n, fit.bandwidth, fit.latency))
-            for n, size, time in found
+            for n, size, time in points
         ),
     )
 

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+from typing import Any
 
 from lightspeed_tools.measure.instruments.launch import MARK, die_with_parent
 
@@ -38,7 +39,7 @@ def hold(job):
             # A node waits in a namespace of its own until its link is there: an order on standard
             # input says so.
             command = [
-                shutil.which("unshare"),
+                "unshare",
                 "--net",
                 "--",
                 sys.executable,
@@ -73,17 +74,17 @@ def hold(job):
 def _one(nodes, algorithm, size, job):
     for node in nodes:
         _order(node, algorithm=algorithm, n=len(nodes), size=size, repeat=job["repeat"])
-    said = [_answer(node) for node in nodes]
+    answers = [_answer(node) for node in nodes]
     # Until the last one has the sum: a tree lets some go early, and the laws speak of the end.
-    samples = [max(times) for times in zip(*(s["times"] for s in said), strict=True)]
-    per_node = {what: [s[what] for s in said] for what in ("payload", "wire", "packets")}
+    samples = [max(times) for times in zip(*(s["times"] for s in answers), strict=True)]
+    per_node = {what: [s[what] for s in answers] for what in ("payload", "wire", "packets")}
     return {
         "algorithm": algorithm,
         "nodes": len(nodes),
         "size": size,
         "rate": job["rate"],
         "samples": samples,
-        "wrong": sum(s["wrong"] for s in said),
+        "wrong": sum(s["wrong"] for s in answers),
         **per_node,
     }
 
@@ -182,11 +183,12 @@ class Node:
                         peer, events
                     )
                 for key, events in waiting.select():
+                    link: Any = key.fileobj
                     if events & selectors.EVENT_WRITE and out is not None:
-                        done = key.fileobj.send(out)
+                        done = link.send(out)
                         out = out[done:] if done < len(out) else None
                     if events & selectors.EVENT_READ and into is not None:
-                        got = key.fileobj.recv_into(into)
+                        got = link.recv_into(into)
                         if not got:
                             raise SystemExit("a node has gone")
                         into = into[got:] if got < len(into) else None

@@ -38,9 +38,9 @@ def measure(quick=True, report=None):
     """
     say = report or (lambda text: None)
     say("sums")
-    found = sums()
+    quantities = sums()
     say("matrix products")
-    return found + matmuls()
+    return quantities + matmuls()
 
 
 @functools.cache
@@ -67,7 +67,7 @@ def summed(values, order):
 
 def sums():
     """Error and speed of sums of SUMMED numbers, uniform from 0 to 1, in each format and order."""
-    rng, found = np.random.default_rng(0), []
+    rng, quantities = np.random.default_rng(0), []
     draws = rng.random((SAMPLES, DRAWS, SUMMED))
     for dtype, kind in types().items():
         # rounded once: a cast by way of fp32 can round twice
@@ -80,7 +80,7 @@ def sums():
                 continue
             where = {"dtype": dtype, "order": order, "n": SUMMED}
             error = summed(stored, order).astype(np.float64) / exact - 1
-            found.append(
+            quantities.append(
                 Quantity(
                     "precision.sum_error", "", np.sqrt((error**2).mean(axis=1)), where, "lower"
                 )
@@ -89,24 +89,25 @@ def sums():
             seconds = seconds_of(lambda x=timed, order=order: summed(x, order), 21, least=0.0005)
             count = timed.size
             counted = {"flops": count, "bytes": timed.nbytes}
-            found.append(
+            quantities.append(
                 Quantity(
                     "precision.sum", "FLOP/s", [count / t for t in seconds], where, counted=counted
                 )
             )
-    return found
+    return quantities
 
 
 def matmuls():
     """Error and speed of products of SIDE by SIDE normal matrices in each format."""
     pairs = np.random.default_rng(1).standard_normal((SAMPLES, 2, SIDE, SIDE))
-    flops, found = 2 * SIDE**3, []
+    flops = 2 * SIDE**3
+    quantities: list = []
     for dtype in PRODUCTS:
         errors = []
         for x, w in pairs:
             product = prepared(dtype, x, w)
             if isinstance(product, Missing):
-                found.append(product)
+                quantities.append(product)
                 break
             library, multiply, finish = product
             got = finish(multiply())
@@ -115,8 +116,8 @@ def matmuls():
             where = {"dtype": dtype, "n": SIDE, "library": library}
             unit = "OP/s" if dtype == "int8" else "FLOP/s"
             seconds = seconds_of(multiply, 7, warmup=1, least=0.002)
-            found.append(Quantity("precision.matmul_error", "", errors, where, "lower"))
-            found.append(
+            quantities.append(Quantity("precision.matmul_error", "", errors, where, "lower"))
+            quantities.append(
                 Quantity(
                     "precision.matmul",
                     unit,
@@ -125,7 +126,7 @@ def matmuls():
                     counted={"flops": flops},
                 )
             )
-    return found
+    return quantities
 
 
 def prepared(dtype, x, w):

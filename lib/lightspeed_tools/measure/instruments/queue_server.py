@@ -63,7 +63,7 @@ def serve(pipe):
 
 async def _serve(pipe, servers):
     stations, tasks, finished = [Station(asyncio.Queue()) for _ in servers], [], asyncio.Event()
-    connections = {}
+    connections: dict = {}
 
     async def connected(reader, writer):
         connections[asyncio.current_task()] = writer

@@ -35,10 +35,10 @@ def measure(quick=True, report=None):
     say = report or (lambda text: None)
     if usable_cores() == 1:
         say("one processor: the server and the sender take turns on it, which shows as lateness")
-    found = quantities(*observe(SECONDS if quick else LONGER, say))
-    if why := refusal(found):
+    results = quantities(*observe(SECONDS if quick else LONGER, say))
+    if why := refusal(results):
         say(why)
-    return found
+    return results
 
 
 def observe(seconds, say, levels=LOADS, slowest=10 * SERVICE):
@@ -72,7 +72,7 @@ def quantities(plan, watched, sent, seen, late):
     """`Quantity`s from what the sender (`watched` s, a `Sent` for each load) and the server
     (looks, trace) saw.
     """
-    found = [
+    results: list = [
         Quantity(
             "queueing.timer",
             "s",
@@ -99,7 +99,7 @@ def quantities(plan, watched, sent, seen, late):
         starts = {"due": mine.due} if load.loop == "open" else {"due": mine.due, "send": mine.sent}
         for since, start in starts.items():
             stays = [d - s for d, s in zip(mine.done, start, strict=True)]
-            found.append(
+            results.append(
                 Quantity(
                     "queueing.latency",
                     "s",
@@ -112,7 +112,7 @@ def quantities(plan, watched, sent, seen, late):
                 )
             )
         spread = {"looks": len(looks), "deviation": statistics.pstdev(looks)}
-        found.append(
+        results.append(
             Quantity(
                 "queueing.inside",
                 "request",
@@ -124,9 +124,10 @@ def quantities(plan, watched, sent, seen, late):
                 varies=True,
             )
         )
-        stays = {number: departure - arrival for number, arrival, _, departure in trace}
+        inside = {number: departure - arrival for number, arrival, _, departure in trace}
         trips += [
-            (d, d - s - stays[i]) for i, (s, d) in enumerate(zip(mine.sent, mine.done, strict=True))
+            (d, d - s - inside[i])
+            for i, (s, d) in enumerate(zip(mine.sent, mine.done, strict=True))
         ]
         over += [
             (departure, departure - start - asked[number]) for number, _, start, departure in trace
@@ -142,7 +143,7 @@ def quantities(plan, watched, sent, seen, late):
         ("queueing.round_trip", trips, "latency less stay in the server"),
         ("queueing.overshoot", over, "by how much services lasted longer than asked"),
     ):
-        found.append(
+        results.append(
             Quantity(
                 key,
                 "s",
@@ -156,7 +157,7 @@ def quantities(plan, watched, sent, seen, late):
             )
         )
     p99 = [sorted(v for _, v in part)[int(0.99 * len(part))] for part in slices(sorted(lateness))]
-    found.append(
+    results.append(
         Quantity(
             "queueing.lateness_p99",
             "s",
@@ -169,14 +170,14 @@ def quantities(plan, watched, sent, seen, late):
     )
     if usable_cores() == 1:
         why = "This process may use one processor, on which the server and the sender take turns."
-        found.append(
+        results.append(
             Missing(
                 "queueing.undisturbed",
                 why,
                 "What they take from each other is in the lateness and the round trip.",
             )
         )
-    return found
+    return results
 
 
 def _rounded(values, digits):

@@ -152,8 +152,8 @@ def steady(load, overshoot=0.0, trip=0.0):
     try:
         if load.law == "M/D/1":
             return {"mean": md1(load.rate, service_rate).W + trip} | dict.fromkeys(SHARES)
-        found = {"mean": mmc(load.rate, service_rate, load.servers).W + trip}
-        return found | {
+        times = {"mean": mmc(load.rate, service_rate, load.servers).W + trip}
+        return times | {
             s: sojourn_percentile(s, load.rate, service_rate, load.servers) + trip for s in SHARES
         }
     except Overload:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import Any
 
 from lightspeed_tools.measure.instruments.launch import INSTALL
 from lightspeed_tools.measure.instruments.timing import FEWEST, Unavailable, seconds_of
@@ -123,7 +124,7 @@ class Mpi:
         right, left = (self.rank + 1) % self.size, (self.rank - 1) % self.size
         return lambda: comm.Sendrecv(a, right, recvbuf=b, source=left)
 
-    def timed(self, call, loops):
+    def timed(self: Any, call, loops):
         """Seconds of a call on this rank: the mean of `loops`, each after a barrier."""
         barrier, clock, total = self.barrier, time.perf_counter, 0.0
         for _ in range(loops):

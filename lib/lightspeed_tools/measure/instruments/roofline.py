@@ -59,7 +59,7 @@ def measure(quick=True, report=None):
     in `counted`; `roofline.bandwidth` in byte/s over the working set `size` (bytes, of all threads
     together).
     """
-    say, found = report or (lambda text: None), []
+    say, quantities = report or (lambda text: None), []
     for name, part in (
         ("matrix products by type and size", gemms),
         ("matrix products in torch", torch_gemms),
@@ -68,31 +68,31 @@ def measure(quick=True, report=None):
     ):
         say(name)
         try:
-            found += part(quick)
+            quantities += part(quick)
         except Unavailable as reason:
-            found.append(Missing("roofline.gemm", reason.why, reason.remedy))
-    return found
+            quantities.append(Missing("roofline.gemm", reason.why, reason.remedy))
+    return quantities
 
 
 def gemms(quick=True):
     """Square products in numpy, in fp32 and fp64, on all cores; and one of them on one."""
-    found, most = [], usable_cores()
+    quantities, most = [], usable_cores()
     for dtype in NUMPY:
         for n in (
             (64, 128, 256, 512, 1024, 2048) if quick else (64, 128, 256, 512, 1024, 2048, 4096)
         ):
-            found.append(gemm(dtype, n, quick=quick))
+            quantities.append(gemm(dtype, n, quick=quick))
             # s; the next takes eight times as long
-            if found[-1].counted["flops"] / found[-1].value > (0.2 if quick else 1.0):
+            if quantities[-1].counted["flops"] / quantities[-1].value > (0.2 if quick else 1.0):
                 break
         if most > 1:
             try:
-                found.append(gemm(dtype, min(n, 1024), threads=1, quick=quick))
+                quantities.append(gemm(dtype, min(n, 1024), threads=1, quick=quick))
             except Unavailable as reason:
-                found.append(
+                quantities.append(
                     Missing("roofline.gemm", f"On one thread: {reason.why}", reason.remedy)
                 )
-    return found
+    return quantities
 
 
 def gemm(dtype, n, threads=None, quick=True):
@@ -117,14 +117,16 @@ def torch_gemms(quick=True):
             "torch is not installed, so there are no products in bf16 and int8.",
             "Install it with: pip install torch",
         )
-    found, n = [], 1024 if quick else 2048
+    quantities, n = [], 1024 if quick else 2048
     for dtype, kind in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
         x = torch.ones(n, n, dtype=kind)
-        found.append(_gemm(lambda x=x: x @ x, dtype, n, torch.get_num_threads(), "torch", quick))
+        quantities.append(
+            _gemm(lambda x=x: x @ x, dtype, n, torch.get_num_threads(), "torch", quick)
+        )
     x = torch.ones(n, n, dtype=torch.int8)
     columns = x.t().contiguous().t()
     try:
-        found.append(
+        quantities.append(
             _gemm(
                 lambda: torch._int_mm(x, columns),
                 "int8",
@@ -135,12 +137,12 @@ def torch_gemms(quick=True):
             )
         )
     except (AttributeError, RuntimeError) as error:
-        found.append(
+        quantities.append(
             Missing(
                 "roofline.gemm", f"int8: this torch has no such product ({type(error).__name__})."
             )
         )
-    return found
+    return quantities
 
 
 def _gemm(product, dtype, n, threads, library, quick):
@@ -160,14 +162,14 @@ def bandwidths(quick=True):
     """For each working set the rates of all MOVERS, on all cores, in fp64."""
     threads = usable_cores()
     smallest = 4096 * threads
-    found = []
+    quantities = []
     for size in latency_levels.sizes(max(64 * smallest, _far(quick)), smallest):
         for name in MOVERS:
             if getattr(kernels.load(), name) is None:
                 continue
             seconds, counted = kernels.samples(name, threads, size, np.float64, 9 if quick else 21)
             rates = [counted["bytes"] / t for t in seconds]
-            found.append(
+            quantities.append(
                 Quantity(
                     "roofline.bandwidth",
                     "byte/s",
@@ -175,24 +177,24 @@ def bandwidths(quick=True):
                     {"kernel": name, "size": size, "threads": threads},
                 )
             )
-    return found
+    return quantities
 
 
 def loops(quick=True):
     """Kernels over fp32 vectors far larger than any cache, and a matrix times a vector, on all
     cores.
     """
-    threads, size, found = usable_cores(), _far(quick), []
+    threads, size, quantities = usable_cores(), _far(quick), []
     for name in LOOPS:
         if getattr(kernels.load(), name) is None:
-            found.append(
+            quantities.append(
                 Missing(
                     "roofline.kernel", f"{NAMES[name]}: {kernels.WITHOUT_NUMBA}", kernels.INSTALL
                 )
             )
             continue
         seconds, counted = kernels.samples(name, threads, size, np.float32, 15 if quick else 31)
-        found.append(
+        quantities.append(
             _rate(
                 "roofline.kernel",
                 seconds,
@@ -216,7 +218,7 @@ def loops(quick=True):
         lambda: np.matmul(matrix, vector, out=out), 15 if quick else 31, least=0.002
     )
     return [
-        *found,
+        *quantities,
         _rate(
             "roofline.kernel",
             seconds,

@@ -314,7 +314,7 @@ def findings(scaling):
     """
     if scaling.doubt:
         return [scaling.doubt]
-    found = []
+    sentences = []
     if scaling.job == "count" and scaling.cpus == 1:
         return [
             "With one processor the processes take turns: the counting job cannot become faster,"
@@ -326,30 +326,30 @@ def findings(scaling):
         for n, s, p in zip(scaling.n, scaling.speedup, scaling.predicted(), strict=True)
         if n in fits
     )
-    found.append(
+    sentences.append(
         f"Amdahl's law with the counted share of {scaling.counted:.0%} is off by {off:.0%} at most,"
         f" up to {fits[-1]} processes."
     )
     if scaling.amdahl:
-        found.append(
+        sentences.append(
             f"The share that fits all of the times is {scaling.amdahl.mean:.1%}"
             f" ({scaling.amdahl.low:.1%} to {scaling.amdahl.high:.1%}); the serial part alone took"
             f" {scaling.timed:.1%}."
         )
     if scaling.usl is None:
-        found.append(
+        sentences.append(
             "A third term cannot be told from so few processors; the jobs that wait can show it."
         )
-        return found
+        return sentences
     low, high = scaling.usl.kappa_interval
     if low > 0:
-        found.append(
+        sentences.append(
             f"Something grows with n: κ is {scaling.usl.kappa:.2%} ({low:.2%} to {high:.2%}), so"
             f" that more than about {scaling.usl.peak:.0f} processes make it slower."
         )
     else:
-        found.append(
+        sentences.append(
             f"Nothing that grows with n can be seen: the interval of κ, {low:.2%} to {high:.2%},"
             " holds zero."
         )
-    return found
+    return sentences

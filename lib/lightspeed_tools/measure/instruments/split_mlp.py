@@ -50,12 +50,12 @@ def measure(quick=True, report=None):
         "lightspeed_tools.measure.instruments.rank_worker",
         json.dumps(job),
     ]
-    found = []
+    quantities = []
     for said in answers(command, LIMIT + 10, clean()):
         if said.get("wrong"):
             raise Unavailable(f"The split MLP differs from the whole one ({said['key']}).")
         if said["samples"]:
-            found.append(
+            quantities.append(
                 Quantity(
                     f"split.{said['key']}",
                     "s",
@@ -68,7 +68,7 @@ def measure(quick=True, report=None):
             )
             if report and said["key"] == "tensor_whole":
                 report(f"{said['parameters']['tokens']} tokens")
-    return found
+    return quantities
 
 
 def on_rank(backend, job, say, watch):

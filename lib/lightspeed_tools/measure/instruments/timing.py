@@ -14,6 +14,7 @@ import gc
 import math
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 LIMIT = 0.10  # a spread above this, and nothing is concluded
@@ -58,7 +59,7 @@ class Quantity:
 
     key: str
     unit: str
-    samples: tuple = ()
+    samples: Sequence = ()
     parameters: dict = field(default_factory=dict)
     better: str = "higher"
     note: str = ""
@@ -143,10 +144,10 @@ def spread(samples):
     >>> spread([1.0, 1.0, 1.0])
     0.0
     """
-    kept = middle(samples)
-    if len(kept) < 2:
+    central = middle(samples)
+    if len(central) < 2:
         return math.nan
-    deviation, mean = statistics.stdev(kept), statistics.fmean(kept)
+    deviation, mean = statistics.stdev(central), statistics.fmean(central)
     if not deviation:
         return 0.0
     return deviation / abs(mean) if mean else math.inf

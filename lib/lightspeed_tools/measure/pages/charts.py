@@ -106,11 +106,11 @@ def dots(*rows):
             "samples": [place(value) for value in q.samples],
         }
 
-    said = "; ".join(
+    labels = "; ".join(
         f"{len(q.samples)} samples, {q.verdict}" if q.samples else q.verdict for q in rows
     )
     strips = [placed(i, q) for i, q in enumerate(rows)]
-    drawn = page("strip", width=width, height=step * len(rows), said=said, rows=strips)
+    drawn = page("strip", width=width, height=step * len(rows), said=labels, rows=strips)
     return Markup(drawn)
 
 

@@ -4,6 +4,8 @@ laws. Each function says in words what a record does not have (see `scaling_figu
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lightspeed import networks
@@ -22,7 +24,7 @@ def loss_figure(shown, found):
     rows, marks = lossy.rows(shown), []
     most = 1.15 * max(max(r.counted for r in rows), 0.01)
     grid = np.linspace(0, most, 60)
-    laws = {
+    laws: dict[str, Any] = {
         "selective_repeat": networks.selective_repeat(grid),
         "go_back_n": networks.go_back_n(grid, lossy.WINDOW),
     }

@@ -27,17 +27,17 @@ DOTS = (
 
 def to_html(shown):
     """The page of one record: the same record gives the same bytes."""
-    found = record.quantities(shown)
+    quantities = record.quantities(shown)
     versions = {f"version of {name}": v for name, v in shown["versions"].items()}
-    doubted = trust.doubts(found)
-    names = dict.fromkeys(q.key.partition(".")[0] for q in found)
-    parts = [[q for q in found if q.key.partition(".")[0] == name] for name in names]
+    doubted = trust.doubts(quantities)
+    names = dict.fromkeys(q.key.partition(".")[0] for q in quantities)
+    parts = [[q for q in quantities if q.key.partition(".")[0] == name] for name in names]
     return page(
         "measured",
         title=f"Measured on {title(shown)}",
         shown=shown,
-        sound=_sound(shown, found),
-        verdict=verdict(shown, found),
+        sound=_sound(shown, quantities),
+        verdict=verdict(shown, quantities),
         no_samples=_no_samples(shown) if shown["kind"] == "summary" else "",
         missing=[str(m) for m in record.missing(shown)],
         drawn=[(Markup(draw(*drawn)), drawn[1]) for drawn in charts.available(shown)],
@@ -117,8 +117,8 @@ def verdict(shown, found=None):
 
 def in_words(shown):
     """A record as lines for the terminal: trust first, what is missing, then every quantity."""
-    found = record.quantities(shown)
-    lines = [title(shown), "", f"How far to trust it: {' '.join(verdict(shown, found))}", ""]
+    quantities = record.quantities(shown)
+    lines = [title(shown), "", f"How far to trust it: {' '.join(verdict(shown, quantities))}", ""]
     if shown["kind"] == "summary":
         lines += [_no_samples(shown), ""]
     lines += columns(
@@ -128,8 +128,8 @@ def in_words(shown):
     missing = record.missing(shown)
     if missing:
         lines += ["", "What is missing, and how to get it:", *(f"  {m}" for m in missing)]
-    if found:
-        doubted = trust.doubts(found)
+    if quantities:
+        doubted = trust.doubts(quantities)
         lines += [
             "",
             *columns(
@@ -140,7 +140,7 @@ def in_words(shown):
                         doubted.get(q.label) or spread(q),
                         str(len(q.samples) or "–"),
                     ]
-                    for q in found
+                    for q in quantities
                 ],
                 ("quantity", "median", "spread", "n"),
             ),

@@ -170,12 +170,12 @@ def load(path):
     or no record; OSError.
     """
     try:
-        found = json.loads(Path(path).read_text("utf-8"))
+        document = json.loads(Path(path).read_text("utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(
             f"{path}: damaged, it is not JSON ({error}). Measure again, or take another copy."
         ) from error
-    return check(found, path)
+    return check(document, path)
 
 
 def check(record, name="record"):
@@ -217,13 +217,13 @@ def shipped():
 
 @functools.cache
 def _shipped():
-    found = {}
+    records = {}
     for file in sorted((files(__package__) / "shipped").iterdir(), key=lambda f: f.name):
         if file.name.endswith(".json"):
-            found[file.name.removesuffix(".json")] = check(
+            records[file.name.removesuffix(".json")] = check(
                 json.loads(file.read_text("utf-8")), file.name
             )
-    return found
+    return records
 
 
 def own(paths=False):

@@ -71,13 +71,15 @@ def in_short(found, doubted):
     judged = [q for q in found if not q.varies]
     good = sum(q.trusted and q.label not in doubted for q in judged)
     lost = sum(q.varies and q.label in doubted for q in found)
-    told = [f"{good} of {len(judged)} quantities repeat within {si(LIMIT, '%')}"] if judged else []
+    sentences = (
+        [f"{good} of {len(judged)} quantities repeat within {si(LIMIT, '%')}"] if judged else []
+    )
     for number, what in (
         (len(found) - len(judged) - lost, "by nature and are not judged by spread"),
         (lost, "by nature and were sent late, so nothing can be concluded from them"),
     ):
-        told += [f"{number} {'' if told else 'quantities '}vary {what}"] if number else []
-    return "; ".join(told)
+        sentences += [f"{number} {'' if sentences else 'quantities '}vary {what}"] if number else []
+    return "; ".join(sentences)
 
 
 def in_words(found, doubted):
