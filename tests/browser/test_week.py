@@ -49,9 +49,11 @@ class Sheet:
 
     @property
     def asked(self):
-        """The id of the question that is asked; "" once the day is done."""
+        """The id of the question that is asked, by its title; "" once the day is done."""
         words = self.panel.locator("strong").all_inner_texts()
-        return next((w[:-1] for w in words if re.fullmatch(r"\w+\.\w+\.", w)), "")
+        found = [id for id, q in desk.catalogue().items() if f"{q.title}." in words]
+        assert len(found) < 2, f"one title of several questions: {found}"
+        return found[0] if found else ""
 
     @property
     def variant(self):

@@ -123,6 +123,8 @@ def test_the_course_s_archive_is_the_same_each_time_and_has_no_secrets_of_a_buil
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
     names = zipfile.ZipFile(tmp_path / "a.zip").namelist()
     assert "lightspeed/units.txt" in names and "lightspeed_course/web/live.py" in names
+    delivered = [n for n in names if "_delivered" in n]
+    assert delivered == ["lightspeed_course/_delivered/chapters/gallery.toml"]
     assert not [n for n in names if "__pycache__" in n or "authoring" in n or n.endswith(".js")]
 
 

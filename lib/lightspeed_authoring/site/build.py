@@ -24,6 +24,7 @@ from lightspeed_authoring.site.pages import notebooks, write_source
 from lightspeed_course.practice.question_files import compiled
 from lightspeed_course.practice.questions import topics
 from lightspeed_course.web.packages import offered
+from lightspeed_course.workspace import course_root
 
 HERE = Path(__file__).parent
 PACKAGES = (
@@ -36,7 +37,7 @@ PACKAGES = (
 # What a page does not run. What it does need, Markdown for prompts and replies, comes along.
 LEFT_OUT = re.compile(
     r"__pycache__|/(_delivered|evidence)/|/measure/(pages|instruments)/"
-    r"|\.(js|css|html|csv)$|/content/\w+\.md$|gallery\.toml"
+    r"|\.(js|css|html|csv)$|/content/\w+\.md$"
 )
 KEPT = re.compile(r"/instruments/(__init__|timing|latency_levels)\.py$|/tuning.*\.csv$")
 ALONG = ("markdown_it", "mdurl", "mdit_py_plugins")
@@ -224,6 +225,9 @@ def zip_course(path):
         for topic in topics():  # read and compiled here, where it does not keep a reader waiting
             inside = f"lightspeed_course/content/{topic}_questions.py"
             add(archive, inside, compiled(topic))
+        # Of what `course_root` finds, cells of a page read one file.
+        claims = (course_root() / "chapters" / "gallery.toml").read_bytes()
+        add(archive, "lightspeed_course/_delivered/chapters/gallery.toml", claims)
 
 
 # --- Sphinx and what follows it -----------------------------------------------------------------
