@@ -23,7 +23,7 @@ COST = Cost(5e-3, 1e-5, 3e-5, 2e-8)
 
 def lognormal(rng, median, sigma, n):
     drawn = rng.lognormal(np.log(median), sigma, n)
-    return np.clip(drawn, 1, 16_000).astype(int).tolist()
+    return np.clip(drawn, 1, 16_000).astype(np.intp).tolist()
 
 
 def load(prompt, output, rate, scheduler, sigma=0.8, burst=1.0):

@@ -287,7 +287,11 @@ def _build_page(path: Path, out: Path, kept: Path | None) -> list[str]:
 def _measurements(notebook: Path) -> Outputs:
     """The outputs of the cells of a notebook that measure, where it is there."""
     cells = nbformat.read(notebook, as_version=4).cells if notebook.exists() else ()
-    return {cell.id: cell.outputs for cell in cells if _measures(cell) and cell.outputs}
+    return {cell.id: cell.outputs for cell in cells if _measures(cell) and _was_run(cell)}
+
+
+def _was_run(cell: NotebookNode) -> bool:
+    return bool(cell.outputs or cell.execution_count)
 
 
 def _measures(cell: NotebookNode) -> bool:

@@ -126,7 +126,7 @@ def test_every_misconception_is_somebodys_answer(path, tmp_path):
     """For every assignment of the course; and what was dealt is what `diagnose` says of what
     stands in the notebook.
     """
-    people = make_sample(tmp_path, path, students=16, seeds=seeds)
+    people = make_sample(tmp_path, path, students=30, seeds=seeds)
     assignment = Assignment.of(path)
     dealt = {
         (q, name) for p in people for q, (kind, name) in p.kinds.items() if kind == "misconception"

@@ -302,7 +302,10 @@ def test_none_is_of_what_is_there_and_a_choice_takes_it_back(say, course, book, 
 def test_whose_the_files_are_that_no_score_is_for(say, tmp_path):
     files = {f"ada/data{n:02}.csv": b"%d" % n for n in range(14)}
     _, out = say("collect", NAME, folder(tmp_path / "in", {"ada/x.ipynb": notebook(1), **files}))
-    assert "beside: 14 files that no score is for" in out and "    ada: in: ada/data00.csv\n" in out
+    assert (
+        "beside: 14 files that no score is for" in out
+        and "    ada: in: ada/data00.csv: It is a file .csv, not a notebook" in out
+    )
     assert (
         "ada/data11.csv" in out
         and "ada/data12.csv" not in out

@@ -24,6 +24,7 @@ from lightspeed.roofline import (
 from lightspeed_course.explorers import precision, requests
 from lightspeed_course.explorers.numbers import paths
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
+from lightspeed_course.explorers.roofline import ARITHMETIC
 from lightspeed_course.explorers.shards import PARAMETERS
 from lightspeed_course.web.live import explorers
 from lightspeed_models.simulators.schedules import simulate
@@ -82,7 +83,9 @@ def matmul(s, b="batch", d="contraction", f="output", peak="compute"):
     machine = hardware(s["hardware"])
     kinds = [WIDTH[s[k]] for k in ("weights", "activations", "activations")]
     flops, size = matmul_flops(s[b], s[d], s[f]), matmul_bytes(s[b], s[d], s[f], *kinds)
-    return time_bounds(flops, size, getattr(machine, s[peak]), machine.hbm_bandwidth).lower
+    # A machine that lacks a format computes in the next that it has, as the view says.
+    kind = s[peak] if s[peak] in machine else next(p for p in ARITHMETIC if p in machine)
+    return time_bounds(flops, size, getattr(machine, kind), machine.hbm_bandwidth).lower
 
 
 def decoding(s, _):

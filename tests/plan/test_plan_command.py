@@ -188,7 +188,14 @@ def test_public_configs_are_planned_or_refused_by_name():
             refused[name] = str(error)
     assert len(planned) >= 60 and max(map(abs, planned.values())) < inputs.NEAR
     assert planned["DeepSeek-V3"] == planned["Mixtral-8x7B-v0.1"] == 0
-    strange = ("DeltaNet", "Mamba", "LightningAttention", "shapes of attention", "in that shape")
+    strange = (
+        "CompressedAttention",
+        "DeltaNet",
+        "Mamba",
+        "LightningAttention",
+        "shapes of attention",
+        "in that shape",
+    )
     assert all(any(word in why for word in (*strange, "no attention")) for why in refused.values())
 
 

@@ -25,6 +25,16 @@ def ridge(key, precision="bf16"):
     return r.ridge_point(getattr(device, precision), device.hbm_bandwidth)
 
 
+def vector_ridge(key):
+    device = accelerator(key)
+    return r.ridge_point(device.fp32_vector, device.hbm_bandwidth)
+
+
+def vector_share(key):
+    """What an elementwise operation reaches of the vector units' peak."""
+    return r.elementwise_intensity() / vector_ridge(key)
+
+
 SISTERS = {"a100_80gb": "a100_40gb", "h100_sxm": "h100_pcie", "h200_sxm": "h100_sxm"}
 
 

@@ -12,6 +12,7 @@ import itertools
 from dataclasses import dataclass
 
 from lightspeed.catalog import accelerator, entries, link
+from lightspeed.errors import BadArgument
 from lightspeed.memory import RECOMPUTE, MemoryUse
 from lightspeed.pipeline import bubble_over_total
 from lightspeed.transformer import transformer
@@ -66,7 +67,6 @@ REMEDY = {
     "expert": "experts over fewer ranks",
     "pipeline": "fewer stages",
     "bubble": "a larger batch or fewer stages",
-    "data": "a larger batch or ",
 }
 LINKS = {True: "a faster network", False: "a faster link inside the node"}  # of a group over nodes
 # What a plan is compared in: the model, the GPUs, the sequence and the batch stay.
@@ -232,7 +232,7 @@ def in_words(at, here):
     head = (
         f"Fits: {room(use)}. MFU {si(took.mfu, '%', 2)}. Beside arithmetic the step loses most to "
         f"{SHOWN[loss]}: {share(getattr(took, loss), took)} of it. "
-        f"What helps: {remedy(loss, here.plan, here.across)}."
+        f"What helps: {remedy(loss, at, here)}."
     )
     if best and best[1].took.mfu > WORTH * took.mfu:
         mfu = si(best[1].took.mfu, "%", 2)
@@ -240,18 +240,30 @@ def in_words(at, here):
     return f"{head} At this batch no single change of the split gains more than a hundredth."
 
 
-def remedy(loss, plan, across):
-    """What makes a term a smaller part of the step; `across` says that the data-parallel group
-    spans nodes.
-
-    From stage 2 on ZeRO sends once for each micro-batch: more of them do not thin out its traffic.
-    """
-    if loss != "data":
+def remedy(loss, at, here):
+    """What makes a term a smaller part of the step, of what this state allows."""
+    if loss not in ("bubble", "data"):
         return REMEDY[loss]
-    if plan.stage < 2:
-        return REMEDY[loss] + LINKS[across]
-    lower = "" if plan.stage == 2 and plan.micro_batches == 1 else "a lower stage of ZeRO or "
-    return lower + LINKS[across]
+    # From stage 2 on ZeRO sends once for each micro-batch: more of them don't thin its traffic.
+    thins = loss == "bubble" or at["stage"] < 2
+    ways = {"a larger batch": {"batch": 2 * at["batch"]}} if thins else {}
+    if loss == "bubble":
+        ways["fewer stages"] = {"pipeline": at["pipeline"] // 2}
+    elif not thins:
+        ways["a lower stage of ZeRO"] = {"stage": at["stage"] - 1}
+    words = [way for way, change in ways.items() if shrinks(loss, at, here, change)]
+    return " or ".join(words + ([LINKS[here.across]] if loss == "data" else [])) or REMEDY[loss]
+
+
+def shrinks(loss, at, here, change):
+    """Whether a change makes a term a smaller part of the step; also if it is not possible as it
+    stands, as one of that kind may be.
+    """
+    try:
+        after = outcome(**at | change).took
+    except (Impossible, BadArgument):
+        return True
+    return getattr(after, loss) / after.time < getattr(here.took, loss) / here.took.time
 
 
 def room(use):

@@ -198,7 +198,7 @@ def front(found: Found) -> list[int]:
     order = np.lexsort((found.memory, found.seconds))
     least = np.minimum.accumulate(found.memory[order])
     kept = order[np.concatenate([[True], found.memory[order][1:] < least[:-1]])]
-    thin = np.unique(np.linspace(0, len(kept) - 1, min(FRONT, len(kept))).round().astype(int))
+    thin = np.unique(np.linspace(0, len(kept) - 1, min(FRONT, len(kept))).round().astype(np.intp))
     return [int(i) for i in kept[thin]]
 
 

@@ -57,7 +57,7 @@ class Found:
 
     def best(self, mask: np.ndarray | None = None) -> int | None:
         """Which of the plans that pass is the fastest (of a mask), the leaner of two as fast."""
-        among = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
+        among = np.arange(len(self), dtype=np.intp) if mask is None else np.flatnonzero(mask)
         if not len(among):
             return None
         return int(among[np.lexsort((self.memory[among], self.seconds[among]))[0]])
@@ -97,7 +97,7 @@ def search(
 ) -> Found:  # fmt: skip
     """Time and memory of every plan of a `Space` that no rule forbids."""
     most = room * machine.capacity
-    places = np.arange(plans.allowed.size).reshape(plans.allowed.shape)
+    places = np.arange(plans.allowed.size, dtype=np.intp).reshape(plans.allowed.shape)
     passing: list[tuple[np.ndarray, ...]] = []
     nearest, too_large = None, 0
     for at, order, stages in _blocks(plans):
@@ -119,6 +119,6 @@ def search(
     refused = plans.refused | {"memory": too_large}
     if not passing:
         empty = np.array([])
-        return Found(plans, empty.astype(int), empty, empty, refused, nearest)
+        return Found(plans, empty.astype(np.intp), empty, empty, refused, nearest)
     place, seconds, memory = (np.concatenate(column) for column in zip(*passing, strict=True))
     return Found(plans, place, seconds, memory, refused, nearest)

@@ -32,7 +32,7 @@ COLUMNS = (
 )  # fmt: skip
 # The two orders of ranks that Megatron offers: replicas next to each other, or stages.
 ORDERS = (AXES, ("tensor", "context", "pipeline", "data"))
-STAGES = np.arange(4)
+STAGES = np.arange(4, dtype=np.intp)
 RECOMPUTE = np.array(["selective", "full"])
 OF_PLAN = (*COLUMNS[:8], "stage", "recompute")
 # Rule -> what it says, in the order in which they are asked.
@@ -134,7 +134,7 @@ def _degrees(model: Transformer, gpus: int) -> dict[str, np.ndarray]:
     """
     each = divisors(gpus)
     cut = {int(p): cuts(model.layers, int(p)) for p in each}
-    ways = divisors(model.experts) if model.experts else np.array([1])
+    ways = divisors(model.experts) if model.experts else np.array([1], dtype=np.intp)
     blocks = []
     for tensor in each:
         for pipeline in divisors(gpus // tensor):
@@ -144,7 +144,9 @@ def _degrees(model: Transformer, gpus: int) -> dict[str, np.ndarray]:
             schedules = [(1, 0), *((v, 0) for v in cut[int(pipeline)])]
             if pipeline > 1:
                 schedules.append((1, 1))
-            c, e, s = np.meshgrid(rest, expert, np.arange(len(schedules)), indexing="ij")
+            c, e, s = np.meshgrid(
+                rest, expert, np.arange(len(schedules), dtype=np.intp), indexing="ij"
+            )
             kinds = np.array(schedules)[s.ravel()]
             n = c.size
             blocks.append(
@@ -191,7 +193,7 @@ def _with_orders(rows: dict[str, np.ndarray], per_node: int) -> dict[str, np.nda
     """
     other = np.flatnonzero(_ordered_anew(rows, per_node))
     count = len(rows["data"])
-    both = np.concatenate([np.arange(count), other])
+    both = np.concatenate([np.arange(count, dtype=np.intp), other])
     return {n: c[both] for n, c in rows.items()} | {"order": np.repeat([0, 1], [count, len(other)])}
 
 
@@ -240,7 +242,7 @@ def rules_broken(
 ) -> list[str]:
     """The rules, in their order, that forbid this plan."""
     rows = {n: np.array([getattr(plan, n)]) for n in COLUMNS[:8]}
-    rows["zero_bubble"] = np.array([int(plan.schedule == "zb_h1")])
+    rows["zero_bubble"] = np.array([int(plan.schedule == "zb_h1")], dtype=np.intp)
     again = int(plan.recompute == "full")
     broken = _broken_by_degrees(rows, model, sequence) | _broken(rows, dict(able), {}, {})
     shape = (1, len(STAGES), len(RECOMPUTE))
