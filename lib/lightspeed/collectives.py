@@ -99,7 +99,8 @@ def algbw_from_busbw(collective: str, n: Value, busbw: Value) -> Result:
 
 @law("s", collective=COLLECTIVES, size=SIZE, n=RANKS, bandwidth=BANDWIDTH)
 def bandwidth_bound(collective: str, size: Value, n: Value, bandwidth: Value) -> Result:
-    """Seconds that no algorithm beats in which only ranks reduce: S x factor / bandwidth.
+    """Seconds of an all-reduce, or of another `collective`, that no algorithm beats in which only
+    ranks reduce: S x factor / bandwidth.
 
     Switches that add (`in_network_time`) do beat it: their busbw may exceed the link.
 
@@ -136,8 +137,8 @@ def ring_steps(collective: str, n: Value) -> Result:
 def ring_time(
     size: Value, n: Value, bandwidth: Value, latency: Value = 0.0, collective: str = "all_reduce"
 ) -> Result:
-    """Seconds of a ring: each step costs alpha and moves S / n. Meets the bandwidth bound; alpha
-    counts n - 1 times.
+    """Seconds of an all-reduce, or of another `collective`, in a ring: each step costs alpha and
+    moves S / n. Meets the bandwidth bound; alpha counts n - 1 times.
 
     >>> round(ring_time(10e9, 256, 50e9, 2e-6) * 1e3, 1)
     399.5

@@ -17,6 +17,13 @@ from lightspeed.law import Argument
 
 __all__ = ("describe", "find", "laws", "one_line")
 
+# Words of a question that no law is known by.
+_SMALL = {
+    *("a", "an", "and", "are", "at", "be", "by", "can", "do", "does", "for", "from", "has", "have"),
+    *("how", "i", "if", "in", "is", "it", "long", "many", "much", "my", "need", "of", "on", "or"),
+    *("take", "that", "the", "there", "to", "we", "what", "when", "which", "why", "will", "with"),
+}
+
 
 @cache
 def laws() -> dict[str, Any]:
@@ -36,7 +43,9 @@ def laws() -> dict[str, Any]:
 
 def find(words: str) -> list[str]:
     """The dotted names of the laws that `words` mean: one of that name alone if there is one, else
-    those with each word in name, arguments, description or subject, names first.
+    those with each word in name, arguments, description or subject, names first, subjects last;
+    else those with at least half of the words, by how many they have. Small words of a question
+    don't count.
 
     Raises:
         LookupError: no law has these words; the message has the closest name.
@@ -45,7 +54,8 @@ def find(words: str) -> list[str]:
     exact = [name for name in laws() if asked in (name, name.partition(".")[2])]
     if exact:
         return exact
-    terms = [rf"\b{re.escape(term)}" for term in re.findall(r"[^\W_]+", asked)]
+    every = re.findall(r"[^\W_]+", asked)
+    terms = [rf"\b{re.escape(term)}" for term in every if term not in _SMALL or len(every) == 1]
     ways = (
         r"\W+".join(terms),
         "".join(rf"(?=.*{term})" for term in terms),
@@ -53,8 +63,16 @@ def find(words: str) -> list[str]:
     for pattern in filter(None, ways):
         found = [name for name in laws() if re.search(pattern, _text(name))]
         if found:
-            return sorted(found, key=lambda name: not re.search(pattern, _words(name)))
-    vocabulary = {*laws(), *(word for name in laws() for word in _text(name).split())}
+            texts = {name: (_words(name), _own(name)) for name in found}
+            return sorted(found, key=lambda n: [not re.search(pattern, t) for t in texts[n]])
+    has = {
+        name: [sum(bool(re.search(term, t)) for term in terms) for t in (_text(name), _own(name))]
+        for name in laws()
+    }
+    if found := [name for name, (count, _) in has.items() if 0 < count >= len(terms) / 2]:
+        return sorted(found, key=has.__getitem__, reverse=True)
+    said = r"[^\W_]+(?:-[^\W_]+)*"
+    vocabulary = {*laws(), *(word for name in laws() for word in re.findall(said, _text(name)))}
     close = nearest(asked, sorted(vocabulary))
     hint = f"; did you mean {close!r}?" if close else ""
     raise LookupError(f"no law has {words!r} in its name, arguments or description{hint}")
@@ -100,7 +118,15 @@ def _doc(law: Any) -> str:
 def _text(name: str) -> str:
     law = laws()[name]
     subject = (inspect.getdoc(inspect.getmodule(law.__wrapped__)) or "").split("\n\n")[0]
-    return _words(" ".join((name, *law.arguments, _doc(law), subject))).lower()
+    return f"{_own(name)} {_words(subject).lower()}"
+
+
+def _own(name: str) -> str:
+    """What a law says itself: name, arguments and description."""
+    law = laws()[name]
+    text = _words(" ".join((name, *law.arguments, _doc(law)))).lower()
+    compounds = re.findall(r"\w+(?:-\w+)+", text)  # all-reduce is also written allreduce
+    return " ".join((text, *(word.replace("-", "") for word in compounds)))
 
 
 def _words(name: str) -> str:

@@ -111,7 +111,8 @@ def _of_any_thing(returns: str, **arguments: Argument) -> Callable[[Callable[P, 
     "{}", arrival_rate=nonnegative("{}/s"), latency=nonnegative("s", hint="50 ms is 0.05 s.")
 )
 def concurrency(arrival_rate: Value, latency: Value) -> Result:
-    """L = lambda W: how many are inside when they arrive at this rate and stay this long (s).
+    """L = lambda W, Little's law: how many requests or users are inside when they arrive at this
+    rate and stay this long (s).
 
     Holds for requests, tokens or bytes, for any distribution and any order of service.
 
@@ -156,7 +157,7 @@ def erlang_b(load: Value, servers: Value) -> Result:
 
 @law("", load=nonnegative(), servers=SERVERS)
 def erlang_c(load: Value, servers: Value) -> Result:
-    """The share of requests that wait when all servers are busy and everyone may wait.
+    """The share of requests or users that wait when all servers are busy and everyone may wait.
 
     `load` is arrival rate x service time, and below `servers`; else Overload.
 

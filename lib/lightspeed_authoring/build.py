@@ -218,6 +218,7 @@ def _end_of(traceback: str) -> str:
 
 # --- typed numbers --------------------------------------------------------------------------------
 
+BIND = "write an expression in {{ }}"
 _FACT = "a fact belongs into the catalog; what the page assumes for an example says `# assumed`"
 
 
@@ -236,8 +237,9 @@ def unbound(path: Path) -> list[str]:
             typed = [(source[:at].count("\n") + 1, text) for at, text in typed_numbers(source)]
         else:
             typed = list(typed_in_code(source))
-            if path.parent.name == "chapters":
-                typed += [(line, f"{text}: {_FACT}") for line, text in typed_facts(source)]
+        typed = [(line, f"{text}; {BIND}") for line, text in typed]
+        if cell.cell_type == "code" and path.parent.name == "chapters":
+            typed += [(line, f"{text}: {_FACT}") for line, text in typed_facts(source)]
         found += [
             f"{label(path)}:{cell.metadata.line + line - 1}: typed number: {text}"
             for line, text in typed
@@ -310,7 +312,7 @@ def _write(notebook: NotebookNode, path: Path) -> None:
 
 def sources(names: list[str] | None = None, root: Path = ROOT) -> list[Path]:
     """The scripts of the course; with `names`, those whose name or folder/name begins with one:
-    "02", "solutions/02".
+    "02" or "2", "solutions/02".
     """
     scripts = [
         path
@@ -324,6 +326,7 @@ def sources(names: list[str] | None = None, root: Path = ROOT) -> list[Path]:
     chosen = set()
     for name in names:
         stem = name.removesuffix(".py").removesuffix(".ipynb").replace("exercises/", "solutions/")
+        stem = re.sub(r"(^|/)(\d)(?!\d)", r"\g<1>0\2", stem)
         found = {
             path for path in scripts if path.stem.startswith(stem) or label(path).startswith(stem)
         }

@@ -16,6 +16,7 @@ import nbformat
 
 from lightspeed_authoring.build import (
     BIBLIOGRAPHY,
+    BIND,
     ROOT,
     bibliography,
     build,
@@ -145,29 +146,36 @@ def unbound_in_library() -> list[str]:
     rebuttals of the gallery.
     """
     from lightspeed_course.content.wrong_claims import claims
-    from lightspeed_course.practice.question_files import texts
-    from lightspeed_course.practice.questions import topics
+    from lightspeed_course.practice.question_files import of_topic, texts
+    from lightspeed_course.practice.question_text import QuestionError
 
     course = Path(__file__).parents[1] / "lightspeed_course"
     found = [
-        f"{label(file)}:{line}: typed number: {text}"
+        f"{label(file)}:{line}: typed number: {text}; {BIND}"
         for file in sorted([*course.glob("content/*.py"), *course.glob("explorers/*.py")])
         for line, text in typed_in_code(
             file.read_text(encoding="utf-8"), comments=False, docstrings=False
         )
     ]
-    for text in (text for topic in topics() for text in texts(topic)):
+    questions = []
+    for file in sorted(course.glob("content/*.md")):
+        try:
+            of_topic(file.stem)
+            questions += texts(file.stem)
+        except QuestionError as error:
+            found.append(f"content/{error}")
+    for text in questions:
         words = [text.prompt, *text.options.values(), *(s[0] for s in text.steps), text.after]
         words += [*(m[3] for m in text.misconceptions), text.facts.get("why", ("",))[0]]
         for said in words:
             found += [
-                f"content/{text.id.partition('.')[0]}.md: {text.id}: typed number: {typed}"
+                f"content/{text.id.partition('.')[0]}.md: {text.id}: typed number: {typed}; {BIND}"
                 for _, typed in typed_numbers(said.replace("}}}", "}} }"))
             ]
     for claim in claims():
         for text in (claim.because, claim.sound):
             found += [
-                f"chapters/gallery.toml: {claim.id}: typed number: {typed}"
+                f"chapters/gallery.toml: {claim.id}: typed number: {typed}; {BIND}"
                 for _, typed in typed_numbers(text)
             ]
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from string import Template
@@ -20,10 +21,10 @@ from lightspeed_authoring.notebooks import BuildError
 ROOT = Path(__file__).parents[2]
 KINDS = ("chip", "question", "law", "chapter")
 SHAPES = {
-    "chip": (r"[a-z]\w*", "a key such as gh200"),
-    "question": (r"[a-z]\w*\.[a-z]\w*", "topic.name, such as roofline.gh200_ridge"),
-    "law": (r"[a-z]\w*\.[a-z]\w*", "module.function, such as roofline.copy_time"),
-    "chapter": (r"\d\d_[a-z]\w*", "number_name, such as 09_storage"),
+    "chip": (r"[a-z]\w*", "a key such as mychip"),
+    "question": (r"[a-z]\w*\.[a-z]\w*", "topic.name, such as roofline.my_question"),
+    "law": (r"[a-z]\w*\.[a-z]\w*", "module.function, such as roofline.my_law"),
+    "chapter": (r"\d\d_[a-z]\w*", "number_name, such as 09_mychapter"),
 }
 
 
@@ -78,6 +79,7 @@ def _law(name: str, root: Path) -> list[Path]:
     _free(file, rf"^def {function}\(", name)
     _import(file, "lightspeed.elementwise", "Result", "Value")
     _import(file, "lightspeed.law", "law", "nonnegative", "positive")
+    _export(file, function)
     return [_add(file, "law.py", name=function)]
 
 
@@ -126,6 +128,22 @@ def _import(file: Path, module: str, *names: str) -> None:
         first = next(node.lineno for node in imports if node.module != "__future__")
         lines.insert(first - 1, f"from {module} import {', '.join(lacks)}\n")
         file.write_text("".join(lines), encoding="utf-8")
+
+
+def _export(file: Path, name: str) -> None:
+    """Put a name at its place in the module's `__all__`, laid out as the library's are."""
+    text = file.read_text("utf-8")
+    there = re.search(r"^__all__ = (\(.*?\))(  # fmt: skip)?$", text, re.MULTILINE | re.DOTALL)
+    if not there:
+        raise BuildError(f"{file.name} has no line that begins with __all__ = (")
+    names = [*ast.literal_eval(there[1])]
+    names.insert(sum(not (other.islower() and other > name) for other in names), name)
+    inside = ", ".join(f'"{one}"' for one in names)
+    line = f"__all__ = ({inside})"
+    if len(line) > 100:
+        lines = textwrap.wrap(f"{inside},", 90, break_on_hyphens=False)
+        line = "\n".join(("__all__ = (", *(f"    {row}" for row in lines), ")  # fmt: skip"))
+    file.write_text(text.replace(there[0], line, 1), encoding="utf-8")
 
 
 def _skeleton(file: str, /, **values: str) -> str:

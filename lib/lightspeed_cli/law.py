@@ -16,5 +16,5 @@ def run(options):
     try:
         names = find(" ".join(options.words)) if options.words else list(laws())
     except LookupError as error:
-        raise UserError(f"{error}; `lightspeed law` lists all") from error
+        raise UserError(f"{error} (`lightspeed law` lists all)") from error
     print(describe(names[0]) if len(names) == 1 else "\n".join(map(one_line, names)))

@@ -6,8 +6,8 @@ from lightspeed_cli.errors import UserError
 def add(parser):
     """Put the arguments of the verb on its parser."""
     parser.add_argument("kind", choices=["chip", "question", "law", "chapter"])
-    names = "gh200, roofline.gh200_ridge (topic.name), roofline.copy_time (module.function)"
-    parser.add_argument("name", help=f"such as {names}, 09_storage")
+    names = "mychip, roofline.my_question (topic.name), roofline.my_law (module.function)"
+    parser.add_argument("name", help=f"such as {names}, 09_mychapter")
 
 
 def run(options):

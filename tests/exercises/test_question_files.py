@@ -92,6 +92,12 @@ def test_it_is_loaded_again_as_it_was_changed(mine):
     assert question("mine.copy_time").tolerance == 0.01
 
 
+def test_a_step_may_not_hide_the_python_beside_it(mine):
+    text = COPY.replace("left = rate", "half = rate")
+    with pytest.raises(QuestionError, match=r"'half' is taken by the Python beside .*, mine\.py"):
+        load(mine(text, "def half(x):\n    return x / 2\n"))
+
+
 def test_its_formulas_call_the_python_beside_it(mine):
     text = COPY.replace("roofline.transfer_time(size, link * slow)", "half_rate(size, link, slow)")
     python = "def half_rate(size, link, slow):\n    return size / (link * slow)\n"
@@ -114,7 +120,8 @@ SLIPS = [
     ("size / left ==", "size * left ==", 22, "comes out in byte*byte/s"),
     ("size / left ==", "2 * size / left ==", 22, "the library says"),
     ("rate = link[byte/s]", "rate = link[byte]", 22, "comes out in no unit"),
-    ("left = rate", "size = rate", 19, "the name 'size' is taken"),
+    ("left = rate", "size = rate", 19, "the name 'size' is taken by a parameter of this question"),
+    ("left = rate", "given = rate", 19, "the name 'given' is taken by a verb"),
     ("`size / link`", "`size / `", 27, "is not Python"),
     ("`size / link`", "`size / (link * slow)`", 27, "is the right answer; expected is a wrong one"),
     ("`size / link`", "`roofline.ridge_point(size, link)`", 27, "float(...)"),

@@ -1,5 +1,6 @@
 """A law is found by what somebody calls it, and told with its equation, units and chapter."""
 
+import pytest
 from laws import LAWS, each
 
 from lightspeed import lookup
@@ -23,10 +24,24 @@ def test_every_law_is_there():
         ("go back", "networks.go_back_n"),
         ("Young", "reliability.young_interval"),
         ("Little's law", "queueing.concurrency"),
+        ("pipeline bubble", "pipeline.bubble_over_total"),
+        ("when do users wait?", "queueing.erlang_c"),
+        ("how many users are inside", "queueing.concurrency"),
+        ("the pipeline's bubble of zeppelins", "pipeline.bubble_over_total"),
     ],
 )
 def test_words_find_a_law(words, first):
     assert lookup.find(words)[0] == first
+
+
+@each("words", ["all-reduce", "all_reduce", "allreduce", "how long does an all-reduce take"])
+def test_an_all_reduce_is_found_however_it_is_written(words):
+    assert "collectives.ring_time" in lookup.find(words)[:2]
+
+
+def test_more_words_count_more():
+    found = lookup.find("Young checkpoint interval zeppelin")
+    assert found[0] == "reliability.young_interval" and len(found) > 1
 
 
 def test_a_law_is_told(capsys):
@@ -47,3 +62,7 @@ def test_a_law_is_told(capsys):
 def test_a_slip_is_answered(capsys):
     assert main(["law", "bubbel"]) == 2
     assert "no law has 'bubbel'" in (error := capsys.readouterr().err) and "'bubble'" in error
+    with pytest.raises(LookupError, match=r"did you mean 'roofline'\?$"):
+        lookup.find("rooflnie")
+    with pytest.raises(LookupError):
+        lookup.find("how many")

@@ -147,7 +147,7 @@ REFUSED = {
     "braces": ("# %% [markdown]\n# $\\frac{{a}{b}$",
         ["chapters/braces.py:2", "without its partner"]),
     "typed": ("# %% [markdown]\n# Prose.\n# The ridge is 153.",
-        ["chapters/typed.py:3: typed number: 153"]),
+        ["chapters/typed.py:3: typed number: 153; write an expression in {{ }}"]),
     "caption": ("# %%\nx = 1\nprint(\n    'at 8 GB'\n)",
         ["chapters/caption.py:4: typed number: 8 GB"]),
     "cleared": ("# %%\nfrom IPython.display import clear_output\nclear_output()",
@@ -193,6 +193,8 @@ def test_refuses(name, refusals):
     [
         (None, ["chapters/01_sample.py", "solutions/01_sample.py"]),
         (["01"], ["chapters/01_sample.py", "solutions/01_sample.py"]),
+        (["1"], ["chapters/01_sample.py", "solutions/01_sample.py"]),
+        (["solutions/1"], ["solutions/01_sample.py"]),
         (["chapters/01"], ["chapters/01_sample.py"]),
         (["chapters/01_sample.py"], ["chapters/01_sample.py"]),
         (["exercises/01_sample.ipynb"], ["solutions/01_sample.py"]),

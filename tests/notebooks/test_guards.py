@@ -13,6 +13,7 @@ from nbformat.v4 import new_output
 from lightspeed_authoring.build import ROOT, sources, unbound
 from lightspeed_authoring.freshness import unbound_in_library
 from lightspeed_authoring.notebooks import page
+from lightspeed_course.practice.question_text import QuestionError
 
 EXECUTED = [path.with_suffix(".ipynb") for path in sources()]
 EXERCISES = [ROOT / "exercises" / f"{path.stem}.ipynb" for path in sources(["solutions/"])]
@@ -64,6 +65,15 @@ def test_no_typed_number_in_a_page(path):
 
 def test_no_typed_number_in_questions_explorers_and_gallery():
     assert unbound_in_library() == []
+
+
+def test_a_fault_in_a_question_file_is_one_line(monkeypatch):
+    def refuse(topic):
+        raise QuestionError("roofline.md", 12, "no unit 'parsek'")
+
+    monkeypatch.setattr("lightspeed_course.practice.question_files.texts", refuse)
+    found = unbound_in_library()
+    assert set(found) == {"content/roofline.md:12: no unit 'parsek'"}
 
 
 def test_no_array_of_bare_integers_in_a_page():

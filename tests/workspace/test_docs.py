@@ -80,6 +80,26 @@ def test_commands_run_word_for_word(block, tmp_path):
     assert done.stdout.strip()
 
 
+def test_what_to_try_without_a_file_of_your_own_runs(tmp_path):
+    text = (ROOT / "docs/your-own-question.md").read_text("utf-8")
+    commands = re.findall(r"^\| .*? \| `((?:lightspeed|python) .*?)`", text, re.MULTILINE)
+    assert len(commands) == 5
+    for folder in ("lib", "tests"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(commands)],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path, "LIGHTSPEED_DATA": str(tmp_path / "data")},
+        check=True,
+    )
+    assert {file.name for file in tmp_path.glob("*.json")} == {
+        "config.json",
+        "rank0.json",
+        "rank1.json",
+    }
+
+
 def test_every_block_elsewhere_is_there_and_has_its_test():
     every = [block for page in PAGES for block in blocks(page)]
     for start, test in ELSEWHERE.items():

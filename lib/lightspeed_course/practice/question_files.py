@@ -46,8 +46,16 @@ class _Python:
             if words and lines:
                 [name] = NAMED.findall(lines[0])[:1]
                 self.last = n
+                takers = {
+                    "a parameter of this question": self.arguments,
+                    "a step before": self.results,
+                    "a verb that every formula may call": _common(),
+                    "a module of the library": _modules(),
+                    f"the Python beside this file, {Path(file).stem}.py": names,
+                }
                 if name in {*self.arguments, *self.results, *names}:
-                    self.fail(line, f"the name {name!r} is taken: expected is another")
+                    whose = next(whose for whose, there in takers.items() if name in there)
+                    self.fail(line, f"the name {name!r} is taken by {whose}: expected is another")
                 self.results |= {name: n} if name else {}
 
     def fail(self, line, reason):
