@@ -147,7 +147,7 @@ REFUSED = {
     "braces": ("# %% [markdown]\n# $\\frac{{a}{b}$",
         ["chapters/braces.py:2", "without its partner"]),
     "typed": ("# %% [markdown]\n# Prose.\n# The ridge is 153.",
-        ["chapters/typed.py:3: typed number: 153; write an expression in {{ }}"]),
+        ["chapters/typed.py:3: typed number: 153", "; write an expression in {{ }}"]),
     "caption": ("# %%\nx = 1\nprint(\n    'at 8 GB'\n)",
         ["chapters/caption.py:4: typed number: 8 GB"]),
     "cleared": ("# %%\nfrom IPython.display import clear_output\nclear_output()",
