@@ -40,7 +40,7 @@ def loaded():
     return frozenset(file.removeprefix(archive) for file in files if file.startswith(archive))
 `;
 const OPEN = "import sys; sys.path.insert(0, '/course'); from lightspeed_course.web import live; live.warm(); del live";
-const SOON = /^lightspeed\/[^/]+$|^lightspeed_show\/(explore|formula|page|roof|spaced)\.|^lightspeed_models\/(simulators\/)?__init__|^lightspeed_course\/(explorers\/|practice\/parameters)/;
+const SOON = /^lightspeed\/(?!config|lookup)[^/]+$|^lightspeed_show\/(explore|formula|page|roof|spaced)\.|^lightspeed_models\/(simulators\/)?__init__|^lightspeed_course\/(explorers\/|practice\/parameters)/;
 
 const live = process.argv[2], pyodide = join(live, "pyodide") + "/", library = join(pyodide, "python_stdlib.zip");
 const {loadPyodide} = await import(pathToFileURL(join(pyodide, "pyodide.mjs")));

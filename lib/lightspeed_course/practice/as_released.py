@@ -8,13 +8,9 @@ asked here, nothing is diagnosed: it would be by other numbers than those that c
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import os
 import textwrap
-import zlib
-from importlib.metadata import PackageNotFoundError, version
 
 from lightspeed_course.practice.questions import is_ours
 
@@ -24,6 +20,8 @@ OWN = "own"
 
 def course_version():
     """The version of the course that is installed."""
+    from importlib.metadata import PackageNotFoundError, version  # a page would load e-mail for it
+
     try:
         return version("speed-of-light")
     except PackageNotFoundError:  # run from its files alone, as in the web edition
@@ -34,6 +32,9 @@ def pack(asked):
     """As text for a notebook: variants, or the questions that they will be drawn from. Of an
     instructor's own questions there is no fingerprint: whoever has one could try answers by it.
     """
+    import base64
+    import zlib
+
     kept = {}
     for one in asked:
         id = getattr(one, "question", one).id
@@ -59,6 +60,9 @@ def otherwise(id, variant):
     question; None if not, or if it was not released. `variant` draws what would be asked here, and
     raises LookupError where the course has no such question.
     """
+    import base64
+    import zlib
+
     if not os.environ.get(KEPT):
         return None
     kept = json.loads(zlib.decompress(base64.b64decode(os.environ[KEPT])))
@@ -85,4 +89,6 @@ def _prompt(asked):
 
 
 def _hash(value):
+    import hashlib
+
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import random
 import re
@@ -38,6 +37,8 @@ def drawn(q, seed, turn, rng):
         return {n: draw(rng, p) for n, p in q.parameters.items()}
 
     def rank(name, choice):
+        import hashlib
+
         key = f"{q.id}\n{seed}\n{turn}\n{name}\n{choice!r}"
         return hashlib.sha256(key.encode()).digest()
 
