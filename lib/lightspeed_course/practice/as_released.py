@@ -60,11 +60,11 @@ def otherwise(id, variant):
     question; None if not, or if it was not released. `variant` draws what would be asked here, and
     raises LookupError where the course has no such question.
     """
-    import base64
-    import zlib
-
     if not os.environ.get(KEPT):
         return None
+    import base64  # for who is in a class alone: a page would load it for nothing
+    import zlib
+
     kept = json.loads(zlib.decompress(base64.b64decode(os.environ[KEPT])))
     if id not in kept["asked"]:
         return None
