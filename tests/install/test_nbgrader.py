@@ -26,6 +26,7 @@ NEEDS = (
     "nbgrader==0.9.6",
     "numpy",
     "pint",
+    "markdown-it-py",
     "platformdirs",
     "anywidget",
     "ipywidgets",
