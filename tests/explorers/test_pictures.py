@@ -14,11 +14,19 @@ from lightspeed.parallel import data_parallel_bytes
 from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
 from lightspeed.precision import FORMATS
 from lightspeed.queueing import mmc
-from lightspeed_course.explorers import allreduce, number_line, requests, schedules, shards, traffic
+from lightspeed_course.explorers import (
+    allreduce,
+    layer_clock,
+    number_line,
+    requests,
+    schedules,
+    shards,
+    traffic,
+)
 from lightspeed_models.simulators.allreduce import states
 from lightspeed_models.simulators.requests import decoded
 from lightspeed_models.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
-from lightspeed_show import Axis, Boxes, Chart, Play, Points, Slider, Text, View, explorer
+from lightspeed_show import Axis, Bars, Boxes, Chart, Play, Points, Slider, Text, View, explorer
 
 PICTURES = {
     "all-reduce": allreduce.explore_all_reduce,
@@ -29,6 +37,7 @@ PICTURES = {
     "queue": requests.explore_queue,
     "batching": requests.explore_batching,
     "shards": shards.explore_shards,
+    "layer clock": layer_clock.explore_layer_clock,
     "number line": number_line.explore_number_line,
 }
 
@@ -183,6 +192,37 @@ def test_the_most_micro_batches_held_is_the_peak_of_the_schedule():
 def test_a_schedule_that_is_not_possible_says_why():
     found = schedules.explore_schedules().at(schedule="interleaved", stages=4, micro_batches=6)
     assert found.moments == 1 and "6 is no multiple of 4" in found.verdict
+
+
+# ---------------------------------------------------------------- a layer's clock (chapter 6)
+
+
+def drawn_in(row, **state):
+    (chart,) = layer_clock.explore_layer_clock().at(**state).charts
+    (bars,) = (m for m in chart.marks if isinstance(m, Bars) and m.at[0] == row)
+    return sum(b - a for a, b in zip(bars.start, bars.to, strict=True)) / chart.x.domain[1]
+
+
+def test_four_fifths_are_blank_and_the_tokens_of_the_law_fill_them():
+    assert drawn_in("computing") == pytest.approx(2048 / 9895, rel=1e-3)
+    assert drawn_in("arriving") == pytest.approx(1)
+    for way in layer_clock.WAYS_IN:
+        turn = layer_clock.enough(way)
+        exact = next(n for n in layer_clock.explore_layer_clock().controls["tokens"].options
+                     if n[1] >= turn)[1]  # fmt: skip
+        assert drawn_in("computing", way=way, tokens=exact) == pytest.approx(1, rel=1e-3)
+        assert drawn_in("computing", way=way, tokens=256) == pytest.approx(256 / turn)
+    # More tokens than that, and it is the links that rest.
+    assert drawn_in("arriving", tokens=131072) < 0.2
+
+
+def test_the_turn_of_the_layer_is_that_of_a_single_weight():
+    """Brute force over whole layers against C / (8 R), which knows no model."""
+    for way, (links, rate) in layer_clock.WAYS_IN.items():
+        arrival = 2 * layer_clock.LAYER / (links * rate)
+        least = next(t for t in range(1, 10**6)
+                     if 2 * t * layer_clock.LAYER / layer_clock.GPU.bf16 >= arrival)  # fmt: skip
+        assert least == -(-layer_clock.enough(way) // 1)
 
 
 # ---------------------------------------------------------------- an all-reduce (chapter 7)
