@@ -10,6 +10,7 @@ import pytest
 
 from lightspeed import collectives, networks, queueing, scaling, serving
 from lightspeed.catalog import accelerator, find, link
+from lightspeed.memory import zero_bytes_per_device
 from lightspeed.parallel import data_parallel_bytes
 from lightspeed.precision import FORMATS
 from lightspeed.roofline import (
@@ -218,6 +219,7 @@ RESULTS = {
         ),
         "s",
     ),
+    "states.explore_states": (lambda s, _: zero_bytes_per_device(1, 4, s["stage"]), ""),
     "shards.explore_shards": (
         lambda s, _: data_parallel_bytes(PARAMETERS, s["gpus"], s["stage"], s["micro_batches"]),
         "byte",
