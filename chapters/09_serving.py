@@ -15,33 +15,15 @@
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator, fitted
 from lightspeed.inference import drafted_tokens, IDEAL, mixed_step
-from lightspeed.serving import batch_within, decode_step, request_rate
-from lightspeed_course import ask, Axis, Bars, Chart, figure, predict, reveal, Rule, si, table
+from lightspeed.serving import request_rate
+from lightspeed_course import ask, Axis, Bars, Chart, figure, job, predict, reveal, Rule, si, table
 from lightspeed_course.explorers.serving_steps import explore_serving_steps, replica
 from lightspeed_models.simulators.serving import Cost, Scheduler, simulate
 
-# %% [markdown]
-# ## The job so far
-#
-# The model of the course's job on eight H100, as chapter 4 left it: requests that hold eight
-# thousand tokens each, answers of five hundred, prompts read elsewhere.
-
 # %%
-model, gpus, vllm = replica()
-context, answer, promise = 8192, 500, 0.02
-plan = {
-    "parameters": model.parameters, "kv_bytes": model.request_bytes(context),
-    "peak": gpus.gpus * gpus.peak, "bandwidth": gpus.gpus * gpus.memory,
-}  # fmt: skip
-batch = int(batch_within(promise, **plan))
-planned = request_rate(batch, answer, decode_step(batch, **plan).time)
-unseen = fitted("engines")["vllm"]["left_out"]  # how far off it is on models it was not fitted to
-batch, planned
+job.sheet(until="09")
 
 # %% [markdown]
-# So {{batch}} requests were to be in flight, and {{planned:.1f}} to leave every second. Keep that
-# number in mind, because you'll see it shrink three times.
-#
 # **Guess.** A few others are writing when your request comes. Its prompt is so short that there is
 # next to nothing to read. How many steps, of those that all of them share, pass on average until its
 # first token is out?
@@ -59,8 +41,11 @@ predict("inference.first_token_steps", ...)
 # some kernels for each layer, which takes its time even where there is little to compute.
 
 # %%
+model, gpus, vllm = replica()
+context, promise, plan = job.LONG, job.BUDGET, job.replica()
 alone = mixed_step(model, gpus, rows=1, contexts=context, engine=vllm)
 bound = mixed_step(model, gpus, rows=1, contexts=context)
+unseen = fitted("engines")["vllm"]["left_out"]  # how far off it is on models it was not fitted to
 alone.time, alone.host, alone.exchange, bound.time
 
 # %% [markdown]
@@ -71,7 +56,7 @@ alone.time, alone.host, alone.exchange, bound.time
 # %% tags=["figure"]
 parts = {"weights": "blue", "kv": "orange", "exchange": "green", "host": "grey"}
 words = {"weights": "read weights", "kv": "read caches"}
-loads = [1, 16, 44, batch]
+loads = [1, 16, 44, round(plan.batch)]
 steps = [mixed_step(model, gpus, rows=n, contexts=context, engine=vllm) for n in loads]
 bars, foot, names = [], [0.0] * len(loads), [str(n) for n in loads]
 for part, color in parts.items():
@@ -87,7 +72,7 @@ figure(
     ),
     caption="One step of the replica, by what takes the time. The blue part is the same for one"
     " user and for many, the orange one is everybody's own.",
-    alt=f"Four stacked bars for 1 to {batch} requests in flight. Weights are equally long in each; the"
+    alt=f"Four stacked bars for 1 to {loads[-1]} requests in flight. Weights are equally long in each; the"
     " caches grow until the last bar is nearly twice as long as the promise.",
 )
 
@@ -104,11 +89,10 @@ assert 1.7 * promise < steps[-1].time < 2 * promise, "nearly twice as long as"
 # %%
 def allowed(engine):
     """The most requests whose steps keep the promise, and the answers a second they make."""
-    fits = lambda n: (
-        mixed_step(model, gpus, rows=n, contexts=context, engine=engine).time <= promise
-    )
-    most = max(n for n in range(1, 300) if fits(n))
-    return most, request_rate(most, answer, promise)
+    most = 1
+    while mixed_step(model, gpus, 0, most + 1, context, engine=engine).time <= promise:
+        most += 1
+    return most, request_rate(most, job.ANSWER, promise)
 
 
 allowed(IDEAL), allowed(vllm)
@@ -118,11 +102,11 @@ allowed(IDEAL), allowed(vllm)
 # far more: **{{allowed(vllm)[1]:.1f}}** are left. Is that the engine, or our law of it? On models that
 # its constants had not seen, the law misses the measured time between tokens by
 # {{unseen["per_token"]["error"]:.0%}} in the median
-# ([proof](09_serving_proof.ipynb#how-well-does-a-step-hold)), so a drop to a third is no artefact. And
+# ([proof](09_serving_proof.ipynb#How-well-does-a-step-hold?)), so a drop to a third is no artefact. And
 # we haven't read a single prompt yet.
 
 # %% tags=["holds"]
-assert planned > allowed(IDEAL)[1] > 0.85 * planned, "takes a little"
+assert plan.rate > allowed(IDEAL)[1] > 0.85 * plan.rate, "takes a little"
 assert allowed(vllm)[1] < 0.4 * allowed(IDEAL)[1], "far more"
 assert 0.25 < allowed(vllm)[1] / allowed(IDEAL)[1] < 0.4, "a drop to a third"
 
@@ -282,8 +266,8 @@ from dataclasses import replace
 
 from lightspeed_tools.serve.plan import Job, plans
 
-job = Job(model, "h100_sxm", 8, "bf16", "vllm", context - answer // 2, answer, per_token=promise)
-best = {kind: plans(replace(job, number_format=kind))[0][:2] for kind in ("bf16", "fp8")}
+asked = Job(model, "h100_sxm", 8, "bf16", "vllm", context - job.ANSWER // 2, job.ANSWER, per_token=promise)
+best = {kind: plans(replace(asked, number_format=kind))[0][:2] for kind in ("bf16", "fp8")}
 
 # %% tags=["figure"]
 table(
@@ -335,31 +319,23 @@ tokens, gains
 #
 # ## The job
 #
-# Now read the prompts of the job on its own eight GPUs. `Served` puts the pieces together: what a
-# step costs, how many steps read a chunk, and Little's law for the rest.
+# Now read the prompts of the job on its own eight GPUs, and put the pieces together: what a step
+# costs, what part of the steps reads a chunk, and Little's law for the rest.
 
 # %%
-eight = float(accelerator("h100_sxm").hbm_capacity)
-
-
-def loaded(n):
-    """The job's replica with n requests in flight."""
-    return Served(model, gpus, gpus, eight, n, context - answer // 2, answer)
-
-
-inside = max(n for n in range(1, 40) if loaded(n).between(vllm) <= promise)
-stay = loaded(inside).first(vllm) + answer * loaded(inside).between(vllm)
-inside, inside / stay
+inside, rate = job.served()
+load = job.loaded(inside)
+load.between(job.engine()), load.first(job.engine()), load.reads, rate
 
 # %%
-loose = plans(replace(job, per_token=2.5 * promise))[0][0].rate
+loose = plans(replace(asked, per_token=2.5 * promise))[0][0].rate
 share = 1 * (context / 2048) * beside[2048]
 loose, share
 
 # %% [markdown]
-# {{planned:.1f}} answers a second on the data sheet, {{allowed(IDEAL)[1]:.1f}} with the exchange,
-# {{allowed(vllm)[1]:.1f}} with an engine, and **{{inside / stay:.2f}}** once it reads its own prompts:
-# {{inside}} requests in flight, not {{batch}}. That is the Monday of the opening. The law of the step is
+# {{plan.rate:.1f}} answers a second on the data sheet, {{allowed(IDEAL)[1]:.1f}} with the exchange,
+# {{allowed(vllm)[1]:.1f}} with an engine, and **{{rate:.2f}}** once it reads its own prompts:
+# {{inside}} requests in flight, not {{plan.batch:.0f}}. That is the Monday of the opening. The law of the step is
 # good to about a tenth and the first token to a third, so call it one a second, and let a load test
 # decide whether it is one or one and a quarter.
 #
@@ -394,8 +370,8 @@ ask("inference.drafts_at_night")
 # median, since nobody writes down how the requests of a benchmark came.
 
 # %% tags=["holds"]
-assert planned / 18 < inside / stay < planned / 14, "in place of fifteen"
-assert allowed(vllm)[1] < 0.4 * planned, "an engine that does not reach"
+assert plan.rate / 18 < rate < plan.rate / 14, "in place of fifteen"
+assert allowed(vllm)[1] < 0.4 * plan.rate, "an engine that does not reach"
 
 # %% [markdown] tags=["takeaway"]
 # - *A step is paid by everyone in it, so whoever reads a prompt makes all the others wait.*
@@ -408,7 +384,7 @@ assert allowed(vllm)[1] < 0.4 * planned, "an engine that does not reach"
 # |---|---|---|---|
 # | $t$ = caches + max(weights, arithmetic) + exchange + host | a step | s | {{si(alone.time, "s")}} alone |
 # | $\lambda \, s / c \cdot t(c)$ | share of time in steps that read | – | {{share:.0%}} at one a second |
-# | room / bytes held | places | requests | {{loaded(inside).places():.0f}} |
+# | room / bytes held | places | requests | {{load.places():.0f}} |
 # | $(1 - a^{k+1}) / (1 - a)$ | tokens of a step with $k$ guesses | tokens | {{tokens:.1f}} |
 
 # %% [markdown]

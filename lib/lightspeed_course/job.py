@@ -34,6 +34,8 @@ from lightspeed.transformer import transformer
 from lightspeed_show.format import si
 
 if TYPE_CHECKING:
+    from lightspeed.inference import Engine
+    from lightspeed_models.served import Served
     from lightspeed_models.training_step import Step
 
 MODEL, GPU = "llama3_70b", "h100_sxm"
@@ -255,6 +257,35 @@ def tuesday() -> float:
     return step("split", OFFERED).time + gradients().time * (1 / kept() - 1)
 
 
+# ---------------------------------------------------------------- 9: prompts, too
+
+
+@cache
+def engine() -> Engine:
+    """The constants of the engine that serves: vLLM's."""
+    from lightspeed_models.inference_step import engine
+
+    return engine("vllm")
+
+
+def loaded(requests: float) -> Served:
+    """The replica with so many requests in flight, which reads their prompts itself."""
+    from lightspeed_models.served import Served, decoder, served_replica
+
+    gpus = served_replica(GPU, PER_NODE, 1, "bf16")
+    memory = float(accelerator(GPU).hbm_capacity)
+    model = decoder("Llama-3.1-70B")  # of the same shape
+    return Served(model, gpus, gpus, memory, requests, LONG - ANSWER // 2, ANSWER)
+
+
+@cache
+def served() -> tuple[int, float]:
+    """(requests in flight, requests a second) within the budget, its own prompts read."""
+    inside = max(n for n in range(1, 100) if loaded(n).between(engine()) <= BUDGET)
+    load = loaded(inside)
+    return inside, inside / (load.first(engine()) + ANSWER * load.between(engine()))
+
+
 # ---------------------------------------------------------------- the sheet
 
 
@@ -342,6 +373,11 @@ def _tuesday() -> str:
     return f"a step takes {si(tuesday(), 's')}: **{lost:.0%} of {OFFERED} GPUs**"
 
 
+def _shared() -> str:
+    inside, rate = served()
+    return f"{inside} in flight, **about {rate:.1f} requests a second** within {si(BUDGET, 's')}"
+
+
 LINES = {
     "01": Line("The plan", (), _one),
     "02": Line("One layer on one GPU", ("01",), _two),
@@ -353,6 +389,7 @@ LINES = {
     "06.3": Line("With a better split", ("01", "06.2"), _waits),
     "07": Line("The offer, again", ("01", "03", "06.3"), _offer),
     "08": Line("With one bad cable", ("06.3", "07"), _tuesday),
+    "09": Line("Served on eight, by an engine that reads its own prompts", ("04",), _shared),
 }
 
 
