@@ -90,7 +90,7 @@ def shown(output):
     if "text/html" in data:
         return inline("".join(data["text/html"]))
     if "text/markdown" in data:
-        return as_html("".join(data["text/markdown"]), own=True)
+        return _anchored(as_html("".join(data["text/markdown"]), own=True))
     text = "".join(data.get("text/plain", ""))
     if control := re.match(r"SelectionSlider\(description='([^']*)'", text):
         name = html.escape(control[1])
@@ -99,6 +99,13 @@ def shown(output):
         parts = re.findall(r"'text': ('(?:[^'\\]|\\.)*')", text)
         text = "".join(map(ast.literal_eval, parts))
     return f"<pre class='sol-out'>{html.escape(text)}</pre>" if text else None
+
+
+def _anchored(text):
+    """HTML whose links to sections of its page lead there: JupyterLab keeps an anchor's capitals."""
+    from docutils.nodes import make_id
+
+    return re.sub(r'href="#([^"]+)"', lambda link: f'href="#{make_id(unquote(link[1]))}"', text)
 
 
 def for_page(notebook, stopped=()):
