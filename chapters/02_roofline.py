@@ -5,12 +5,14 @@
 # of its peak FLOP/s. Both are right, and somebody wants to know whether a faster GPU would help.
 #
 # You can answer that with two divisions and a comparison, for a kernel that you haven't even run.
-# It takes half an hour, and chapter 1 for where the rates come from. What holds it all up is on the
-# [proof page](02_roofline_proof.ipynb): the law against tens of thousands of measured kernels.
+# Half an hour will do, or a little more; you need chapter 1, for where the rates come from. And if
+# you doubt it, the [proof page](02_roofline_proof.ipynb) holds the law against tens of thousands of
+# measured kernels.
 
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import *
+from lightspeed.transformer import transformer
 from lightspeed_course import ask, figure, job, Line, predict, reveal, roof_chart, si, table
 from lightspeed_course.explorers.tokens import explore_tokens
 from lightspeed_course.explorers.traffic import explore_fusion, explore_tiles, explore_two_clocks
@@ -113,6 +115,9 @@ t = time_bounds(flops=numbers, size=4 * numbers, peak=h100.bf16, bandwidth=h100.
 t
 
 # %% [markdown]
+# The memory needs a millisecond, and the tensor cores a microsecond of it. So overlap changes
+# nothing here, and neither would a better chip with the same memory.
+#
 # ## Which clock will be the slower one?
 #
 # You don't have to run anything to find out. You need one number for the work: how many FLOPs it
@@ -128,6 +133,10 @@ t
 # or *communication-bound* where the bytes cross a link between chips.
 
 # %% tags=["holds"]
+assert 1e-3 < t.comms < 2e-3 and 0.5e-6 < t.math < 2e-6, "a microsecond of it"
+assert time_bounds(numbers, 4 * numbers, 2 * h100.bf16, h100.hbm_bandwidth).lower == t.lower, (
+    "chip with the same memory"
+)
 assert all(
     (
         time_bounds(f, 1.0, h100.bf16, h100.hbm_bandwidth).math
@@ -299,7 +308,7 @@ assert tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 
 assert tile_intensity(600, 600) == 300, "side of twice the ridge"
 
 # %%
-heads, context = 8, 32768  # assumed
+heads = transformer(job.MODEL).heads // transformer(job.MODEL).kv_heads
 explore_fusion()
 
 # %% [markdown]
@@ -315,9 +324,8 @@ explore_fusion()
 # it.**
 #
 # Two things do share it. In most models a group of query heads uses the keys and values of one *KV
-# head*, so the intensity of decoding is nearly that number of heads, here
-# {{attention_intensity(1, context, heads):.1f}} for {{heads}} of them. That is far below the ridge,
-# so attention stays memory-bound while it decodes. And in prefill all tokens of a prompt pass the
+# head*, so the intensity of decoding is nearly the size of that group: {{heads}} heads in the
+# model of our job. That is far below the ridge, so attention stays memory-bound while it decodes. And in prefill all tokens of a prompt pass the
 # cache together, as a batch passes a weight matrix: a prompt of {{ridge * (heads + 1) / heads:.0f}}
 # tokens reaches the ridge ([proof](02_roofline_proof.ipynb#Attention-derived)).
 #
@@ -334,12 +342,13 @@ known = [m for m in entries("models").values() if "heads" in m.about]
 assert sum(m.about.get("kv_heads", m.heads) < m.heads for m in known) > len(known) / 2, (
     "In most models"
 )
-assert abs(attention_intensity(1, 100 * context, 1) - 1) < 0.001, "however long the context"
-assert attention_intensity(1, context, heads) < heads < ridge / 10, "far below the ridge"
+assert abs(attention_intensity(1, 100 * 32768, 1) - 1) < 0.001, "however long the context"
+assert 0.99 * heads < attention_intensity(1, 32768, heads) < heads, "size of that group"
+assert heads < ridge / 10, "far below the ridge"
 
 # %%
 one, many = job.layer(1), job.layer(job.SEQUENCE)
-one.comms, one.math / one.comms, many.math, many.comms
+one.comms, many.comms, many.math
 
 # %% [markdown]
 # For the user the layer has to be read, in {{si(one.comms, "s")}}, while its arithmetic would take

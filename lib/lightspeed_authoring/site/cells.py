@@ -102,7 +102,7 @@ def shown(output):
 
 
 def _anchored(text):
-    """HTML whose links to sections of its page lead there: JupyterLab keeps an anchor's capitals."""
+    """HTML whose links lead to sections of its page; JupyterLab keeps an anchor's capitals."""
     from docutils.nodes import make_id
 
     return re.sub(r'href="#([^"]+)"', lambda link: f'href="#{make_id(unquote(link[1]))}"', text)
@@ -172,6 +172,8 @@ def _code(number, cell, source, results, lack=None):
     if MEASURED in tags and not results:
         results = ["<p class='sol-note'>This cell measures your machine; it runs in the lab.</p>"]
     shown = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
+    if source.startswith("job.sheet("):
+        return f"<div class='sol-job' id='cell-{number}'>{_one_block(shown)}</div>"
     only = " sol-lab" if lack and not lack[1] else ""
     return _one_block(f"<div class='sol-cell{only}' id='cell-{number}'>{code}{shown}</div>")
 

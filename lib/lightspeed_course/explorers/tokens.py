@@ -6,7 +6,7 @@ from lightspeed import roofline
 from lightspeed.roofline import WIDTH
 from lightspeed_course.explorers.menus import machines
 from lightspeed_course.explorers.traffic import bare_chart
-from lightspeed_show import Boxes, Choice, Formula, Line, Play, Text, View, explorer, si
+from lightspeed_show import Boxes, Choice, Line, Play, Text, View, explorer, si
 from lightspeed_tools.measure.machine import hardware as hardware_of
 
 SIDE = 8192  # D and F of the matrix
@@ -31,20 +31,9 @@ def view(hardware, weights, moment):
         "FLOP for each byte": si(intensity, digits=2),
         "could pass while it is read": si(room, "token"),
     }
-    law = Formula(
-        "intensity of all that will pass",
-        "2 * B * D * F / (width * D * F + 2 * B * D + 2 * B * F)",
-        {
-            "B": (TOKENS, "token"),
-            "D": (SIDE, ""),
-            "F": (SIDE, ""),
-            "width": (width, "byte"),
-        },
-        (roofline.matmul_intensity(TOKENS, SIDE, SIDE, weight_bytes=width), "FLOP/byte"),
-    )
     words = verdict(passed, moment, intensity, room)
     shown = chart(passed, moment, intensity, room, read)
-    return View(shown, words, facts, TOKENS + 2, law, opens=OPENS)
+    return View(shown, words, facts, TOKENS + 2, opens=OPENS)
 
 
 def verdict(passed, moment, intensity, room):
