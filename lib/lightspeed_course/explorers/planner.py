@@ -148,12 +148,12 @@ def view(tensor, pipeline, stage, network, batch, memory):
         return View(chart(splits, capacity, mine), words, facts, advice=advice)
     waiting = max((n for n in mine.terms if n in WAITS and n != "compute"), key=mine.terms.get)
     run = mine.time * job.TOKENS / (batch * job.SEQUENCE)
-    facts = (
+    told = (
         si(mine.time, "s"), f"{run / 86400:.1f} days", si(mine.held, "byte"),
         f"{fit.index(mine) + 1} of {len(fit)} that fit",
         f"{WAITS[waiting]}, {si(mine.terms[waiting], 's')}",
     )  # fmt: skip
-    slower = mine.time / best.time
+    slower = mine.time / fit[0].time
     words = (
         "No split of these is faster."
         if slower == 1
@@ -167,7 +167,7 @@ def view(tensor, pipeline, stage, network, batch, memory):
         (run, "s"),
     )  # fmt: skip
     return View(
-        chart(splits, capacity, mine), words, dict(zip(FACTS, facts, strict=True)), formula=law,
+        chart(splits, capacity, mine), words, dict(zip(FACTS, told, strict=True)), formula=law,
         advice=advice,
     )  # fmt: skip
 
