@@ -19,6 +19,7 @@ from lightspeed_course.explorers import (
     scaling,
     schedules,
     shards,
+    shrinking,
     traffic,
 )
 from lightspeed_show.label_placement import Scale, text_width
@@ -35,7 +36,7 @@ EXPLORERS = {
     "nccl": nccl.explore, "all-reduce": allreduce.explore_all_reduce,
     "schedules": schedules.explore_schedules,
     "two clocks": traffic.explore_two_clocks, "tiles": traffic.explore_tiles,
-    "fusion": traffic.explore_fusion,
+    "fusion": traffic.explore_fusion, "shrinking": shrinking.explore_shrinking,
     "requests": requests.explore_queue, "batching": requests.explore_batching,
     "shards": shards.explore_shards,
     "number line": number_line.explore_number_line,

@@ -14,7 +14,16 @@ from lightspeed.parallel import data_parallel_bytes
 from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
 from lightspeed.precision import FORMATS
 from lightspeed.queueing import mmc
-from lightspeed_course.explorers import allreduce, number_line, requests, schedules, shards, traffic
+from lightspeed.scaling import processors_at_efficiency
+from lightspeed_course.explorers import (
+    allreduce,
+    number_line,
+    requests,
+    schedules,
+    shards,
+    shrinking,
+    traffic,
+)
 from lightspeed_models.simulators.allreduce import states
 from lightspeed_models.simulators.requests import decoded
 from lightspeed_models.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
@@ -30,6 +39,7 @@ PICTURES = {
     "batching": requests.explore_batching,
     "shards": shards.explore_shards,
     "number line": number_line.explore_number_line,
+    "shrinking": shrinking.explore_shrinking,
 }
 
 
@@ -463,3 +473,25 @@ def test_the_share_below_one_is_counted():
         every = [float(v) for v in FORMATS[name].values() if v >= 0]
         share = number_line.si(sum(v < 1 for v in every) / len(every), "%", 2)
         assert f"{share} of all values" in number_line.view(name, len(groups) - 1).verdict
+
+
+def drawn_time(bars):
+    """Processor-minutes of the bars of one kind."""
+    return sum(end - start for end, start in zip(bars.to, bars.start, strict=True))
+
+
+def test_all_work_is_drawn_on_any_number_of_processors():
+    for moment in range(shrinking.MOST):
+        serial, divided = (
+            m for m in shrinking.view(moment).charts[0].marks if isinstance(m, shrinking.Bars)
+        )
+        assert drawn_time(serial) == shrinking.SERIAL
+        assert drawn_time(divided) == pytest.approx(shrinking.WHOLE - shrinking.SERIAL)
+        assert len(set(divided.to)) == 1, "everybody is done at the same moment"
+
+
+def test_half_of_the_bill_is_idle_where_the_law_says():
+    n = round(processors_at_efficiency(0.5, serial=shrinking.SERIAL / shrinking.WHOLE))
+    *work, idle = (m for m in shrinking.bill(n).marks if isinstance(m, shrinking.Bars))
+    assert drawn_time(idle) == pytest.approx(sum(map(drawn_time, work)))
+    assert f"{2 * shrinking.WHOLE} processor-minutes" in dict(shrinking.view(n - 1).facts).values()
