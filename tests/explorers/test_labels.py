@@ -8,6 +8,7 @@ import pytest
 
 from lightspeed_course.explorers import (
     allreduce,
+    attention,
     nccl,
     number_line,
     numbers,
@@ -36,10 +37,12 @@ EXPLORERS = {
     "nccl": nccl.explore, "all-reduce": allreduce.explore_all_reduce,
     "schedules": schedules.explore_schedules,
     "two clocks": traffic.explore_two_clocks, "tiles": traffic.explore_tiles,
-    "fusion": traffic.explore_fusion, "shrinking": shrinking.explore_shrinking,
+    "fusion": traffic.explore_fusion,
+    "attention": attention.explore_attention,
     "requests": requests.explore_queue, "batching": requests.explore_batching,
     "shards": shards.explore_shards,
     "number line": number_line.explore_number_line,
+    "shrinking": shrinking.explore_shrinking, "two waits": numbers.explore_two_waits,
 }  # fmt: skip
 RECORDED = ("amd_epyc_2core", "intel_xeon_2core")
 

@@ -44,7 +44,7 @@ def view(moment):
         "times as fast": si(gain),
         "you pay for": f"{si(n * WHOLE / gain)} processor-minutes",
     }
-    return View(lanes(n), verdict(n, gain), facts, MOST)
+    return View(lanes(n), verdict(n, gain), facts, MOST, opens=OPENS - 1)
 
 
 def verdict(n, gain):
@@ -61,7 +61,7 @@ def explore_shrinking():
     """The job, played from one processor to a dozen."""
     return explorer(
         view,
-        [Play("moment", "processors", MOST - 1, OPENS - 1, text=lambda moment: si(moment + 1))],
+        [Play("moment", "processors", MOST - 1, text=lambda moment: si(moment + 1))],
         caption=(
             "With each processor the blue work is cut into more pieces, and the grey minute stays."
         ),
