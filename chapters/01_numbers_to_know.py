@@ -10,26 +10,26 @@
 # page](01_numbers_to_know_proof.ipynb).
 
 # %% tags=["setup"]
-from math import log2
-
 from lightspeed import datasheet, roofline
 from lightspeed.catalog import accelerator, find, link, memory, parse
 from lightspeed.training import training_flops, training_time
-from lightspeed_course import ask, Axis, Bars, Boxes, cards, Chart, figure, human_axis, human_time
-from lightspeed_course import predict, reveal, Rule, si, table, Text
-from lightspeed_models.profiles import scaling_runs
+from lightspeed_course import ask, Axis, Bars, Boxes, cards, Chart, figure, human_time, job, predict
+from lightspeed_course import reveal, Rule, si, table, Text
+
+# %%
+job.sheet(until="01")
 
 # %% [markdown]
-# ## Before you read on
+# ## Guess first
 #
-# Commit yourself to two numbers. First, distance: how long does light need for a kilometre of glass
+# First, distance: how long does light need for a kilometre of glass
 # fibre?
 
 # %%
 predict("numbers.fibre_kilometre", ...)
 
 # %% [markdown]
-# Second, waiting: a GPU asks its own memory (*HBM*), a few centimetres away, for one word.
+# And waiting: a GPU asks its own memory (*HBM*), a few centimetres away, for one word.
 
 # %%
 predict("numbers.hbm_latency", ...)
@@ -85,66 +85,29 @@ assert abs(roofline.transfer_time(turn / 100, bandwidth, ping) / ping - 1) < 0.0
 )
 
 # %% tags=["figure"]
-cpu = [memory(k) for k in ("cpu_register", "cpu_l1", "cpu_l2", "cpu_l3", "cpu_dram")]
-gpu = [memory(k) for k in ("gpu_shared", "gpu_l1", "gpu_l2", "gpu_hbm")]
-paths = [memory(k) for k in ("path_hall", "path_country", "path_atlantic", "path_pacific")]
-nvlink, infiniband = link("nvlink4"), link("infiniband_ndr")
-ethernet, scale = link("ethernet_400g"), find("human_scale")
-_, l1, _, hbm = gpu
-lanes = {
-    "a load, on a CPU": ("blue", {m.name: m.latency for m in cpu}),
-    "a load, on a GPU": ("green", {m.name: m.latency for m in gpu}),
-    "a message": (
-        "orange",
-        {
-            "NVLink": nvlink.end_to_end,
-            "InfiniBand": infiniband.end_to_end,
-            "InfiniBand, two leaf switches": infiniband.end_to_end_across,
-            "Ethernet (RoCE)": ethernet.end_to_end,
-            "Ethernet (RoCE), two leaf switches": ethernet.end_to_end_across,
-        },
-    ),
-    "a drive": (
-        "amber",
-        {
-            "NVMe SSD, a random read": memory("nvme_ssd").latency,
-            "Hard disk, a seek": memory("hard_disk").latency,
-        },
-    ),
-    "light": ("purple", {p.name: p.latency for p in paths}),
-}
-rungs = [name for _, lane in lanes.values() for name in lane]
-hidden = hbm.name
-bars = []
-for label, (color, lane) in lanes.items():
-    shown = {name: t for name, t in lane.items() if name != hidden}
-    texts = [si(t, "s", 2) for t in shown.values()]
-    bars.append(Bars(list(shown), list(shown.values()), label=label, labels=texts, color=color))
-felt = human_axis(scale.stretch, f"if {si(scale.tick, 's')} lasted {human_time(scale.feels_like)}")
+from lightspeed_course.explorers.ladder import ladder, lanes
+
+rungs = [seconds for lane in lanes().values() for seconds in lane.values()]
 figure(
-    Chart(
-        Axis("latency", "s", "log", domain=(1e-10, 10)),
-        Axis(scale="category", categories=rungs),
-        bars,
-        x_top=felt,
-        height=600,
-    ),
+    ladder(hidden="gpu_hbm"),
     caption="The ladder in lanes: what is alike has one colour. On the upper axis, each latency as "
     "a person would feel it. Messages and light are one way.",
-    alt=f"Horizontal bars on a logarithmic axis, from {si(cpu[0].latency, 's')} for a register to "
-    f"{si(paths[-1].latency, 's')} across the Pacific, in five colours. The bar of the GPU's own "
-    "memory is missing.",
+    alt=f"Horizontal bars on a logarithmic axis, from {si(min(rungs), 's')} to "
+    f"{si(max(rungs), 's')}, in five colours. The bar of the GPU's own memory is missing.",
 )
 
 # %% tags=["holds"]
-assert hidden == memory("gpu_hbm").name and hidden in rungs, "own memory is missing"
-assert len(lanes) == 5 == len({color for color, _ in lanes.values()}), "in five colours"
+drawn = [bar for bar in ladder(hidden="gpu_hbm").marks]
+assert len(drawn) == 5 == len({bar.color for bar in drawn}), "in five colours"
+assert sum(len(bar.at) for bar in drawn) == len(rungs) - 1, "own memory is missing"
 
 # %%
 reveal("numbers.hbm_latency")
 
 # %%
-ways = cpu[-1].latency, paths[1].latency
+scale, hbm, l1 = find("human_scale"), memory("gpu_hbm"), memory("gpu_l1")
+nvlink, infiniband = link("nvlink4"), link("infiniband_ndr")
+ways = memory("cpu_dram").latency, memory("path_country").latency
 felt = [human_time(datasheet.human_scale(t, scale.tick, scale.feels_like)) for t in ways]
 felt
 
@@ -157,7 +120,7 @@ felt
 # it goes on. A message is timed from program to program, software included: *NVLink* joins the GPUs
 # of a host, *InfiniBand* and Ethernet join hosts. Even among loads, stay on one chip. HBM is
 # {{hbm.latency / l1.latency:.2g}} times as far away as the GPU's own L1 cache; divided by the L1 of a
-# *CPU*, the same latency gives {{hbm.latency / cpu[1].latency:.0f}}, a mixture of two chips that
+# *CPU*, the same latency gives {{hbm.latency / memory("cpu_l1").latency:.0f}}, a mixture of two chips that
 # says little about either.
 #
 # Like compared with like, the ladder has a surprise: from program to program, a GPU in the next
@@ -259,6 +222,8 @@ assert older.fp32_multiply > multiply and older.dram_64b_least > fetch, "older p
 assert 100 < older.dram_64b_least / older.fp32_multiply < 1000, "in the hundreds, too"
 
 # %%
+from math import log2
+
 h100, efa = accelerator("h100_sxm"), link("efa_p5")
 old, new = accelerator("a100_80gb"), accelerator("b200")
 doubling = (new.year - old.year) / log2(new.bf16 / old.bf16)  # in years
@@ -276,7 +241,7 @@ h100.bf16, h100.hbm_bandwidth
 # How long may you trust such a number? That depends on where it comes from. Physics and counting
 # stay. A ratio drifts, but keeps its order of magnitude. A rate of one product is soon out of date:
 # from the A100 to the B200, the peak doubled every {{si(doubling, digits=2)}} years.
-# <small>[proof](01_numbers_to_know_proof.ipynb#Which-ratios-survive-a-generation)</small>
+# <small>[proof](01_numbers_to_know_proof.ipynb#Which-ratios-survive-a-generation?)</small>
 #
 # ## Can a machine catch your slips?
 #
@@ -314,7 +279,7 @@ roofline.compute_time(Q(14, "GB"), h100.bf16.quantity)
 assert abs(h100.bf16 / h100.hbm_bandwidth - ridge) < 1e-9 and ridge > 200, "while one byte arrives"
 
 # %%
-model, tokens, gpus, reached = find("llama3_70b"), 36e9, 64, 0.4  # assumed
+model, tokens, gpus, reached = find(job.MODEL), job.TOKENS, job.GPUS, job.UTILIZATION
 weights = 2 * model.parameters  # bytes, in bf16
 weights, h100.hbm_capacity, roofline.transfer_time(weights, h100.hbm_bandwidth)
 
@@ -349,8 +314,10 @@ assert h100.hbm_capacity < weights < 2 * h100.hbm_capacity, "The weights need tw
 assert 0.18 < weights / (8 * h100.hbm_capacity) < 0.22, "a fifth of the eight of a node"
 
 # %%
-forward, training = 2 * model.parameters, training_flops(model.parameters, 1)
+from lightspeed_models.profiles import scaling_runs
+
 (*_, many) = scaling_runs()["llama3_405b"]["n"]
+forward, training = 2 * model.parameters, training_flops(model.parameters, 1)
 forward, training
 
 # %% [markdown]
@@ -397,7 +364,10 @@ planned, hours
 # the two waits decides there, or whether both do.
 
 # %% tags=["holds"]
-assert abs(planned - 7 * 86400) < 0.05 * 86400, "the promise holds"
+assert abs(planned - job.WEEK * 86400) < 0.05 * 86400 and planned < job.WEEK * 86400, (
+    "the promise holds"
+)
+assert abs(planned - job.planned()) < 1 and weights == job.weights(), "by this count"
 assert abs(training_time(training * tokens, gpus, h100.bf16_sparse, reached) - planned / 2) < 1, (
     "the same division promises"
 )
@@ -459,6 +429,9 @@ table(
 assert h100.bf16 / h100.hbm_bandwidth > 200, "arithmetic keeps up easily"
 assert once < whole < country.round_trip, "read before the light"
 assert dean < once, "data centre the answer"
+
+# %% [markdown]
+# ## Remember
 
 # %% [markdown] tags=["takeaway"]
 # - There are two ways to wait, and the size at which they are equal tells you which one you can

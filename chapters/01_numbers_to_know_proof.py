@@ -15,10 +15,6 @@ from lightspeed.units import Q
 from lightspeed_course import ask, Axis, Bars, Chart, compare_here, figure, measure_here, predict
 from lightspeed_course import residual_chart, reveal, row, shipped, show_recorded, si, table, weigh
 
-# %% [markdown]
-# ## What is claimed, and how well it holds
-
-# %% tags=["figure"]
 h100, light = accelerator("h100_sxm"), memory("light")
 old, new = accelerator("a100_80gb"), accelerator("b200")
 nvlink, infiniband = link("nvlink4"), link("infiniband_ndr")
@@ -44,6 +40,10 @@ def held(what, ratios, fails, section):
     return [what, len(off), si(median(off), "%", 2), worst, f"{fails} [↓](#{section})"]
 
 
+# %% [markdown]
+# ## What is claimed, and how well it holds
+
+# %% tags=["figure"]
 table(
     [
         held(

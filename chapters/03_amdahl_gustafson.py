@@ -10,15 +10,17 @@
 # page](03_amdahl_gustafson_proof.ipynb).
 
 # %% tags=["setup"]
-import math
-
+from math import inf
 from lightspeed.scaling import *
-from lightspeed_course import Area, ask, Axis, Bars, cards, Chart, figure, Line, Points, predict
-from lightspeed_course import reveal, Rule, si, table, Text
+from lightspeed_course import Area, ask, Axis, Bars, cards, Chart, figure, job, Line, Points
+from lightspeed_course import predict, reveal, Rule, si, table, Text
 from lightspeed_models.profiles import scaling_runs
 
+# %%
+job.sheet(until="03")
+
 # %% [markdown]
-# ## Before you read on
+# ## Guess first
 #
 # Say that a twentieth of the week does not care how many GPUs there are: the interpreter, a logger,
 # a checkpoint that one process writes. Commit yourself to a number.
@@ -64,15 +66,15 @@ assert all(
 ), "the serial part stays"
 
 # %%
-serial, offered = 0.05, 8
-fast, most = amdahl_speedup(offered, serial=serial), amdahl_speedup(math.inf, serial=serial)
+serial, offered = 0.05, job.OFFERED / job.GPUS
+fast, most = amdahl_speedup(offered, serial=serial), amdahl_speedup(inf, serial=serial)
 fast, most
 
 # %%
 reveal("scaling.offer")
 
 # %% [markdown]
-# With {{serial:.0%}} serial, {{offered}} times the GPUs give {{fast:.2f}} times the speed, and no
+# With {{serial:.0%}} serial, {{offered:.0f}} times the GPUs give {{fast:.2f}} times the speed, and no
 # number of GPUs gives more than {{most:.0f}}. The week becomes {{7 / fast:.2f}} days, not one.
 #
 # ## When is half of the money gone?
@@ -161,7 +163,7 @@ reveal("scaling.profile", seed="open")
 # %%
 step = {"data loading": 0.110, "forward": 0.260, "backward": 0.520}  # seconds, assumed
 step |= {"gradient sync": 0.070, "optimizer": 0.030, "logging": 0.010}
-at_most = {part: profile_speedup(step, {part: math.inf}) for part in step}
+at_most = {part: profile_speedup(step, {part: inf}) for part in step}
 
 # %% tags=["figure"]
 table(
@@ -186,7 +188,7 @@ table(
 # minutes: the nine are {{gustafson_speedup(9, serial=0.1):.1f}} times as fast as the one.
 
 # %% tags=["holds"]
-assert profile_speedup(step, {"logging": math.inf}) < profile_speedup(step, {"backward": 2}), (
+assert profile_speedup(step, {"logging": inf}) < profile_speedup(step, {"backward": 2}), (
     "twice the speed makes"
 )
 assert max(at_most, key=at_most.get) == max(step, key=step.get), "work where the time is"
@@ -390,25 +392,29 @@ assert all(1 <= bandwidth_bound("all_reduce", 1, k, 1) < 2 for k in range(2, 10_
 )
 
 # %%
-reached = 0.4  # assumed, as in chapter 1
-needed = karp_flatt(7, offered)
+needed, reached = karp_flatt(job.WEEK, offered), job.UTILIZATION
 si(needed, "%")
 
 # %% tags=["figure"]
 from lightspeed_show.spaced import by_ratio
 
-gpus = by_ratio(64, 1024, 41)
-days = {s: [7 / amdahl_speedup(n / 64, serial=s) for n in gpus] for s in (0.01, needed, 0.1)}
+gpus = by_ratio(job.GPUS, 2 * job.OFFERED, 41)
+days = {
+    s: [job.WEEK / amdahl_speedup(n / job.GPUS, serial=s) for n in gpus]
+    for s in (0.01, needed, 0.1)
+}
 figure(
     Chart(
-        Axis("GPUs", "", "log", domain=(64, 1024), ticks=(64, 128, 256, 512, 1024)),
+        Axis(
+            "GPUs", "", "log", domain=(job.GPUS, 2 * job.OFFERED), ticks=(64, 128, 256, 512, 1024)
+        ),
         Axis("days", "", "log", domain=(0.4, 8), ticks=(0.5, 1, 2, 4, 7)),
         [
             Area(gpus, days[0.01], days[0.1], f"shares from {0.01:.0%} to {0.1:.0%}"),
             Line(gpus, days[needed], f"{needed:.1%}"),
             Rule(y=1, label="tomorrow", color="green"),
-            Rule(x=512, label="offered"),
-            Text(512, 1.25, "?", "orange"),
+            Rule(x=job.OFFERED, label="offered"),
+            Text(job.OFFERED, 1.25, "?", "orange"),
         ],
         height=300,
     ),
@@ -418,7 +424,10 @@ figure(
 )
 
 # %% tags=["holds"]
-assert abs(7 / amdahl_speedup(512 / 64, serial=needed) - 1) < 1e-9, "One curve of the band meets"
+assert abs(needed - job.share_for_a_day()) < 1e-12, "share. Only below"
+assert abs(job.WEEK / amdahl_speedup(offered, serial=needed) - 1) < 1e-9, (
+    "One curve of the band meets"
+)
 assert all(
     (7 / amdahl_speedup(offered, serial=s) < 1) == (s < needed) for s in (0, 0.01, 0.02, 0.021, 0.1)
 ), "is it tomorrow"
@@ -498,12 +507,12 @@ gained = {what: amdahl_speedup(offered, serial=share) for what, share in stay.it
 table(
     [[w, si(stay[w], "%"), f"{7 / g:.2f} days", offered / g] for w, g in gained.items()],
     ["what does not get shorter", "share", "a week becomes", "times the price"],
-    caption=f"By Amdahl's law, on {offered} times the machine.",
+    caption=f"By Amdahl's law, on {offered:.0f} times the machine.",
 )
 
 # %% tags=["holds"]
 perfect, like_gpt3, twentieth, tenth, like_deepseek = gained.values()
-assert perfect == offered == 8, "on {offered} times the machine"
+assert perfect == offered == 8, "on {offered:.0f} times the machine"
 
 # %% [markdown]
 # **Will it be done tomorrow?** Only if less than {{needed:.1%}} of the week stays as it is. Neither
@@ -531,13 +540,16 @@ assert max(like_gpt3, list(gained.values())[-1]) < 7, "Neither of the two"
 assert abs(offered / fast - offered / twentieth) < 1e-9, "what it costs now"
 assert gustafson_speedup(offered, serial=serial) > twentieth, "eight times the price"
 
+# %% [markdown]
+# ## Remember
+
 # %% [markdown] tags=["takeaway"]
 # - What does not shrink decides in the end, and sets a limit of one over its share.
 # - On $1 + 1/s$ processors half of the money is gone.
 # - A share that stays means serial work; a share that grows means communication.
 
 # %% [markdown] tags=["card"]
-# | formula | meaning | unit | for the job, on {{offered}} times the machine |
+# | formula | meaning | unit | for the job, on {{offered:.0f}} times the machine |
 # |---|---|---|---|
 # | $1 / (s + (1 - s)/n)$ | speedup of a fixed job (Amdahl) | – | {{fast:.2f}}, if $s$ is {{serial:.0%}} |
 # | $S / n$ | efficiency; the price is one over it | – | {{efficiency(fast, offered):.0%}} |

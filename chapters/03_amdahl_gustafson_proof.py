@@ -21,10 +21,6 @@ from lightspeed_course import residual_chart, Rule, si, sweep, table, weigh
 from lightspeed_models.fits import fit_usl
 from lightspeed_models.profiles import read_profile, scaling_runs
 
-# %% [markdown]
-# ## What is claimed, and how well it holds
-
-# %% tags=["figure"]
 runs, h100, a100 = scaling_runs(), accelerator("h100_sxm"), accelerator("a100_80gb")
 strong = []
 for key in ("megatron_175b", "mlperf_gpt3_coreweave", "mlperf_deepseek_coreweave"):
@@ -56,6 +52,10 @@ def over(law):
     return np.abs(law.ratio - 1)
 
 
+# %% [markdown]
+# ## What is claimed, and how well it holds
+
+# %% tags=["figure"]
 table(
     [
         row(
