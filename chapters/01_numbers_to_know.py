@@ -14,7 +14,7 @@ from lightspeed import datasheet, roofline
 from lightspeed.catalog import accelerator, find, link, memory, parse
 from lightspeed.training import training_flops, training_time
 from lightspeed_course import ask, Axis, Bars, Boxes, cards, Chart, figure, human_time, job, predict
-from lightspeed_course import reveal, Rule, si, table, Text
+from lightspeed_course import reveal, si, table, Text
 
 # %%
 job.sheet(until="01")
@@ -183,15 +183,15 @@ fetch, multiply
 small, big = (float(e) ** 0.5 for e in (multiply, fetch))
 figure(
     Chart(
-        Axis(domain=(0, 2.6 * big)),
-        Axis(domain=(0, 1.25 * big)),
+        Axis(domain=(0, 3.63 * big)),
+        Axis(domain=(0, 1.2 * big)),
         [
             Boxes([0], [big], [0], [big], label="fetch both from memory", color="orange"),
             Boxes([1.4 * big], [1.4 * big + small], [0], [small], label="multiply", color="blue"),
-            Text(big / 2, 1.1 * big, si(fetch, "J")),
-            Text(1.4 * big, 0.2 * big, si(multiply, "J"), anchor="start"),
+            Text(big / 2, 1.06 * big, si(fetch, "J")),
+            Text(1.4 * big, 0.15 * big, si(multiply, "J"), anchor="start"),
         ],
-        height=260,
+        height=280,
         bare=True,
     ),
     caption=f"Two numbers of four bytes, in {now.process}: the areas are the energies.",
@@ -281,7 +281,7 @@ assert abs(h100.bf16 / h100.hbm_bandwidth - ridge) < 1e-9 and ridge > 200, "whil
 # %%
 model, tokens, gpus, reached = find(job.MODEL), job.TOKENS, job.GPUS, job.UTILIZATION
 weights = 2 * model.parameters  # bytes, in bf16
-weights, h100.hbm_capacity, roofline.transfer_time(weights, h100.hbm_bandwidth)
+si(weights, "byte"), si(h100.hbm_capacity, "byte"), si(job.read_time(), "s")
 
 # %% [markdown]
 # {{model.name}} is to be trained further on {{si(tokens, "token")}}, by {{gpus}} H100 in nodes of
@@ -301,7 +301,6 @@ figure(
             Bars(["the weights"], [weights], labels=[si(weights, "byte")], color="orange"),
             Bars(["one H100"], [cards_of[1]], labels=[si(cards_of[1], "byte")]),
             Bars(["a node of eight"] * 8, cards_of[1:], start=cards_of[:8]),
-            Rule(x=weights, color="orange"),
         ],
         height=170,
     ),

@@ -4,16 +4,15 @@
 # The training job takes a week on the GPUs you have. Somebody offers you eight times as many. Will
 # it be done tomorrow? And what will it cost?
 #
-# Usually it won't be done tomorrow, and it will cost more. This lesson says how much later, how
-# much more, and which measurement you need before you promise anything. It takes about half an
-# hour, and you need chapter 1. The evidence is on the [proof
-# page](03_amdahl_gustafson_proof.ipynb).
+# At the end of this lesson you'll have answers to both, and you'll know which measurement you need
+# before you promise anything to anybody. It takes a little over half an hour, and you need chapter
+# 1. The evidence is on the [proof page](03_amdahl_gustafson_proof.ipynb).
 
 # %% tags=["setup"]
 from math import inf
 from lightspeed.scaling import *
 from lightspeed_course import Area, ask, Axis, Bars, cards, Chart, figure, job, Line, Points
-from lightspeed_course import predict, reveal, Rule, si, table, Text
+from lightspeed_course import predict, reveal, Rule, si, table
 from lightspeed_models.profiles import scaling_runs
 
 # %%
@@ -31,9 +30,9 @@ predict("scaling.offer", ...)
 # %% [markdown]
 # ## What happens as processors join?
 #
-# Do a small case first. A job takes ten minutes on one processor. One of them is work that only one
-# can do, and the other nine can be divided. Now let others join, one at a time, and watch the two
-# colours.
+# Do a small case first. A job takes ten minutes on one processor. Nine of these minutes are work
+# that can be divided, and in the tenth only one processor can do anything. Now let others join, one
+# at a time, and watch the two colours.
 
 # %%
 from lightspeed_course.explorers.shrinking import bill, explore_shrinking
@@ -80,7 +79,7 @@ reveal("scaling.offer")
 # ## When is half of the money gone?
 #
 # So far we've asked what becomes of the time. Now look at what you pay for, which is every
-# processor until the job is done. What do the other ten do in the first minute?
+# processor until the job is done. Put eleven on it. What do ten of them do in the first minute?
 
 # %% tags=["holds"]
 assert abs(fast * (serial + (1 - serial) / offered) - 1) < 1e-9, "times the speed"
@@ -132,8 +131,8 @@ reveal("scaling.affordable_share", seed="guess")
 
 # %% [markdown]
 # If you accept an efficiency of four fifths, the job costs a quarter more, so $s (n - 1)$ may be a
-# quarter. That isn't much to spread over many: on a thousand processors, even a serial share of one
-# in a thousand costs you half of the machine.
+# quarter: the larger the machine, the smaller the share that you can afford. On a thousand
+# processors, even a serial share of one in a thousand costs you half of the machine.
 #
 # ## How large is your serial share?
 #
@@ -168,7 +167,7 @@ at_most = {part: profile_speedup(step, {part: inf}) for part in step}
 # %% tags=["figure"]
 table(
     [[part, si(t / sum(step.values()), "%"), at_most[part]] for part, t in step.items()],
-    ["part", "share of the step", "the step, if it took no time: times as fast"],
+    ["part", "share of the step", "if it took no time, times as fast"],
     caption=f"A made-up training step of {si(sum(step.values()), 's')}.",
 )
 
@@ -281,7 +280,13 @@ looks = {"GPT-3, H100": "blue", "DeepSeek-V3, GB300": "orange"}
 series = [(label, color, rows) for (label, color), rows in zip(looks.items(), trends.values())]
 figure(
     Chart(
-        Axis("size of the machine, smallest run = one", "", "log", domain=(1.5, 8)),
+        Axis(
+            "size of the machine, smallest run = one",
+            "",
+            "log",
+            domain=(1.5, 6),
+            ticks=(2, 3, 4, 5),
+        ),
         Axis("serial share that would explain it", "%", domain=(0, 0.2)),
         [Line(*zip(*rows), label, color) for label, color, rows in series]
         + [Points(*zip(*rows), color=color) for _, color, rows in series],
@@ -300,14 +305,14 @@ assert abs(gpt3[1] / gpt3[0] - 1) < 0.1 and deepseek[1] > 1.2 * deepseek[0], "th
 # %% [markdown]
 # **If the share is constant in $n$, the loss behaves like serial work; if it grows, some cost grows
 # with $n$.** The GPT-3 runs lose what a serial part of {{gpt3[-1]:.1%}} would take. The others were
-# reported as near-linear, but their share grows, so no serial part explains them.
+# reported as near-linear, but their share grows, so by these times no serial part explains them.
 # <small>[proof](03_amdahl_gustafson_proof.ipynb#Two-published-runs)</small> What does?
 #
 # ## Can more processors make it slower?
 #
-# You double the GPUs, and the job takes *longer*. By either law this cannot happen, and it happens
-# every day, because a serial part takes the same time on any number of processors, but
-# communication takes longer on more of them. Take a job without any serial part, in which each
+# You double the GPUs, and the job takes *longer*. By either law this cannot happen. Yet it does,
+# because both laws assume that what is not divided stays as long as it was, while communication
+# takes longer on more processors. Do a case on paper again. Take a job without any serial part, in which each
 # processor beyond the first has to send a message that takes one per cent of the time on one.
 #
 # - On ten processors the work takes a tenth, and nine messages take nine per cent. Together
@@ -414,13 +419,13 @@ figure(
             Line(gpus, days[needed], f"{needed:.1%}"),
             Rule(y=1, label="tomorrow", color="green"),
             Rule(x=job.OFFERED, label="offered"),
-            Text(job.OFFERED, 1.25, "?", "orange"),
+            Points([job.OFFERED], [1.2], labels=["which? chapter 7"], size=7),
         ],
         height=300,
     ),
     caption=f"Where the offer ends depends on the share. Only below {needed:.1%} is it tomorrow.",
     alt="A band of falling curves over the number of GPUs, from a week on the machine that there "
-    "is. One curve of the band meets one day where the offer stands; a question mark stands above.",
+    "is. One curve of the band meets one day where the offer stands; a point above it is not explained yet.",
 )
 
 # %% tags=["holds"]
@@ -444,8 +449,8 @@ assert all(
 # counts what is done twice to save memory, so it is never below MFU, and it finishes no run sooner.
 # <small>[proof](03_amdahl_gustafson_proof.ipynb#MFU-and-HFU)</small>
 #
-# So we leave the question mark where it is. What it hangs on is what the GPUs have to send one
-# another, and chapter 7 will put the point in.
+# So the point in the picture is only where it might be. Where it is depends on what the GPUs have to
+# send one another, and chapter 7 puts it there.
 #
 # ## Try it
 #
