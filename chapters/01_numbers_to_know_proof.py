@@ -228,17 +228,18 @@ read_over_fma = e.dram / e.fp16_fma
 e.dram, e.fp16_fma, si(read_over_fma)
 
 # %% [markdown]
-# Reading the word takes {{read_over_fma:.0f}} times the energy of the multiply-add. The reason is
-# distance. A wire has to be charged along its whole length. The memory is centimetres away from the
-# arithmetic units (the *units*, from here on), while the parts of a multiplier are micrometres
-# apart. **So when you compare two ways to do something, count what each of them moves.**
+# Reading the word takes {{read_over_fma:.0f}} times the energy of the multiply-add, in numbers of two
+# bytes. In the lesson's picture they have four, so its ratio is another one, of the same order.
 #
 # ### The energy ladder
 #
-# An *int8* is a whole number of one byte, an *fp32* a floating-point number of four.
+# An *int8* is a whole number of one byte, an *fp32* a floating-point number of four. The *units* are
+# what computes.
 
 # %% tags=["holds"]
-assert 400 < read_over_fma < 450, "energy of the multiply-add"
+assert 400 < read_over_fma < 450, "energy of the multiply-add, in"
+other = find("jouppi_7nm").gddr6_64b_least / find("jouppi_7nm").fp32_multiply
+assert 1 < read_over_fma / other < 2, "of the same order"
 
 # %%
 rungs = {

@@ -73,8 +73,8 @@ fast, most
 reveal("scaling.offer")
 
 # %% [markdown]
-# With {{serial:.0%}} serial, {{offered:.0f}} times the GPUs give {{fast:.2f}} times the speed, and no
-# number of GPUs gives more than {{most:.0f}}. The week becomes {{7 / fast:.2f}} days, not one.
+# With {{serial:.0%}} serial, {{offered:.0f}} times the GPUs give {{fast:.2f}} times the speed, and
+# no number of GPUs gives more than {{most:.0f}}. The week becomes {{7 / fast:.2f}} days, not one.
 #
 # ## When is half of the money gone?
 #
@@ -232,8 +232,8 @@ assert (
 # How can two laws give two speedups for one job? They don't. **Amdahl's share is a share of the
 # time on *one* processor, and Gustafson's of the time on *n*.** The serial minute is a tenth of the
 # fixed job on one, and half of it on nine; put each share into its own law, and both say
-# {{gustafson_speedup(9, serial=0.5):.0f}}. So if somebody says "our serial share is {{serial:.0%}}",
-# ask on how many processors it was measured. On a thousand, it is
+# {{gustafson_speedup(9, serial=0.5):.0f}}. So if somebody says "our serial share is
+# {{serial:.0%}}", ask on how many processors it was measured. On a thousand, it is
 # {{serial_on_one(1000, serial_on_n=serial):.3%}} of the same run on one.
 # <small>[proof](03_amdahl_gustafson_proof.ipynb#One-law,-two-baselines)</small>
 #
@@ -312,8 +312,9 @@ assert abs(gpt3[1] / gpt3[0] - 1) < 0.1 and deepseek[1] > 1.2 * deepseek[0], "th
 #
 # You double the GPUs, and the job takes *longer*. By either law this cannot happen. Yet it does,
 # because both laws assume that what is not divided stays as long as it was, while communication
-# takes longer on more processors. Do a case on paper again. Take a job without any serial part, in which each
-# processor beyond the first has to send a message that takes one per cent of the time on one.
+# takes longer on more processors. Do a case on paper again. Take a job without any serial part, in
+# which each processor beyond the first has to send a message that takes one per cent of the time on
+# one.
 #
 # - On ten processors the work takes a tenth, and nine messages take nine per cent. Together
 #   {{1 / usl_speedup(10, serial=0, kappa=0.01):.0%}}: {{usl_speedup(10, serial=0, kappa=0.01):.1f}}
@@ -379,8 +380,8 @@ large, small
 # however many GPUs there are, so that part behaves like serial work. But the pieces need
 # $2 (n - 1)$ steps, each step has a latency, and that part grows. Which one you see depends on the
 # size of the message: between hosts of eight H100, one of {{si(8 * gib, "byte")}} takes
-# {{large - 1:.0%}} longer on {{far[1]}} GPUs than on {{far[0]}}, and one of
-# {{si(gib / 8, "byte")}} takes {{small:.1f}} times as long.
+# {{large - 1:.0%}} longer on {{far[1]}} GPUs than on {{far[0]}}, and one of {{si(gib / 8, "byte")}}
+# takes {{small:.1f}} times as long.
 # <small>[proof](03_amdahl_gustafson_proof.ipynb#A-cost-that-grows,-and-how-fast-depends-on-the-message)</small>
 #
 # ## The job: tomorrow?
@@ -425,7 +426,8 @@ figure(
     ),
     caption=f"Where the offer ends depends on the share. Only below {needed:.1%} is it tomorrow.",
     alt="A band of falling curves over the number of GPUs, from a week on the machine that there "
-    "is. One curve of the band meets one day where the offer stands; a point above it is not explained yet.",
+    "is. One curve of the band meets one day where the offer stands; a point above it is not "
+    "explained yet.",
 )
 
 # %% tags=["holds"]
@@ -438,8 +440,8 @@ assert all(
 ), "is it tomorrow"
 
 # %% [markdown]
-# So the share must be below {{needed:.1%}} of the time on the machine that you have, and it must not
-# grow. Which share does *this* job have? The formula of chapter 1 won't tell you, because it
+# So the share must be below {{needed:.1%}} of the time on the machine that you have, and it must
+# not grow. Which share does *this* job have? The formula of chapter 1 won't tell you, because it
 # divides by the GPUs as if the work split perfectly. Everything that this lesson is about is hidden
 # in its utilization: with a share of {{serial:.0%}}, the {{reached:.0%}} of the plan become
 # {{reached * efficiency(fast, offered):.0%}}.
@@ -449,8 +451,8 @@ assert all(
 # counts what is done twice to save memory, so it is never below MFU, and it finishes no run sooner.
 # <small>[proof](03_amdahl_gustafson_proof.ipynb#MFU-and-HFU)</small>
 #
-# So the point in the picture is only where it might be. Where it is depends on what the GPUs have to
-# send one another, and chapter 7 puts it there.
+# So the point in the picture is only where it might be. Where it is depends on what the GPUs have
+# to send one another, and chapter 7 puts it there.
 #
 # ## Try it
 #

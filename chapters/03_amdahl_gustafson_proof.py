@@ -102,8 +102,9 @@ table(
 # %% [markdown]
 # ## Against published runs
 #
-# **The equation** that turns FLOPs into days (chapter 1). Four models of one family were trained by one team on one kind of GPU, and their
-# GPU-hours are public. Take the mean utilization of the three smaller ones and predict all four.
+# **The equation** that turns FLOPs into days (chapter 1). Four models of one family were trained by
+# one team on one kind of GPU, and their GPU-hours are public. Take the mean utilization of the
+# three smaller ones and predict all four.
 
 # %%
 [si(share, "%") for share in each]
@@ -414,7 +415,8 @@ figure(
     caption=f"Strong scaling of {llama.name} at {reached:.0%} of peak, with gradients in bf16 over "
     f"a port of {si(ndr.bandwidth, 'byte/s')} for each GPU, {si(ndr.nccl_step_simple, 's')} for "
     "each step of the ring, no overlap: "
-    f"batches of {si(token_batches['small batch'], 'token')} and {si(token_batches['large batch'], 'token')}. "
+    f"batches of {si(token_batches['small batch'], 'token')} and "
+    f"{si(token_batches['large batch'], 'token')}. "
     "There is no serial work in this model at all.",
     alt="Two curves that follow the diagonal, flatten and then fall: the small batch peaks at a "
     f"speedup of {top['small batch'][1]:.0f}, the large one at {top['large batch'][1]:.0f}.",
@@ -430,8 +432,8 @@ assert abs(communication_speedup(1e9, serial=0.0, overhead=0.0) - 1e9) < 1, (
 # fastest on about {{si(top["small batch"][0], "", 2)}} GPUs. The large one reaches
 # {{top["large batch"][1]:.0f}}, on about {{si(top["large batch"][0], "", 2)}}. Past it each gets
 # slower. What looks like a serial share is the first term of the ring; what turns the curve down is
-# latency. In practice the reduction overlaps with the backward pass (chapter 6), and for small messages
-# NCCL has trees (chapter 7), with which latency grows more slowly.
+# latency. In practice the reduction overlaps with the backward pass (chapter 6), and for small
+# messages NCCL has trees (chapter 7), with which latency grows more slowly.
 
 # %% tags=["holds"]
 assert peaks["small batch"].max() == top["small batch"][1] < top["large batch"][1], (
@@ -876,8 +878,8 @@ gallery("03")
 # %% [markdown]
 # ## A profile of this machine
 #
-# Where does a share come from? The lesson adds up three parts, in seconds; `read_breakdown("step.json")`
-# reads such a list from a file.
+# Where does a share come from? The lesson adds up three parts, in seconds;
+# `read_breakdown("step.json")` reads such a list from a file.
 
 # %%
 breakdown = {"setup": 0.1, "compute": 0.9, "finish": 0.1}
@@ -896,9 +898,9 @@ si(p, "%"), whole
 assert whole < profile_speedup(breakdown, {"compute": math.inf}), "times at most"
 
 # %% [markdown]
-# `cProfile` writes a file of another kind. `read_profile` adds up the functions that you name, each with the
-# functions that it calls, and calls the rest "everything else". Name functions that do not call
-# each other; otherwise their time would count twice, and `read_profile` refuses.
+# `cProfile` writes a file of another kind. `read_profile` adds up the functions that you name, each
+# with the functions that it calls, and calls the rest "everything else". Name functions that do not
+# call each other; otherwise their time would count twice, and `read_profile` refuses.
 
 # %%
 import cProfile
