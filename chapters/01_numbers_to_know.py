@@ -315,6 +315,7 @@ figure(
 
 # %% tags=["holds"]
 assert h100.hbm_capacity < weights < 2 * h100.hbm_capacity, "The weights need two cards"
+assert find("adam_mixed_precision").total * model.parameters == 8 * weights, "Training will use it"
 assert 0.18 < weights / (8 * h100.hbm_capacity) < 0.22, "a fifth of the eight of a node"
 
 # %%

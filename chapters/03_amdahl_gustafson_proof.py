@@ -16,7 +16,7 @@ from lightspeed.collectives import bandwidth_bound
 from lightspeed.roofline import transfer_time
 from lightspeed.scaling import *
 from lightspeed.training import *
-from lightspeed_course import ask, Axis, Bars, Chart, figure, human_time, Line, Points
+from lightspeed_course import ask, Axis, Chart, figure, human_time, Line, Points
 from lightspeed_course import residual_chart, Rule, si, sweep, table, weigh
 from lightspeed_models.fits import fit_usl
 from lightspeed_models.profiles import read_profile, scaling_runs
@@ -687,97 +687,11 @@ table(
 
 
 # %% [markdown]
-# ### The critical path of a training step
-#
-# Now take four layers, forward and backward, and a reduction of each layer's gradients that can
-# start as soon as they exist. The network carries one reduction at a time.
-
-
-# %%
-def training_step(layers=4, forward=10e-3, backward=20e-3, reduce=15e-3, optimizer=10e-3):
-    """Forward and backward in order; each layer's reduction after its backward pass."""
-    first_to_last = range(1, layers + 1)
-    compute = [f"F{i}" for i in first_to_last] + [f"B{i}" for i in reversed(first_to_last)]
-    graph = nx.DiGraph([(f"B{i}", f"R{i}") for i in first_to_last])
-    nx.add_path(graph, compute)
-    nx.add_path(graph, [*(f"R{i}" for i in reversed(first_to_last)), "optimizer"])
-    takes = {"F": forward, "B": backward, "R": reduce, "o": optimizer}
-    nx.set_node_attributes(graph, {task: takes[task[0]] for task in graph}, "time")
-    return graph
-
-
-fast, slow = training_step(), training_step(reduce=30e-3)
-shape = {name: work_span(g) for name, g in (("fast network", fast), ("slow network", slow))}
-faster = training_step(forward=5e-3, backward=10e-3, reduce=30e-3, optimizer=5e-3)
-faster_gpu = work_span(faster).span
-shape["fast network"].span, shape["slow network"].span, faster_gpu
-
-
-# %%
-def ends(graph):
-    """When each task is done, if it starts as soon as its inputs exist."""
-    return {v: work_span(graph.subgraph(nx.ancestors(graph, v) | {v})).span for v in graph}
-
-
-done = ends(slow)
-done["B1"], done["R1"]
-
-
-# %% tags=["figure"]
-def gantt(graph, title):
-    bars = []
-    for kind, color in zip("FBoR", ("blue", "green", "grey", "orange")):
-        done = {v: end for v, end in ends(graph).items() if v[0] == kind}
-        begun = [end - graph.nodes[v]["time"] for v, end in done.items()]
-        lane = ["network" if kind == "R" else "compute"] * len(done)
-        names = [v if kind != "o" else "" for v in done]
-        bars.append(Bars(lane, list(done.values()), start=begun, labels=names, color=color))
-    lanes = Axis(scale="category", categories=["compute", "network"])
-    return Chart(Axis("time", "s", domain=(0, 0.2)), lanes, bars, title=title, height=150)
-
-
-figure(
-    [gantt(fast, "fast network"), gantt(slow, "slow network")],
-    caption="Forward, backward, reductions, and the optimizer in grey. Above, all reductions but "
-    "the last hide behind the backward pass. Below, the network is most of the critical path.",
-    alt="Two Gantt charts. With the fast network the reductions run under the backward pass and "
-    "end shortly after it; with the slow one they form an unbroken chain that ends much later.",
-)
-
-# %% tags=["holds"]
-assert (e := ends(fast))["R2"] < e["B1"] < e["R1"], "all reductions but the last"
-assert (
-    sum(30e-3 for v in shape["slow network"].path if v[0] == "R") > 0.5 * shape["slow network"].span
-), "most of the critical path"
-assert ends(slow)["R1"] > 1.3 * ends(slow)["B1"] and ends(fast)["R1"] < 1.2 * ends(fast)["B1"], (
-    "they form an unbroken chain"
-)
-
-# %% [markdown]
-# Without overlap the two steps would take as long as all of their work,
-# {{si(shape["fast network"].work, "s")}} and {{si(shape["slow network"].work, "s")}}. With overlap
-# they take {{si(shape["fast network"].span, "s")}} and {{si(shape["slow network"].span, "s")}}. On
-# the slow network the backward pass is over after {{si(done["B1"], "s")}}, the last reduction after
-# {{si(done["R1"], "s")}}: the path leaves the backward pass after one layer:
-# {{" → ".join(shape["slow network"].path[4:])}}.
-#
-# What should you make faster there? A profile adds up all parts: it shows more time on the GPU than
-# on the network. But a GPU of twice the speed would shorten the step by
-# {{1 - faster_gpu / shape["slow network"].span:.0%}}, and a network of twice the speed by
-# {{1 - shape["fast network"].span / shape["slow network"].span:.0%}}. The critical path shows that;
-# the profile cannot, because it does not know what waits for what.
-
-# %% tags=["holds"]
-assert done["B1"] < done["R1"], "pass after one layer"
-assert sum(v[0] == "B" for v in shape["slow network"].path) == 1, "leaves the backward pass"
-assert sum(t for v, t in slow.nodes(data="time") if v[0] != "R") > sum(
-    t for v, t in slow.nodes(data="time") if v[0] == "R"
-), "adds up all parts"
-assert shape["fast network"].span < faster_gpu, "of twice the speed"
+# The critical path of a training step, with its network beside its GPUs, is in the [proof of chapter
+# 6](06_parallelism_proof.ipynb).
 
 # %%
 ask("scaling.critical_path", seed="chapter")
-
 
 # %% [markdown]
 # ## Measure it here
