@@ -20,6 +20,7 @@ from lightspeed_course.explorers import (
     scaling,
     schedules,
     shards,
+    shrinking,
     tokens,
     traffic,
 )
@@ -43,6 +44,7 @@ EXPLORERS = {
     "requests": requests.explore_queue, "batching": requests.explore_batching,
     "shards": shards.explore_shards,
     "number line": number_line.explore_number_line,
+    "shrinking": shrinking.explore_shrinking, "two waits": numbers.explore_two_waits,
 }  # fmt: skip
 RECORDED = ("amd_epyc_2core", "intel_xeon_2core")
 

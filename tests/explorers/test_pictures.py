@@ -16,6 +16,7 @@ from lightspeed.parallel import data_parallel_bytes
 from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
 from lightspeed.precision import FORMATS
 from lightspeed.queueing import mmc
+from lightspeed.scaling import processors_at_efficiency
 from lightspeed_course.explorers import (
     allreduce,
     layer_clock,
@@ -24,6 +25,7 @@ from lightspeed_course.explorers import (
     requests,
     schedules,
     shards,
+    shrinking,
     split_mlp,
     sums,
     tokens,
@@ -52,6 +54,7 @@ PICTURES = {
     "split MLP": split_mlp.explore_split_mlp,
     "layer clock": layer_clock.explore_layer_clock,
     "number line": number_line.explore_number_line,
+    "shrinking": shrinking.explore_shrinking,
 }
 
 
@@ -615,3 +618,28 @@ def test_each_token_adds_its_flops_and_the_matrix_is_read_once():
                 width / 2 * accelerator("h100_sxm").bf16 / accelerator("h100_sxm").hbm_bandwidth,
                 "token",
             )
+
+
+# ---------------------------------------------------------------- a job that shrinks (chapter 3)
+
+
+def drawn_time(bars):
+    """Processor-minutes of the bars of one kind."""
+    return sum(end - start for end, start in zip(bars.to, bars.start, strict=True))
+
+
+def test_all_work_is_drawn_on_any_number_of_processors():
+    for moment in range(shrinking.MOST):
+        serial, divided = (
+            m for m in shrinking.view(moment).charts[0].marks if isinstance(m, shrinking.Bars)
+        )
+        assert drawn_time(serial) == shrinking.SERIAL
+        assert drawn_time(divided) == pytest.approx(shrinking.WHOLE - shrinking.SERIAL)
+        assert len(set(divided.to)) == 1, "everybody is done at the same moment"
+
+
+def test_half_of_the_bill_is_idle_where_the_law_says():
+    n = round(processors_at_efficiency(0.5, serial=shrinking.SERIAL / shrinking.WHOLE))
+    *work, idle = (m for m in shrinking.bill(n).marks if isinstance(m, shrinking.Bars))
+    assert drawn_time(idle) == pytest.approx(sum(map(drawn_time, work)))
+    assert f"{2 * shrinking.WHOLE} processor-minutes" in dict(shrinking.view(n - 1).facts).values()
