@@ -4,7 +4,7 @@
 # The [lesson](05_precision.ipynb) says what narrow numbers do to the time and to the answers. This
 # page holds what its sentences rest on, and where each of its laws stops.
 
-# %%
+# %% tags=["setup"]
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -18,29 +18,20 @@ from lightspeed.precision import *
 from lightspeed.quantization import *
 from lightspeed.roofline import *
 
-# %%
-gemms, formats = weigh("roofline-gemm"), weigh("roofline-formats")
+# %% tags=["figure"]
+gemms = weigh("roofline-gemm")
 kinds = {"bfloat16": "bf16", "fp8": "fp8", "nvfp4": "fp4"}
 
 
 def share_of_roof(kind, bound, quantile=0.5):
-    """The median share of the roof of products of a format, in one regime of chapter 2."""
+    """Of products of a format in one regime of chapter 2: this quantile of their share."""
     own = (gemms.rows["format"] == kind) & (gemms.judged.regime == bound)
     return float(np.quantile(gemms.ratio[own], quantile))
 
 
 small, _, *large = gemms.judged.regime.names
-bounds, tenth = (*large, small), 0.1
+bounds, products = (*large, small), gemms.rows["format"].isin(kinds).sum()
 by_bound = {kind: [share_of_roof(kind, bound) for bound in bounds] for kind in kinds}
-products = gemms.rows["format"].isin(kinds).sum()
-table(
-    [[kinds[kind], *(si(share, "%", 2) for share in of)] for kind, of in by_bound.items()],
-    ["format", *bounds],
-    caption=f"Median share of the format's own roof, over {products:,} products. The last column"
-    " has the short ones, by their bound.",
-)
-
-# %%
 v5e, h200, h100 = accelerator("tpu_v5e"), accelerator("h200_sxm"), accelerator("h100_sxm")
 side, names = 8192, {16: "bf16", 8: "int8 weights", 4: "int4 weights"}
 kernels = "matvec_h200_sxm_bf16", "gemm_h200_sxm_int8_weights_m1", "matvec_h200_sxm_int4_weights"
@@ -49,9 +40,6 @@ bound = {
     b: transfer_time(matmul_bytes(1, side, side, weight_bytes=b / 8), h200.hbm_bandwidth)
     for b in observed
 }
-bound
-
-# %%
 cases = [(f"H200, {names[b]}", bound[b], observed[b], observed[16] - bound[16]) for b in (8, 4)]
 h100_bytes = {
     w: transfer_time(matmul_bytes(1, side, side, w, w, 2), h100.hbm_bandwidth) for w in (1, 2)
@@ -59,16 +47,25 @@ h100_bytes = {
 h100_fixed = number("gemm_h100_sxm_bf16_m1.time") - h100_bytes[2]
 cases.append(("H100, fp8", h100_bytes[1], float(number("gemm_h100_sxm_fp8_m1.time")), h100_fixed))
 which = [c[0] for c in cases]
-which
-
-# %%
 alone = np.array([lower / t for _, lower, t, _ in cases], float)
 more = np.array([(lower + fixed) / t for _, lower, t, fixed in cases], float)
-[round(float(share), 3) for share in more]
+check, promise = "#Check:-against-measured-kernels", "#What-narrow-formats-reach-of-their-promise"
+columns = ["the lesson's law", "tested on", "in the median", "at worst", "where it fails"]
+reach = [[f"{kinds[k]} {of[i]:.0%} of its roof" for k, of in by_bound.items()] for i in (0, 1)]
+least = [f"a tenth of fp4 below {share_of_roof('nvfp4', b, 0.1):.0%}" for b in bounds]
+fixed_cost = [f"off by {1 - np.median(more):.0%}", f"{1 - more.min():.0%}", "they also unpack"]
+rows = [
+    [f"[bytes and a fixed time]({check})", f"{len(cases)} kernels", *fixed_cost],
+    [f"[half the bytes, half the time]({promise})", f"products, {products:,} in all"]
+    + [", ".join(reach[0]), least[0], "short products"],
+    [f"[twice the peak, twice the rate]({promise})", "the same"]
+    + [", ".join(reach[1]), least[1], "arithmetic in four bits"],
+]
+table(rows, columns, caption="What is claimed about time, and how well it holds.")
 
-# %%
-bits = np.arange(2.0, 13.0)
+# %% tags=["figure"]
 normal = np.random.default_rng(3).standard_normal(100_000)
+bits = np.arange(2.0, 13.0)
 uniform = np.random.default_rng(4).uniform(-1, 1, 200_000)
 apart = (5**0.5 - 1) / 2  # samples of the sine, in radians: no two meet it at the same phase
 signals = {
@@ -76,30 +73,22 @@ signals = {
     "uniform": uniform,
     "normal": normal,
 }
-{n: round(crest_factor(s), 2) for n, s in signals.items()}
-
-# %%
 measured, law = {}, {}
 for n, s in signals.items():
     measured[n] = np.array([sqnr(s, quantize_symmetric(s, int(b)).values) for b in bits], float)
     law[n] = np.array([sqnr_law(int(b), crest_factor(s)) for b in bits], float)
-{n: round(float(measured[n][6] - law[n][6]), 3) for n in law}
-
-# %%
-rest_at_eight = np.abs([measured[n] - law[n] for n in law])[:, bits >= 8]
-rest_at_two = max(abs(measured[n][0] - law[n][0]) for n in law)
-round(float(rest_at_two), 2)
-
-# %% [markdown]
-# ## What is claimed, and how well it holds
-#
-# | the lesson's law | tested on | in the median | at worst | where it fails |
-# |---|---|---|---|---|
-# | [bytes and a fixed time](#Check:-against-measured-kernels) | {{len(cases)}} kernels | {{1 - np.median(more):.0%}} too fast | {{1 - more.min():.0%}} | narrow kernels also unpack |
-# | [half the bytes, half the time](#What-narrow-formats-reach-of-their-promise) | {{products:,}} products | {{by_bound["bfloat16"][0]:.0%}} of the roof in bf16, {{by_bound["nvfp4"][0]:.0%}} in fp4 | a tenth of fp4 below {{share_of_roof("nvfp4", bounds[0], tenth):.0%}} | short products pay for the launch |
-# | [twice the peak, twice the rate](#What-narrow-formats-reach-of-their-promise) | the same | {{by_bound["bfloat16"][1]:.0%}} in bf16, {{by_bound["nvfp4"][1]:.0%}} in fp4 | a tenth of fp4 below {{share_of_roof("nvfp4", bounds[1], tenth):.0%}} | arithmetic in four bits |
-# | [a bit is worth six decibels](#How-much-noise?) | {{len(law) * len(bits)}} roundings | {{np.median(rest_at_eight):.2f}} dB off from eight bits on | {{rest_at_two:.1f}} dB at two bits | few bits |
-# | [a scale saves what would vanish](#Small-numbers-vanish) | one small network | | | tensors that need different scales |
+off = {n: np.abs(measured[n] - law[n]) for n in law}
+middle = np.median([off[n][bits >= 8] for n in law])
+worst, tried = max(o.max() for o in off.values()), sum(o.size for o in off.values())
+rows = [
+    ["[a bit is worth six decibels](#How-much-noise?)", f"tensors, {tried} roundings"]
+    + [f"off by {middle:.2f} dB from eight bits on", f"{worst:.1f} dB", "very few bits"],
+    ["[a scale saves what vanishes](#Small-numbers-vanish)", "a small network"]
+    + ["trains like bf16", "", "tensors of different size"],
+    ["[eight bits keep the answers](#Will-the-answers-still-be-right?)", "the same"]
+    + ["no loss seen", "", "four bits and fewer"],
+]
+table(rows, columns, caption="And about the answers.")
 
 # %% [markdown]
 # ## Check: against measured kernels
@@ -308,6 +297,18 @@ assert ultra.source.title.startswith("AIConfigurator"), "have no data sheet"
 assert any("rc" in name for name in libraries), "we have no data"
 assert gain["b300"] < 1.1 * gain["b200"] and ultra > 1.5 * find("b200").fp4, "gain has not yet"
 assert best_ultra < 0.5, "Even the best fp4"
+
+# %% tags=["figure"]
+table(
+    [[kinds[kind], *(si(share, "%", 2) for share in of)] for kind, of in by_bound.items()],
+    ["format", *bounds],
+    caption="Median share of the format's own roof, over "
+    f"{products:,} products. The last column has the short ones, by their bound.",
+)
+
+# %%
+formats = weigh("roofline-formats")
+[e.regime for e in formats.by_regime]
 
 # %% tags=["figure"]
 figure(
@@ -1188,6 +1189,9 @@ assert bits_per_weight(8, 16, 1024) - 8 < 0.02 < bits_per_weight(8, 16, 32) - 8,
 B, D, F = 64, 1024, 1024
 rng = np.random.default_rng(2)
 W = rng.normal(0, D**-0.5, (D, F)) * np.exp(rng.normal(0, 0.3, F))
+W.shape
+
+# %%
 spiked = W.copy()
 spiked[rng.integers(D, size=20), rng.integers(F, size=20)] *= 30
 crest_factor(W), crest_factor(spiked)
@@ -1195,8 +1199,10 @@ crest_factor(W), crest_factor(spiked)
 # %%
 block = 32
 groups = {"tensor": {}, "output channel": {"axis": 0}, f"block of {block}": {"block": block}}
+list(groups)
 
 
+# %%
 def noise(w, bits, group):
     """SQNR of a weight matrix; transposed, so that a block lies within an output channel."""
     return sqnr(w.T, quantize_symmetric(w.T, bits, **group).values)
