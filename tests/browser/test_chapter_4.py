@@ -30,6 +30,6 @@ def test_another_machine_changes_the_replica(chapter):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.run('ask("queueing.checkpoint_memory"')
-    chapter.answers(question, "900", "whole second")
-    chapter.answers(question, "135", "Right")
+    question = chapter.run('ask("queueing.capped_rate"')
+    chapter.answers(question, "50", "rate of one slot")
+    chapter.answers(question, "800", "Right")
