@@ -108,6 +108,25 @@ def test_manual_points_stay_over_regrades_and_have_a_history(book):
     assert [g.key for g in book.gradings(id)] == ["first", "second"]
 
 
+def test_marks_by_hand_keep_their_share_of_points_that_change(book):
+    """Also those of a rubric, which count from a base; each is an entry that can be undone."""
+    ridge, word, roof = (QUESTIONS[q] for q in ("ridge", "word", "roof"))
+    item = book.set_item("hostile", word, "Half of it.", -0.5)
+    book.set_manual("ada", "hostile", ridge, 0.5, "Nearly.", "eve")
+    book.set_manual("ada", "hostile", word, None, "", "eve", [item], base=1.0)
+    book.set_manual("ada", "hostile", roof, None, "Only words.", "eve")
+    points = ASSIGNMENT.points | {ridge: 5.0, word: 3.0, roof: 2.0}
+    for _ in range(2):  # once, however often it is released
+        book.add_assignment(dataclasses.replace(ASSIGNMENT, points=points), seeded=False)
+    manual = book.results("hostile", "ada")[0].manual
+    assert {q: (m.points, m.comment) for q, m in manual.items()} == {
+        ridge: (2.5, "Nearly."), word: (2.5, ""), roof: (None, "Only words."),
+    }  # fmt: skip
+    assert manual[ridge].by == "release" and len(book.manual("hostile", "ada", roof)) == 1
+    book.undo_manual("ada", "hostile", ridge, "eve")
+    assert book.results("hostile", "ada")[0].manual[ridge].points == 0.5
+
+
 def test_an_entry_with_neither_points_nor_words_takes_the_one_before_back(book):
     book.set_manual("ada", "hostile", "", 2.0, "gut", "me")
     book.set_manual("ada", "hostile", "", None, "", "me")

@@ -17,6 +17,7 @@ ORDERS = ("question", "student")
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/svg+xml")
 PLAIN = ("text/plain", "text/markdown", "text/latex")
 MOST_OUTPUTS, LARGEST_PICTURE = 20, 4 << 20
+OF_CELL = re.compile(r"Code cell (\d+) ")
 TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -109,6 +110,15 @@ def work(cells, assignment=None, question=None):
         }
         for i in chosen
     ]
+
+
+def notes_of(result, shown):
+    """(notes on the run as a whole or on these cells, how many there are on others)."""
+    notes = result.grading.graded.notes if result.grading else ()
+    numbers = {cell["number"] for cell in shown}
+    at = [OF_CELL.match(note) for note in notes]
+    here = [note for note, m in zip(notes, at, strict=True) if not m or int(m[1]) in numbers]
+    return here, len(notes) - len(here)
 
 
 def _beside(cells, at):
