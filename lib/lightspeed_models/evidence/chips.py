@@ -60,6 +60,17 @@ FORMATS = {
     "sq": Format("int8", 1, 1, reads=1),
 }
 
+# What a table calls a model -> one of its shape, as `lightspeed_models.served` has it.
+KINDS_OF_MODEL = {
+    "deepseek-ai/DeepSeek-V3": "DeepSeek-V3",
+    "deepseek-ai/DeepSeek-R1": "DeepSeek-V3",
+    "nvidia/DeepSeek-V3.1-NVFP4": "DeepSeek-V3",
+    "deepseek-ai/DeepSeek-V3.2": "DeepSeek-V3.2",
+    "zai-org/GLM-5": "GLM-5",
+    "zai-org/GLM-5-FP8": "GLM-5",
+    "nvidia/GLM-5-NVFP4": "GLM-5",
+}
+
 # Bytes of an element that a collective moves.
 MOVED = {"half": 2, "int8": 1}
 
