@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def work(rows):
 
 
 def _latent(rows, kind, model, heads):
-    layer = decoder(KINDS_OF_MODEL.get(model, "DeepSeek-V3")).layers[0].mixer
+    layer: Any = decoder(KINDS_OF_MODEL.get(model, "DeepSeek-V3")).layers[0].mixer
     layer = replace(layer, heads=heads) if kind == "sparse layer" else _dense(layer, heads)
     width = rows["cache_format"].lookup(lambda name: FORMATS[name].activation_bytes)
     matrices = 0 if kind == "latent" else layer.matrices
