@@ -1,6 +1,7 @@
 """Kernels whose rows do not ship: a few made up, by hand, and what was counted on all."""
 
 import csv
+import itertools
 import json
 from importlib.resources import files
 
@@ -8,6 +9,7 @@ import pytest
 
 from lightspeed.catalog import accelerator
 from lightspeed_models.evidence.pairing import pairings
+from lightspeed_models.evidence.pairings.experts import BACK, OUT
 from lightspeed_models.evidence.residuals import counted, to_count, weigh
 from lightspeed_models.evidence.samplers.__main__ import count
 from lightspeed_models.evidence.sets import dataset, records
@@ -16,6 +18,7 @@ DEVICE = {"framework": "any", "version": "1", "device": "NVIDIA H200"}
 SHAPE = {"isl": 1, "tp_size": 1, "kv_cache_dtype": "bfloat16", "kernel_source": "k"}
 LAYER = {"model": "deepseek-ai/DeepSeek-V3.2", "gemm_type": "bfloat16"}
 STATE = {"phase": "generation", "num_v_heads": 64, "head_k_dim": 128, "head_v_dim": 128}
+DEVICES = {"NVIDIA H200": "h200_sxm", "NVIDIA B200": "b200"}
 TABLES = {
     "generation_mla": [DEVICE | SHAPE | {"num_heads": 128, "batch_size": 64, "step": 65535}],
     "mla_generation_module": [
@@ -74,6 +77,45 @@ def test_what_is_counted_comes_back_without_its_rows(folder, tmp_path):
     count(file, "attention_kinds", folder)
     assert json.loads(file.read_text()) == {"attention-kinds": told}
     assert told["rows"] == 4 and told["errors"][0]["beaten"] == 0
+
+
+@pytest.fixture
+def exchanges(tmp_path):
+    """Made by the law: 40 µs and 15 GB/s an SM, or 16 µs and half of the link."""
+    for name in ("normal", "ll"):
+        suffix = "avg_t_us" if name == "ll" else "transmit_us"
+        rows = []
+        for (device, chip), nodes in itertools.product(DEVICES.items(), (1, 2)):
+            for tokens in (1, 8, 32, 1024, 8192, 32768):
+                row = {"framework": "sglang", "version": "1", "device": device, "node_num": nodes}
+                row |= {"hidden_size": 7168, "num_token": tokens, "num_topk": 8}
+                row |= {"num_experts": 256, "dispatch_sms": 20, "combine_sms": 20}
+                for way, width in (("dispatch", OUT), ("combine", BACK)):
+                    copies = 8 if name == "ll" else 8 * (1 - (7 / 8) ** 8)
+                    size = tokens * copies * 7 / 8 * 7168 * width if tokens > 32 else 0
+                    link = accelerator(chip).link_bandwidth
+                    rate, start = (link / 2, 16) if name == "ll" else (20 * 15e9, 40)
+                    row[f"{way}_{suffix}"] = start + 1e6 * size / rate
+                rows.append(row)
+        with open(tmp_path / f"wideep_deepep_{name}_perf.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+    return tmp_path
+
+
+def test_what_made_the_times_of_exchanges_is_found_on_the_other_chip(exchanges):
+    found = weigh("expert-exchange", exchanges)
+    large = found.judged.measured > 50e-6
+    assert found.ratio[large] == pytest.approx(1, rel=0.01)
+    assert len(found.judged.left) == len(found.judged.predicted) == 48
+
+
+def test_exchanges_of_a_chip_left_out_are_expected_and_sms_say_more_than_links():
+    found = weigh("expert-exchange")
+    assert found.all.median < 0.15
+    for error in found.by_regime:
+        assert error.median < (0.25 if error.regime.startswith("normal") else 0.45), error.regime
 
 
 def test_what_does_not_ship_was_counted_on_all_of_it():

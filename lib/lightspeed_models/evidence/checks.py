@@ -102,6 +102,13 @@ def unknown_model(columns):
 
 
 CHECKS = {
+    "expert_exchange": (
+        (
+            "a size or a time is missing or not above zero",
+            not_above_zero("tokens", "width", "active", "nodes", "latency"),
+        ),
+        ("the chip is not in the catalog", unknown_chip),
+    ),
     "attention_kinds": (
         (
             "a size or a time is missing or not above zero",

@@ -18,6 +18,7 @@ from lightspeed_models.products import narrowing_bytes
 DEVICES = {
     "NVIDIA A100-SXM4-80GB": "a100_80gb",
     "NVIDIA H100 80GB HBM3": "h100_sxm",
+    "NVIDIA H100": "h100_sxm",
     "NVIDIA H200": "h200_sxm",
     "NVIDIA B200": "b200",
     "NVIDIA GB200": "gb200",

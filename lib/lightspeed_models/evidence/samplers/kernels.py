@@ -20,6 +20,42 @@ def attention_kinds(folder):
     """One decoding step of each kind: a kernel alone, or a layer's attention with its matrices."""
     parts = [_latent(folder, kind, table) for kind, table in LATENT.items()]
     parts += [_recurrent(folder, kind, table) for kind, table in RECURRENT.items()]
+    return _joined(parts)
+
+
+def expert_exchange(folder):
+    """DeepEP's two kernels on their way out and back: a row of its tables is two of these."""
+    parts = [
+        _one_way(folder, kernel, way, suffix)
+        for kernel, suffix in (("normal", "transmit_us"), ("ll", "avg_t_us"))
+        for way in ("dispatch", "combine")
+    ]
+    return _joined(parts)
+
+
+def _one_way(folder, kernel, way, suffix):
+    values = {
+        "nodes": "node_num",
+        "tokens": "num_token",
+        "width": "hidden_size",
+        "active": "num_topk",
+        "experts": "num_experts",
+    }
+    if kernel == "normal":
+        values["sms"] = f"{way}_sms"
+    tables = found(folder, f"wideep_deepep_{kernel}_perf")
+    rows = joined(tables, {}, values, f"{way}_{suffix}")
+    length = len(rows["latency"])
+    return {
+        "chip": rows.pop("chip"),
+        "kernel": Words(("low latency" if kernel == "ll" else kernel,), np.zeros(length, np.int32)),
+        "way": Words((way,), np.zeros(length, np.int32)),
+        "sms": rows.pop("sms", np.full(length, np.nan)),
+        **{name: column for name, column in rows.items() if name != "library"},
+    }
+
+
+def _joined(parts):
     return {
         name: Words.joined([part[name] for part in parts])
         if isinstance(column, Words)
