@@ -45,6 +45,7 @@ GPUS, PER_NODE, OFFERED = 64, 8, 512
 WEEK = 7  # days that were promised
 TOKENS, UTILIZATION = 36e9, 0.4  # what is trained on, and the share of the peak that was planned
 SEQUENCES, SEQUENCE = 512, 2048  # of a step
+CONTEXT = 2**17  # tokens of a long request: a report, or a repository
 LONG = 8192  # tokens of a sequence that memory is counted for, and of a request half-way
 ANSWER, BUDGET = 500, 0.02  # tokens of an answer, and seconds that each may take
 WINDOW, PACKET, LOSS = 16e-6, 4096, 0.01  # s of a round trip, bytes, and what a bad cable loses
@@ -258,6 +259,16 @@ def tuesday() -> float:
     return step("split", OFFERED).time + gradients().time * (1 / kept() - 1)
 
 
+# ---------------------------------------------------------------- 4.2: a long request
+
+
+def long_request() -> tuple[float, int]:
+    """(bytes of a request of `CONTEXT` tokens, how many fit beside the weights) in bf16."""
+    held = CONTEXT * float(transformer(MODEL).kv_cache_bytes_per_token())
+    room = PER_NODE * float(accelerator(GPU).hbm_capacity) - weights()
+    return held, int(room // held)
+
+
 # ---------------------------------------------------------------- 9: prompts, too
 
 
@@ -366,6 +377,11 @@ def _four() -> str:
     )
 
 
+def _long() -> str:
+    held, many = long_request()
+    return f"a request of {CONTEXT:,} tokens keeps {si(held, 'byte')}: **{many} at a time**"
+
+
 def _five() -> str:
     return (
         f"weights in one byte: {replica(1).rate:.1f} a second; the caches:"
@@ -424,6 +440,7 @@ LINES = {
     "02": Line("One layer on one GPU", ("01",), _two),
     "03": Line(f"{OFFERED} GPUs are offered: done in a day?", ("01",), _three),
     "04": Line("Served on eight", ("01",), _four),
+    "04.2": Line("Served with long texts", ("04",), _long),
     "05": Line("Served in narrower numbers", ("01", "04"), _five),
     "06.1": Line("Does it fit?", ("01",), _six),
     "06.2": Line("As it runs", ("01", "02", "06.1"), _sent),
