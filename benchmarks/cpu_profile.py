@@ -1,4 +1,4 @@
-"""Record what chapter 11 shows of torch.profiler on a CPU. It needs torch, which the course does not:
+"""Record what chapter 11 shows of torch.profiler on a CPU. It needs torch:
 
     python benchmarks/cpu_profile.py FILE.json.gz
 

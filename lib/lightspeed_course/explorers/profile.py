@@ -33,7 +33,7 @@ FINEST = 400  # what is closer together than this part of the picture is drawn a
 def job(fault):
     """A step of two GPUs with this fault in it."""
     faults = {fault: SIZES[fault]} if fault else {}
-    return made.Job(ranks=2, layers=4, hidden=2048, tokens=2048, steps=1, faults=faults)
+    return made.Job(ranks=2, layers=4, hidden=2048, tokens=2048, steps=2, faults=faults)
 
 
 @functools.cache
@@ -72,9 +72,8 @@ def view(fault, gone):
         "step": si(before * 1e-9, "s"),
         "without it": si(after * 1e-9, "s"),
         "gain by replay": f"{before / after:.2f}",
-        "by the share of GPU 0": f"{by_share(found[0], gone):.2f}" if gone else "1.00",
-        "in truth": f"{truth:.2f}" if gone and MENDS.get(fault) == gone else "not this job's fault"
-        if gone else "1.00",
+        "by the share of GPU 0": f"{by_share(found[0], gone) if gone else 1:.2f}",
+        "in truth": f"{truth:.2f}" if gone and MENDS.get(fault) == gone else "–",
     }  # fmt: skip
     charts = (
         _tracks(recorded, before, "as recorded"),
@@ -109,7 +108,8 @@ def _tracks(rows, span, title):
     whole, bars = span * 1e-9, []
     for kind, label, color in ((COMPUTE, "computes", "blue"), (COMMUNICATION, "sends", "orange")):
         drawn: list[list[float]] = []
-        for lane, _, start, end in sorted(row for row in rows if row[1] == kind and row[3] > row[2]):
+        ran = sorted(row for row in rows if row[1] == kind and row[3] > row[2])
+        for lane, _, start, end in ran:
             if drawn and drawn[-1][0] == lane and start <= drawn[-1][2] + whole / FINEST:
                 drawn[-1][2] = max(drawn[-1][2], end)
             else:

@@ -38,11 +38,12 @@ def headline(found: Diagnosis) -> str:
             " idle for no reason that the file tells."
         )
     sent = account.communication / max(1, account.span)
+    most = account.span / max(1, account.compute)
     if not found.worth and sent > SENDS_ALL:
         return (
             f"{where}. Its links are busy {100 * sent:.0f} % of the time, so no better order helps:"
-            f" send less, or over faster links; at most {account.span / max(1, account.compute):.2f} times"
-            " faster if nothing were sent."
+            f" send less, or over faster links; at most {most:.2f} times faster if"
+            " nothing were sent."
         )
     if not found.worth:
         return f"{where}. Healthy: nothing here is worth more than {100 * (WORTH - 1):.0f} %."
