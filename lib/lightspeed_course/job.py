@@ -35,6 +35,8 @@ from lightspeed_show.format import si
 
 if TYPE_CHECKING:
     from lightspeed_models.training_step import Step
+    from lightspeed_tools.trace.account import Account
+    from lightspeed_tools.trace.reader import Trace
 
 MODEL, GPU = "llama3_70b", "h100_sxm"
 NETWORK, BETTER = "ethernet_100g", "infiniband_ndr"  # a port of each GPU; one four times as fast
@@ -255,6 +257,27 @@ def tuesday() -> float:
     return step("split", OFFERED).time + gradients().time * (1 / kept() - 1)
 
 
+# ---------------------------------------------------------------- 11: its profile
+
+
+@cache
+def profile() -> tuple[Trace, Account]:
+    """A micro-batch of the spread run as a profile of one GPU shows it, event by event: each layer
+    waits for its weights, with arithmetic at the share of the peak that the step has. And where its
+    time went.
+    """
+    from lightspeed_tools.trace.account import accounts
+    from lightspeed_tools.trace.reader import of_events
+    from lightspeed_tools.trace.simulated import of_zero3
+    from lightspeed_tools.trace.writer import about
+
+    spread, layers = step(), find(MODEL).layers
+    passes = 3 * layers * SEQUENCES // GPUS  # a backward pass counts for two forward ones
+    ran = of_zero3(layers, (spread.compute + spread.memory) / passes, layer_arrives())
+    trace = of_events(ran.events, about(0, GPUS, "the course's job"))
+    return trace, accounts(trace)[0]
+
+
 # ---------------------------------------------------------------- the sheet
 
 
@@ -342,6 +365,15 @@ def _tuesday() -> str:
     return f"a step takes {si(tuesday(), 's')}: **{lost:.0%} of {OFFERED} GPUs**"
 
 
+def _profile() -> str:
+    _, account = profile()
+    return (
+        f"{account.exposed_communication / account.span:.0%} of the time is exposed communication,"
+        f" and the links are busy for {account.communication / account.span:.0%}: **no order helps,"
+        " fewer bytes do**"
+    )
+
+
 LINES = {
     "01": Line("The plan", (), _one),
     "02": Line("One layer on one GPU", ("01",), _two),
@@ -353,6 +385,7 @@ LINES = {
     "06.3": Line("With a better split", ("01", "06.2"), _waits),
     "07": Line("The offer, again", ("01", "03", "06.3"), _offer),
     "08": Line("With one bad cable", ("06.3", "07"), _tuesday),
+    "11": Line("As its profile shows it", ("02", "06.2"), _profile),
 }
 
 
