@@ -1,4 +1,4 @@
-"""What the reader of profiles says of made jobs, against their maker: used in chapter 11's proof."""
+"""What the reader of profiles says of made jobs, against their maker: chapter 11's proof."""
 
 from __future__ import annotations
 
