@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from lightspeed_models.served import Served
     from lightspeed_models.training_step import Step
     from lightspeed_tools.plan.answer import Job
+    from lightspeed_tools.trace.account import Account
+    from lightspeed_tools.trace.reader import Trace
 
 MODEL, GPU = "llama3_70b", "h100_sxm"
 NETWORK, BETTER = "ethernet_100g", "infiniband_ndr"  # a port of each GPU; one four times as fast
@@ -332,6 +334,27 @@ def explained(
     return answer.explained(asked, answer.plan_of(plan, GPUS, SEQUENCES))
 
 
+# ---------------------------------------------------------------- 11: its profile
+
+
+@cache
+def profile() -> tuple[Trace, Account]:
+    """A micro-batch of the spread run as a profile of one GPU shows it, event by event: each layer
+    waits for its weights, with arithmetic at the share of the peak that the step has. And where its
+    time went.
+    """
+    from lightspeed_tools.trace.account import accounts
+    from lightspeed_tools.trace.reader import of_events
+    from lightspeed_tools.trace.simulated import of_zero3
+    from lightspeed_tools.trace.writer import about
+
+    spread, layers = step(), find(MODEL).layers
+    passes = 3 * layers * SEQUENCES // GPUS  # a backward pass counts for two forward ones
+    ran = of_zero3(layers, (spread.compute + spread.memory) / passes, layer_arrives())
+    trace = of_events(ran.events, about(0, GPUS, "the course's job"))
+    return trace, accounts(trace)[0]
+
+
 # ---------------------------------------------------------------- the sheet
 
 
@@ -435,6 +458,15 @@ def _anew() -> str:
     return f"{best['plan']}: a step takes {si(best['step_seconds'], 's')}, **about {_days(run)}**"
 
 
+def _profile() -> str:
+    _, account = profile()
+    return (
+        f"{account.exposed_communication / account.span:.0%} of the time is exposed communication,"
+        f" and the links are busy for {account.communication / account.span:.0%}: **no order helps,"
+        " fewer bytes do**"
+    )
+
+
 LINES = {
     "01": Line("The plan", (), _one),
     "02": Line("One layer on one GPU", ("01",), _two),
@@ -449,6 +481,7 @@ LINES = {
     "08": Line("With one bad cable", ("06.3", "07"), _tuesday),
     "09": Line("Served on eight, by an engine that reads its own prompts", ("04",), _shared),
     "10": Line("Planned anew, of all plans there are", ("06.2", "06.3"), _anew),
+    "11": Line("As its profile shows it", ("02", "06.2"), _profile),
 }
 
 

@@ -161,6 +161,15 @@ def read(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> 
     return trace
 
 
+def of_events(events: list[dict[str, Any]], about: dict[str, Any]) -> Trace:
+    """The `Trace` of events in memory, such as a simulator's, and of what a file says of itself."""
+    trace, places = Trace("made"), _Places()
+    trace.about = about
+    _take(trace, events, places)
+    trace.lanes, trace.names = list(places.lanes), list(places.names)
+    return trace
+
+
 @dataclass
 class _Places:
     """Numbers for names, lanes and threads, and what a name of the host is."""

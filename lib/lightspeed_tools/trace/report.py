@@ -9,6 +9,7 @@ from lightspeed_tools.trace.account import Account
 from lightspeed_tools.trace.diagnosis import WORTH, Diagnosis
 from lightspeed_tools.trace.work import collectives, products
 
+SENDS_ALL = 0.9  # of the time: there is hardly any in which more could be hidden
 SHOWN = 6  # rows of a table in the terminal; --json has all
 CHAPTER = "Chapters 2 (roofs) and 7 (collectives) of the course teach what is behind this."
 
@@ -35,6 +36,14 @@ def headline(found: Diagnosis) -> str:
         return (
             f"{where}. What to fix first is not said: {100 * found.unknown:.0f} % of the time is"
             " idle for no reason that the file tells."
+        )
+    sent = account.communication / max(1, account.span)
+    most = account.span / max(1, account.compute)
+    if not found.worth and sent > SENDS_ALL:
+        return (
+            f"{where}. Its links are busy {100 * sent:.0f} % of the time, so no better order helps:"
+            f" send less, or over faster links; at most {most:.2f} times faster if"
+            " nothing were sent."
         )
     if not found.worth:
         return f"{where}. Healthy: nothing here is worth more than {100 * (WORTH - 1):.0f} %."
