@@ -34,6 +34,7 @@ NAMES = {
 }
 STAGES, MICRO_BATCHES = 8, 16  # the most of both
 SPLIT = ("zb_h1", "zb_h2")
+OPENS = 3  # the last GPU still waits for its first micro-batch
 
 
 @functools.lru_cache(maxsize=64)
@@ -196,7 +197,7 @@ def explore_schedules():
             Choice("schedule", "schedule", NAMES, "1f1b"),
             Slider("stages", "stages", 2, STAGES, 4),
             Slider("micro_batches", "micro-batches", 1, MICRO_BATCHES, 8),
-            Play("moment", "moment", most - 1),
+            Play("moment", "moment", most - 1, OPENS),
         ],
         caption="Blank space is time that you pay for. Numbers in the bars are micro-batches.",
         alt=(

@@ -21,6 +21,7 @@ from lightspeed_show import (
 )
 
 LAYERS, MOST_GPUS, MICRO_BATCHES = 4, 4, 3
+OPENS = 7  # of stage 3: two layers used and dropped, the third just gathered
 PARAMETERS = 8e9  # of the model, for the bytes; weights and gradients in two bytes
 STAGES = {"0 (DDP)": 0, "1 (optimizer)": 1, "2 (and gradients)": 2, "3 (and weights)": 3}
 DOES = {
@@ -168,7 +169,7 @@ def explore_shards():
             Choice("stage", "ZeRO", STAGES, 3),
             Slider("gpus", "GPUs", 2, MOST_GPUS, 4),
             Slider("micro_batches", "micro-batches", 1, MICRO_BATCHES, 1),
-            Play("moment", "event", most),
+            Play("moment", "event", most, OPENS),
         ],
         caption=(
             f"A model of {LAYERS} layers and {si(PARAMETERS, 'parameter')}, weights and gradients"
