@@ -30,6 +30,7 @@ from lightspeed_course.explorers.queueing import limits as fit_and_allowed
 from lightspeed_course.explorers.roofline import ARITHMETIC
 from lightspeed_course.explorers.shards import PARAMETERS
 from lightspeed_course.web.live import explorers
+from lightspeed_models.served import decoder
 from lightspeed_models.simulators.schedules import simulate
 from lightspeed_show import Formula, si
 from lightspeed_tools.measure.machine import hardware
@@ -157,6 +158,10 @@ RESULTS = {
         "%",
     ),
     "queueing.explore_serving": (decoding, "s"),
+    "attention.explore_attention": (
+        lambda s, _: decoder(s["model"]).request_bytes(s["context"], s["element_bytes"]),
+        "byte",
+    ),
     "requests.explore_queue": (queued, None),
     "requests.explore_batching": (
         lambda s, _: max(
