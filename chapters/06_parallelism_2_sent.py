@@ -11,8 +11,9 @@
 
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator, link
+from lightspeed.memory import transformer_activation_bytes
 from lightspeed.parallel import *
-from lightspeed.roofline import compute_time, split_matmul_bounds, transfer_time
+from lightspeed.roofline import transfer_time
 from lightspeed.transformer import transformer
 from lightspeed_course import Axis, Bars, Chart, ask, figure, job, predict, reveal, si
 
@@ -89,13 +90,17 @@ reveal("parallelism.zero3_accumulated", seed="chapter")
 # With a single micro-batch, stage 3 sends one and a half times what plain data parallelism sends,
 # which is why it's often called cheap. But your job adds up several, and while plain data
 # parallelism still sends its gradients once a step, stage 3 sends everything again for each of
-# them. You can trade that back for memory: frameworks can keep whole gradients, or whole weights,
+# them. (Stage 2 is in between: three micro-batches, and it sends twice as much.) You can trade that back for memory: frameworks can keep whole gradients, or whole weights,
 # between micro-batches.
 #
 # Still, bytes aren't seconds. While a GPU sends, it also computes. When is that enough?
 
 # %% tags=["holds"]
 assert 2 * data_parallel_bytes(8e9, 64, 3) == 3 * data_parallel_bytes(8e9, 64), (
+    "what plain data parallelism sends"
+)
+assert data_parallel_bytes(8e9, 64, 2, 3) == 2 * data_parallel_bytes(8e9, 64), "is in between"
+assert all(data_parallel_bytes(1, 4, 3) > data_parallel_bytes(1, 4, s) for s in range(3)), (
     "what plain data parallelism sends"
 )
 assert data_parallel_bytes(8e9, 64, 0, 8) == data_parallel_bytes(8e9, 64), "gradients once a step"
@@ -120,6 +125,8 @@ assert data_parallel_bytes(8e9, 64, 3, 8) == 8 * data_parallel_bytes(8e9, 64, 3)
 # enough. ([Proof](06_parallelism_proof.ipynb#A-roofline-with-a-link-in-it))
 
 # %% tags=["holds"]
+from lightspeed.roofline import compute_time, split_matmul_bounds
+
 tpu = accelerator("tpu_v5e")
 assert split_matmul_bounds(1024, 8192, 32768, tpu.bf16, 45e9).math == compute_time(
     2 * 1024 * 8192 * 32768 / 2, tpu.bf16
@@ -199,6 +206,15 @@ ways_in, *ways_out = (tensor_parallel_ways(llama.hidden, peak, w) for w in (insi
 assert data_parallel_tokens(peak, 5e10, tensor=8) == data_parallel_tokens(peak, 8 * 5e10), (
     "sends just as much between"
 )
+assert (
+    abs(
+        transformer_activation_bytes(llama, job.LONG, tensor=8, split="tensor+sequence")
+        * 8
+        / transformer_activation_bytes(llama, job.LONG)
+        - 1
+    )
+    < 1e-9
+), "saves is memory"
 
 # %% [markdown]
 # ## Can two GPUs share one product?

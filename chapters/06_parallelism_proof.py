@@ -63,10 +63,8 @@ rows = [
      "[Three checks](#Three-checks-at-scale)"],
 ]  # fmt: skip
 table(
-    [
-        [name, len(off), si(np.median(off), "%", 2), si(max(off), "%", 2), fails, where]
-        for name, off, fails, where in rows
-    ],
+    [[name, len(off), si(np.median(off), "%", 2), si(max(off), "%", 2), fails, where]
+     for name, off, fails, where in rows],
     ["law", "rows", "median error", "worst", "where it fails", "below"],
 )
 
@@ -89,21 +87,13 @@ round(fit_share(), 3), round(fit_share(second.key), 3)
 
 # %%
 rows = [
-    [
-        r.name,
-        r.plan.gpus,
-        accelerator(r.gpu).name,
-        si(r.time, "s"),
-        si(steps[k].time, "s"),
-        f"{error[k]:+.0%}",
-        steps[k].largest_loss,
-    ]
+    [r.name, r.plan.gpus, accelerator(r.gpu).name, si(r.time, "s"), si(steps[k].time, "s"),
+     f"{error[k]:+.0%}", steps[k].largest_loss]
     for k, r in tested.items()
 ]
 columns = ["run", "GPUs", "GPU", "published", "predicted", "error", "largest loss"]
 table(
-    rows,
-    columns,
+    rows, columns,
     f"Products at {fit_share():.0%} of peak, set by {first.name}; "
     f"for {first.name} itself at {fit_share(second.key):.0%}, set by {second.name}.",
 )
@@ -128,7 +118,6 @@ narrow, wide = (
     float(np.median(gemms.ratio[products & own])) for own in (sides <= 1024, sides > 1024)
 )
 narrow, wide
-
 
 # %% tags=["figure"]
 def size_of(k):
@@ -206,32 +195,16 @@ far = off["expectation"] > 0.5
 plain = (runs["pipeline"] == 1) & (runs["nodes"] <= 32)
 ranked = {n: regret(tries, tries.expected if n == "expectation" else tries.bound) for n in times}
 rows = [
-    [
-        n,
-        f"{np.median(e):.0%}",
-        f"{np.quantile(e, 0.9):.0%}",
-        f"{np.median(e[plain]):.0%}",
-        f"{ranked[n].end_to_end.mean():.0%}",
-        f"{ranked[n].oracle.mean():.0%}",
-    ]
+    [n, f"{np.median(e):.0%}", f"{np.quantile(e, 0.9):.0%}", f"{np.median(e[plain]):.0%}",
+     f"{ranked[n].end_to_end.mean():.0%}", f"{ranked[n].oracle.mean():.0%}"]
     for n, e in off.items()
 ]
-columns = [
-    "time",
-    "median error",
-    "nine tenths within",
-    "no pipeline, few nodes: median",
-    "of the best rate",
-    "an oracle's",
-]
+columns = ["time", "median error", "nine tenths within", "no pipeline, few nodes: median",
+           "of the best rate", "an oracle's"]
 regressor = fitted("stacks")["nanotron_h100"]["regressor"]
-table(
-    rows,
-    columns,
-    "Each model is expected from constants that the other models set. Then the "
-    "rate of the plan that comes out first, over the best one measured: the memory is predicted, "
-    "and a plan that failed scores nothing. An oracle is told which plans fit.",
-)
+table(rows, columns, "Each model is expected from constants that the other models set. Then the "
+      "rate of the plan that comes out first, over the best one measured: the memory is predicted, "
+      "and a plan that failed scores nothing. An oracle is told which plans fit.")
 
 # %% tags=["holds"]
 assert (regret(tries, tries.expected).oracle <= 1).all(), "over the best one measured"
@@ -404,25 +377,16 @@ from lightspeed_tools.measure.pages.network_figures import split_figure, split_t
 
 work = {k: {how: FLOPS[how] / 2 * k * WIDTH * HIDDEN for how in FLOPS} for k in TOKENS}
 rows = [
-    [
-        k,
-        si(work[k]["tensor"], "FLOP"),
-        si(4 * k * WIDTH, "byte"),
-        si(work[k]["data"], "FLOP"),
-        si(8 * WIDTH * HIDDEN, "byte"),
-    ]
+    [k, si(work[k]["tensor"], "FLOP"), si(4 * k * WIDTH, "byte"),
+     si(work[k]["data"], "FLOP"), si(8 * WIDTH * HIDDEN, "byte")]
     for k in TOKENS
 ]
 columns = [
-    "tokens",
-    "tensors: each computes",
-    "tensors: all-reduce",
-    "data: each computes",
+    "tokens", "tensors: each computes", "tensors: all-reduce", "data: each computes",
     "data: all-reduce",
 ]
 table(
-    rows,
-    columns,
+    rows, columns,
     f"An MLP of width {WIDTH} with {HIDDEN} hidden. Before anything is timed, the two "
     "columns of bytes say what will happen.",
 )
@@ -527,7 +491,6 @@ assert (
 # token of the sequence, in two bytes, or in five with a dropout on them, so they grow with the square
 # of the length.
 
-
 # %% tags=["holds"]
 def kept(m, recompute="selective", **split):
     """Bytes that a layer keeps of a token, for each unit of the model's width."""
@@ -545,7 +508,6 @@ assert activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(
     activation_bytes(long, 1, 1024, 8) - activation_bytes(long, 1, 1024, 8, recompute="selective")
 ), "square of the length"
 
-
 # %%
 def kept(m, recompute="selective", **split):
     """Bytes that a layer keeps of a token, for each unit of the model's width."""
@@ -560,8 +522,7 @@ per_layer, by_tensor
 rows = [[name, f"{kept(m):.1f}", kept(m, "none") - kept(m)] for name, m in models.items()]
 columns = ["model", "activations", "attention scores, if they were kept"]
 table(
-    rows,
-    columns,
+    rows, columns,
     "Bytes that a layer keeps of a token, for each unit of the model's width, "
     f"in sequences of {si(long, 'token')}.",
 )
@@ -630,7 +591,7 @@ X, up, down = (rng.standard_normal(shape) for shape in ((5, 8), (8, 32), (32, 8)
 def mlp(X, up, down):
     return np.maximum(X @ up, 0) @ down
 
-
+# %%
 halves = [mlp(X, up[:, :16], down[:16]), mlp(X, up[:, 16:], down[16:])]
 np.allclose(halves[0] + halves[1], mlp(X, up, down))
 
@@ -654,7 +615,7 @@ def attend(X, mine):
 
     return sum(one(h) for h in mine)
 
-
+# %%
 np.allclose(attend(X, (0, 1)) + attend(X, (2, 3)), attend(X, range(heads)))
 
 # %% [markdown]
@@ -666,6 +627,8 @@ gradient = rng.standard_normal((5, 8))
 hidden = X @ up
 whole = X.T @ ((gradient @ down.T) * (hidden > 0))
 mine = X.T @ ((gradient @ down[:16].T) * (hidden[:, :16] > 0))
+
+# %%
 np.allclose(mine, whole[:, :16])
 
 # %%
@@ -692,24 +655,9 @@ np.allclose(first_rows + second_rows, vectors[words])
 # %% [markdown]
 # ### A roofline with a link in it
 #
-# Split the contracted dimension over two chips. Each multiplies half of $X$'s columns with half of
-# $Y$'s rows and holds a partial sum of the whole result. They exchange those and add. Each chip
-# does half of the FLOPs, at $C$ FLOP/s, and sends $BF$ elements of two bytes over the link, at $W$
-# bytes a second, both ways at once.
-#
-# $$T_\text{math} = \frac{2BDF}{2 C} \qquad T_\text{comms} = \frac{2BF}{W}
-# \qquad T_\text{math} > T_\text{comms} \iff \frac{D}{2} > \frac{C}{W}$$
-#
-# The batch cancels. What counts is $D$. The table is for two {{accelerator("tpu_v5p").name}} chips
-# and one link of {{si(link("ici_v5p").bandwidth_per_link, "byte/s")}} in each direction.
-
-# %% tags=["holds"]
-from lightspeed.roofline import compute_time, matmul_flops
-
-v5e = accelerator("tpu_v5e")
-assert split_matmul_bounds(1024, 8192, 8192, v5e.bf16, 45e9).math == compute_time(
-    matmul_flops(1024, 8192, 8192) / 2, v5e.bf16
-), "half of the FLOPs"
+# Lesson 6.2 finds that two chips which cut a product along $D$ compute longer than they send if
+# $D/2 > C/R$, whatever the batch. Here it is for two {{accelerator("tpu_v5p").name}} chips and one link of
+# {{si(link("ici_v5p").bandwidth_per_link, "byte/s")}} in each direction.
 
 # %%
 v5p, one_way = accelerator("tpu_v5p"), link("ici_v5p").bandwidth_per_link
@@ -721,11 +669,10 @@ turn = critical_depth(v5p.bf16, one_way)
 round(ridge_point(v5p.bf16, one_way)), round(turn)
 
 # %% [markdown]
-# The batch is large enough that memory is not the limit. The ridge of this link is
+# The batch of this table is large enough that memory is not the limit. The ridge of this link is
 # {{ridge_point(v5p.bf16, one_way):.0f}} FLOP/byte and the turn comes at D =
 # {{turn:.0f}}. Each memory and each link has a roofline of its own,
-# and its critical quantity need not be the batch. Chapter 6 does this calculation for the ways to
-# split a model.
+# and its critical quantity need not be the batch.
 
 # %% tags=["holds"]
 assert all(
@@ -736,9 +683,9 @@ assert all(
 # %% [markdown]
 # ### The critical path of a training step
 #
-# Now take four layers, forward and backward, and a reduction of each layer's gradients that can
+# Lesson 6.2 says that a profile cannot show you the critical path. Take a step of four layers,
+# forward and backward, and a reduction of each layer's gradients that can
 # start as soon as they exist. The network carries one reduction at a time.
-
 
 # %%
 def training_step(layers=4, forward=10e-3, backward=20e-3, reduce=15e-3, optimizer=10e-3):
@@ -759,7 +706,6 @@ faster = training_step(forward=5e-3, backward=10e-3, reduce=30e-3, optimizer=5e-
 faster_gpu = work_span(faster).span
 shape["fast network"].span, shape["slow network"].span, faster_gpu
 
-
 # %%
 def ends(graph):
     """When each task is done, if it starts as soon as its inputs exist."""
@@ -768,7 +714,6 @@ def ends(graph):
 
 done = ends(slow)
 done["B1"], done["R1"]
-
 
 # %% tags=["figure"]
 def two_lanes(graph, title):
@@ -801,14 +746,14 @@ assert ends(slow)["R1"] > 1.3 * ends(slow)["B1"] and ends(fast)["R1"] < 1.2 * en
 )
 
 # %% [markdown]
-# Without overlap the two steps would take as long as all of their work,
+# With no overlap the two steps would take as long as all of their work,
 # {{si(shape["fast network"].work, "s")}} and {{si(shape["slow network"].work, "s")}}. With overlap
 # they take {{si(shape["fast network"].span, "s")}} and {{si(shape["slow network"].span, "s")}}. On
 # the slow network the backward pass is over after {{si(done["B1"], "s")}}, the last reduction after
 # {{si(done["R1"], "s")}}: the path leaves the backward pass after one layer:
 # {{" → ".join(shape["slow network"].path[4:])}}.
 #
-# What should you make faster there? A profile adds up all parts: it shows more time on the GPU than
+# What would you make faster? A profile adds up all parts: it shows more time on the GPU than
 # on the network. But a GPU of twice the speed would shorten the step by
 # {{1 - faster_gpu / shape["slow network"].span:.0%}}, and a network of twice the speed by
 # {{1 - shape["fast network"].span / shape["slow network"].span:.0%}}. The critical path shows that;
@@ -853,9 +798,7 @@ rows = [
 ]
 columns = ["GPU", "network, a port a GPU", "tokens a GPU: FSDP in a node", "one GPU of each node"]
 columns += ["whole nodes, or tensor 8 inside", "most ways of tensor parallelism in a node"]
-table(
-    rows,
-    columns,
+table(rows, columns,
     "Compute-bound above these numbers of tokens and below these numbers of ways; "
     f"an MLP of hidden width {llama.hidden:,}.",
 )
@@ -942,8 +885,7 @@ rows = [
 ]
 columns = ["traffic of a GPU in a step", "bytes", "messages", "time on its link", "hides?"]
 table(
-    rows,
-    columns,
+    rows, columns,
     f"{plan.gpus} GPUs as data {plan.data}, tensor {plan.tensor}, pipeline "
     f"{plan.pipeline}; tensor parallelism on NVLink, the rest on the network, layer by layer.",
 )
@@ -1045,15 +987,10 @@ rows = [
     for s, r in runs.items()
 ]
 columns = [
-    "schedule",
-    "time",
-    "bubble over ideal",
-    "bubble over total",
-    "micro-batches held, by GPU",
+    "schedule", "time", "bubble over ideal", "bubble over total", "micro-batches held, by GPU",
 ]
 table(
-    rows,
-    columns,
+    rows, columns,
     f"{p} stages, {m} micro-batches, backward twice as long as forward. A backward pass "
     "cut in two makes both halves as long as a forward pass.",
 )
@@ -1213,8 +1150,7 @@ between = {k: cluster_mtbf(each, k) for k in counts}
 rows = [[k, human_time(t), f"{survival(86400, t):.2%}"] for k, t in between.items()]
 columns = ["GPUs", "time between failures", "chance of a day without one"]
 table(
-    rows,
-    columns,
+    rows, columns,
     f"{interruptions} unexpected interruptions in {days} days on {gpus:,} GPUs: one every "
     f"{mtbf / 3600:.2f} h, or {each / 3600:,.0f} h for each GPU, whatever it was that failed.",
 )
@@ -1263,8 +1199,7 @@ round(lost(young), 4), round(lost(daly), 4)
 # %% tags=["holds"]
 assert f"{lost(daly):.1%}" == f"{lost(young):.1%}", "either loses"
 assert (
-    abs(bloom.checkpoint / bloom.weights - checkpoint_bytes(1) / 2) < 0.05
-    and checkpoint_bytes(1) == 14
+    abs(bloom.checkpoint / bloom.weights - checkpoint_bytes(1) / 2) < 0.05 and checkpoint_bytes(1) == 14
 ), "the same fourteen bytes"
 
 # %% [markdown]
@@ -1287,12 +1222,8 @@ bills["and the building"]
 
 # %%
 rows = [
-    [
-        name,
-        si(e / seconds, "W"),
-        f"{e / JOULES_PER_KWH / 1e3:,.0f} MWh",
-        f"{cost_of(e, price):,.0f} USD",
-    ]
+    [name, si(e / seconds, "W"), f"{e / JOULES_PER_KWH / 1e3:,.0f} MWh",
+     f"{cost_of(e, price):,.0f} USD"]
     for name, e in bills.items()
 ]
 table(rows, ["premise", "power", "energy", "electricity"])
@@ -1350,8 +1281,7 @@ rows = [
 ]
 columns = ["model", "heads", "KV heads", "cache a token", f"a sequence of {si(long, 'token')}"]
 table(
-    rows,
-    columns,
+    rows, columns,
     "KV cache in two-byte elements. Fewer KV heads, or one compressed vector (DeepSeek), "
     "shrink it.",
 )
@@ -1415,3 +1345,4 @@ table(
 #   *The Llama 3 Herd of Models* (2024), on failures.
 # - Pasanen, *Deep Learning for Network Engineers*, chapter 8: these strategies, as the network sees
 #   them.
+

@@ -93,7 +93,7 @@ def view(schedule, stages, micro_batches, moment):
     )
     words = verdict(timeline, time, running)
     chart = gantt(stages, timeline.span, timeline, time)
-    return View(chart, words, facts_shown, moments(timeline), bubble(timeline))
+    return View(chart, words, facts_shown, moments(timeline), bubble(timeline), opens=OPENS)
 
 
 def bubble(timeline):
@@ -197,7 +197,7 @@ def explore_schedules():
             Choice("schedule", "schedule", NAMES, "1f1b"),
             Slider("stages", "stages", 2, STAGES, 4),
             Slider("micro_batches", "micro-batches", 1, MICRO_BATCHES, 8),
-            Play("moment", "moment", most - 1, OPENS),
+            Play("moment", "moment", most - 1),
         ],
         caption="Blank space is time that you pay for. Numbers in the bars are micro-batches.",
         alt=(

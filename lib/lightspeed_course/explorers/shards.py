@@ -71,6 +71,7 @@ def view(stage, gpus, micro_batches, moment):
         facts,
         len(events) + 1,
         sent_in_a_step(stage, gpus, micro_batches),
+        opens=OPENS,
     )
 
 
@@ -169,7 +170,7 @@ def explore_shards():
             Choice("stage", "ZeRO", STAGES, 3),
             Slider("gpus", "GPUs", 2, MOST_GPUS, 4),
             Slider("micro_batches", "micro-batches", 1, MICRO_BATCHES, 1),
-            Play("moment", "event", most, OPENS),
+            Play("moment", "event", most),
         ],
         caption=(
             f"A model of {LAYERS} layers and {si(PARAMETERS, 'parameter')}, weights and gradients"
