@@ -88,8 +88,8 @@ from lightspeed_course.explorers.states import explore_states
 explore_states()
 
 # %% [markdown]
-# On four GPUs the stages need {{", ".join(f"{zero_bytes_per_device(1, 4, s):g}" for s in range(4))}}
-# bytes for each weight. The first stage does most of the work, because the optimizer is three
+# On four GPUs, stages 0 to 3 need {{", ".join(f"{zero_bytes_per_device(1, 4, s):g}" for s in range(4))}}
+# bytes for each weight. The first stage saves the most, because the optimizer is three
 # quarters of the sixteen bytes. In stages 1 and 2 something stays whole on each GPU, so there is a
 # floor that no number of GPUs gets below, and in stage 3 there is none. PyTorch's *FSDP* is stage 3
 # (`FULL_SHARD`) or stage 2 (`SHARD_GRAD_OP`).
@@ -111,7 +111,7 @@ assert training_state_bytes(1).optimizer == 0.75 * training_state_bytes(1).total
 )
 assert zero_bytes_per_device(1, 4, 0) - zero_bytes_per_device(1, 4, 1) > (
     zero_bytes_per_device(1, 4, 1) - zero_bytes_per_device(1, 4, 3)
-), "does most of the work"
+), "stage saves the most"
 
 # %% [markdown]
 # ## What does a token leave behind?
@@ -127,7 +127,7 @@ parts = {  # bytes of a unit of the model's width; whether tensor parallelism cu
     "norms, in": (4, False), "norms, out": (4, False), "q, k, v": (6, True),
     "heads": (2, True), "MLP, hidden": (16, True), "dropout": (2, False),
 }  # fmt: skip
-rows = {"whole": 1, "over eight GPUs": 8}
+rows = {"on one GPU": 1, "on each of eight": 8}
 marks, drawn = [], {False: [], True: []}
 for row, (name, ways) in enumerate(rows.items()):
     x, y = 0.0, 3.2 - 1.7 * row

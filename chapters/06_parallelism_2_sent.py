@@ -46,7 +46,7 @@ from lightspeed_course.explorers.sums import explore_sum
 explore_sum()
 
 # %% [markdown]
-# Step back once, and each row has one color: a whole gradient, but only of that GPU's own samples.
+# Step back once, and each row has one colour: a whole gradient, but only of that GPU's own samples.
 # Then each GPU collects *one* quarter from the others, adds it up and drops the rest. That is a
 # **reduce-scatter**. Step on, and the finished quarters are copied to everybody, an **all-gather**.
 # The two together are an **all-reduce**, and plain data parallelism does one for each optimizer
@@ -73,8 +73,9 @@ explore_shards()
 # quarters for one micro-batch, eighteen for two. In general, with $G$ bytes of gradients, $W$ of
 # weights and $m$ micro-batches, each of $n$ GPUs sends $(n - 1)/n$ times
 #
-# $$2G \;\text{(plain)} \qquad G + W \;\text{(stage 1)}
-# \qquad mG + W \;\text{(stage 2)} \qquad mG + 2mW \;\text{(stage 3)}$$
+# $$2G \;\text{(plain)} \qquad G + W \;\text{(stage 1)}$$
+#
+# $$mG + W \;\text{(stage 2)} \qquad mG + 2mW \;\text{(stage 3)}$$
 
 # %% tags=["holds"]
 assert [4 * data_parallel_bytes(1, 4, s, m, 1, 1) for s, m in ((0, 1), (3, 1), (3, 2))] == [
@@ -117,8 +118,9 @@ assert data_parallel_bytes(8e9, 64, 3, 8) == 8 * data_parallel_bytes(8e9, 64, 3)
 # bytes a second. These are the two clocks of chapter 2 again, only that the second one is a link
 # now:
 #
-# $$T_\text{math} = \frac{2BDF}{2 C} \qquad T_\text{comms} = \frac{2BF}{R}
-# \qquad T_\text{math} > T_\text{comms} \iff \frac{D}{2} > \frac{C}{R}$$
+# $$T_\text{math} = \frac{2BDF}{2 C} \qquad T_\text{comms} = \frac{2BF}{R}$$
+#
+# $$T_\text{math} > T_\text{comms} \iff \frac{D}{2} > \frac{C}{R}$$
 #
 # The batch has cancelled! In chapter 2 it was the batch that had to be large, and here it's $D$.
 # Each link has a roofline of its own, and each time you have to ask what it is that must be large
@@ -187,12 +189,11 @@ ways_in, *ways_out = (tensor_parallel_ways(llama.hidden, peak, w) for w in (insi
 # the limit falls to $C/8R$. That is our job, and the {{job.tokens_to_hide():,.0f}} tokens. On
 # NVLink alone {{data_parallel_tokens(peak, inside):,.0f}} would do.
 #
-# Could we bring in less? Split each layer over the $Y$ GPUs of a node, and each needs just its part
-# of a gathered weight; but the parts together are the weight, so just as much comes in through the
-# node's ports. The group works on the tokens of one GPU's micro-batch together, so it computes $Y$
-# times as fast, and
+# Could we bring in less? Split each layer over $Y$ GPUs, and each needs just its part of a gathered
+# weight, so a $Y$th comes in through its port. But then it also does just a $Y$th of the arithmetic
+# on a token. So $C/R$ tokens are what the whole *group* needs, and for each of its GPUs that is
 #
-# $$t > \frac{C}{R\,Y} \quad\text{for each GPU, on average}$$
+# $$t > \frac{C}{R\,Y}$$
 #
 # which for $Y = 8$ is the same limit as before. Tensor parallelism sends just as much between
 # nodes. What it saves is memory, and it lets you get away with a smaller batch: a micro-batch has
@@ -376,13 +377,15 @@ alone = spread.mfu / fit_share()
 # {{job.TOKENS / 1e9:.0f}} billion tokens take {{job.run() / 86400:.1f}} days in place of the
 # {{job.planned() / 86400:.1f}} that were planned.
 #
-# **Would more nodes help?** No! Each of them would gather as many weights for as few tokens. Drag the
-# dot once more: you need more tokens for each gather, or you have to leave the weights where they
+# **Would more nodes help?** You'd be done sooner, but each new GPU would wait as long as the old ones,
+# because it would gather as many weights for as few tokens. So you'd buy more of the same waste. Drag
+# the dot once more: you need more tokens for each gather, or you have to leave the weights where they
 # are. [Lesson 6.3](06_parallelism_3_waits.ipynb) does both, and looks at the price.
 
 # %% tags=["holds"]
 assert 1 / 3 < alone < 0.4, "of what it can do alone"
 assert job.tokens_to_hide() > 4 * job.SEQUENCE, "would have to meet"
+assert abs(job.step("spread", 128).mfu / spread.mfu - 1) < 0.01, "as long as the old ones"
 assert spread.largest_loss == "data", "forward and each backward pass"
 assert job.run() > 1.5 * job.planned(), "were planned"
 

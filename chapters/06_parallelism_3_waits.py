@@ -219,7 +219,7 @@ figure(
     [cut_once, zigzag],
     caption="A row is a piece of the queries, a block the work that it has with a piece of keys. "
     "Cut once, the last GPU has the most to do; in zigzag all have the same.",
-    alt="Two triangles of blocks, in the colors of four GPUs. In the first the rows of the last GPU"
+    alt="Two triangles of blocks, in the colours of four GPUs. In the first the rows of the last GPU"
     " are the longest; in the second each GPU has a short row and a long one.",
 )
 
@@ -473,7 +473,7 @@ ask("parallelism.checkpoint_interval", seed="chapter")
 # ## Exercises, proof, next
 #
 # `exercises/06_parallelism.ipynb` has the questions of all three lessons. Next:
-# [chapter 7](07_nccl_bandwidth.ipynb) asks if the network carries what it should.
+# [chapter 7](07_nccl_bandwidth.ipynb) asks whether the network carries what it should.
 #
 # ## Further reading
 #

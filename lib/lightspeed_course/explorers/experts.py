@@ -42,9 +42,7 @@ def view(hot):
         else f"Expert 0 gets {si(hot * GPUS)} of {si(GPUS * TOKENS)} tokens, and the others wait"
         " for the fullest column: to send, to compute, and to send back."
     )
-    chart = Chart(
-        Axis(domain=(-0.2, 19.2)), Axis(domain=(-1.2, 12.2)), marks, height=300, bare=True
-    )
+    chart = Chart(Axis(domain=(-0.2, 19.2)), Axis(domain=(-1.2, 9.4)), marks, height=300, bare=True)
     return View(chart, verdict, facts)
 
 
@@ -52,7 +50,7 @@ def explore_experts():
     """One popular expert among four."""
     return explorer(
         view,
-        [Slider("hot", "tokens of each GPU that want expert 0", 3, TOKENS, 6, step=3)],
+        [Slider("hot", "tokens of each GPU that want expert 0", 3, 9, 6, step=3)],
         caption=f"Four GPUs with {TOKENS} tokens each, and an expert each. The fullest column is"
         " the clock.",
         alt="Four columns of small boxes, one for each expert, in the colours of the GPUs that send"
