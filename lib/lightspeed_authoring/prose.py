@@ -301,6 +301,10 @@ class _Strings(ast.NodeVisitor):
         if isinstance(node.value, str) and id(node) not in self.skip:
             self.texts.append((node.lineno, node.value))
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg != "until":  # a lesson's number: job.sheet(until="10")
+            self.visit(node.value)
+
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         parts = []
         for part in node.values:
