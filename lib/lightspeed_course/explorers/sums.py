@@ -62,14 +62,14 @@ def view(moment):
         "sent by each GPU so far": f"{si(sent)} of the gradients",
         "held of the sum": ("nothing", "a quarter", "all of it")[moment],
     }
-    return View(chart, SAYS[moment], facts, len(MOMENTS))
+    return View(chart, SAYS[moment], facts, len(MOMENTS), opens=1)
 
 
 def explore_sum():
     """A reduce-scatter and an all-gather, which together are an all-reduce."""
     return explorer(
         view,
-        [Play("moment", "moment", len(MOMENTS) - 1, 1, text=MOMENTS.__getitem__)],
+        [Play("moment", "moment", len(MOMENTS) - 1, text=MOMENTS.__getitem__)],
         caption=(
             "A column is a quarter of the gradient, a colour is the GPU whose samples it comes"
             " from. Four stripes are a finished sum."
