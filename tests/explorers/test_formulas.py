@@ -23,7 +23,8 @@ from lightspeed.roofline import (
     time_bounds,
     transfer_time,
 )
-from lightspeed_course.explorers import precision, requests
+from lightspeed_course import job
+from lightspeed_course.explorers import planner, precision, requests, serving_steps
 from lightspeed_course.explorers.layer_clock import LAYER, WAYS_IN
 from lightspeed_course.explorers.numbers import paths
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
@@ -158,6 +159,26 @@ RESULTS = {
         "%",
     ),
     "queueing.explore_serving": (decoding, "s"),
+    "planner.explore_planner": (
+        lambda s, _: (
+            planner.split(
+                s["network"], s["batch"], s["tensor"], s["pipeline"], s["stage"], 1e9 * s["memory"]
+            ).time
+            * job.TOKENS
+            / (s["batch"] * job.SEQUENCE)
+        ),
+        "s",
+    ),
+    "serving_steps.explore_serving_steps": (
+        lambda s, _: (
+            s["rate"]
+            * s["prompt"]
+            * (1 - s["found"])
+            / min(s["budget"], s["prompt"])
+            * serving_steps.chunk_time(s["prompt"], min(s["budget"], s["prompt"]))
+        ),
+        "%",
+    ),
     "attention.explore_attention": (
         lambda s, _: decoder(s["model"]).request_bytes(s["context"], s["element_bytes"]),
         "byte",
