@@ -79,7 +79,7 @@ def view(tokens, way, moment):
     paces = "max(FLOPs / peak, bytes / (ports * rate))"
     law = Formula("time of a layer", paces, values, (bounds.lower, "s"))
     chart = picture(rows, bounds, window)
-    return View(chart, verdict(bounds, share, tokens, way), facts, SLICES + 1, law)
+    return View(chart, verdict(bounds, share, tokens, way), facts, SLICES + 1, law, opens=SLICES)
 
 
 def verdict(bounds, share, tokens, way):
