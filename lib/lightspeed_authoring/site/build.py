@@ -64,7 +64,7 @@ def build(course, out, report=print, lite=None):
         chapters = write_source(course, source, stopped(course, live), bool(lite))
         address = edition.site_address(course)
         if address:
-            shutil.copy(course / "docs" / "explorer.png", built.parent / "source" / edition.CARD)
+            shutil.copy(course / "docs" / "clock.png", built.parent / "source" / edition.CARD)
         run_sphinx(source, built, {"html_baseurl": address})
         for language in LANGUAGES:
             translate(source, built, language, address)
