@@ -13,7 +13,7 @@
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import *
 from lightspeed.transformer import transformer
-from lightspeed_course import ask, figure, job, Line, predict, reveal, roof_chart, si, table
+from lightspeed_course import ask, bench, figure, job, Line, predict, reveal, roof_chart, si, table
 from lightspeed_course.explorers.tokens import explore_tokens
 from lightspeed_course.explorers.traffic import explore_fusion, explore_tiles, explore_two_clocks
 
@@ -458,6 +458,15 @@ assert on_b200[0] < on_h200[0] and on_b200[1] < on_h200[1], "faster at both"
 # | FLOPs / bytes | arithmetic intensity | FLOP/byte | {{one.math / one.comms * ridge:.0f}} for one token |
 # | peak / bandwidth | ridge of the machine | FLOP/byte | {{ridge:.0f}} on an H100 |
 # | ridge × bytes of a weight / 2 | critical batch | token | {{critical_batch(ridge):.0f}} in bf16, {{critical_batch(ridge, 1):.0f}} with weights of one byte |
+
+# %% [markdown]
+# ## One reading
+#
+# A job misses its plan. Somebody times a large matrix product on one of its GPUs and puts it under the
+# roofline. What does that tell you?
+
+# %%
+bench("02")
 
 # %% [markdown]
 # ## Exercises, and on
