@@ -444,6 +444,21 @@ h200, b200 = accelerator("h200_sxm"), accelerator("b200")
 assert h200.bf16 == h100.bf16 and on_h200[0] < now[0], "times as fast here"
 assert on_h200[1] == now[1] == more_bandwidth[1] == 2 * more_peak[1], "not a bit faster"
 assert on_b200[0] < on_h200[0] and on_b200[1] < on_h200[1], "faster at both"
+from lightspeed.catalog import entries
+
+timed = [e for e in entries("measured").values() if e.key.startswith("gemm_h100")]
+assert timed and all(
+    (0.6 if e.precision == "bf16" else 0.55)
+    < time_bounds(
+        matmul_flops(e.m, e.k, e.n),
+        matmul_bytes(e.m, e.k, e.n, *((1, 1, 2) if e.precision == "fp8" else (2, 2, 2))),
+        getattr(h100, e.precision),
+        h100.hbm_bandwidth,
+    ).lower
+    / e.time
+    < (1 if e.precision == "bf16" else 0.65)
+    for e in timed
+), "reach most of it"
 
 # %% [markdown] tags=["takeaway"]
 # - An operation takes as long as the slower of two clocks, its arithmetic and its bytes.

@@ -13,7 +13,7 @@ BENCHES = {
     "01": (TRAINING, "sparse_peak", "settings", ("recompute", "sparse_peak", "padding")),
     "02": (TRAINING, "numa", "roofline", ("numa", "sparse_peak", "padding")),
     "03": (TRAINING, "slow_nic", "profile", ("slow_nic", "straggler", "padding")),
-    "04": (SERVING, "bursty_arrivals", "busy", ("mixed_lengths", "more_traffic", "replica_down")),
+    "04": (SERVING, "bursty_arrivals", "busy", ("bursty_arrivals", "more_traffic", "replica_down")),
     "06.1": (TRAINING, "recompute", "profile", ("recompute", "numa", "sparse_peak")),
     "06.2": (
         TRAINING, "tensor_over_network", "nccl", ("slow_nic", "straggler", "tensor_over_network"),
