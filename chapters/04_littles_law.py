@@ -429,10 +429,11 @@ slots, batch_within(job.BUDGET, **replica)
 # {{si(memory, "byte")}} of memory, and what is left holds {{slots:.0f}} requests.
 #
 # Is that so for every model? No. This one attends to all that it has cached, in every layer, so it
-# keeps every token and reads all of them in each step. Others keep one short vector for all heads
-# (*latent* attention), look back over a window or a selection of the tokens, or keep a state of
-# fixed size in some of their layers. They change two numbers of the sum, what a token leaves and
-# what a step reads; the sum stays.
+# keeps every token and reads all of them in each step. Newer ones keep one short vector for all
+# heads (*latent* attention), look back over a window or over the tokens that an index picks, or
+# keep a state of fixed size in most of their layers. So there are two numbers to ask a model for,
+# what a request *holds* and what a step *reads* of it. The sum below stays, and some of its terms
+# shrink a lot. [proof](04_littles_law_proof.ipynb#What-a-step-reads,-by-kind-of-attention)
 #
 # Do one step on paper. It reads the weights once for the whole batch, in
 # {{si(job.weights() / replica["bandwidth"], "s")}}, and the cache of each request, in
@@ -562,7 +563,8 @@ prefill, round(feeders, 2), round(shared, 2)
 # it, Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
 # replicas that do nothing else. If one replica did both, each request would cost it its prefill and
 # its share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
-# second. A ceiling computed from decoding alone holds only if other machines read the prompts.
+# second. A ceiling computed from decoding alone holds only if other machines read the prompts. Chapter 9 puts
+# both on one replica.
 #
 # All of this is a bound. Real chips reach more than half of it alone and less than half together,
 # because "eight that act as one" have to exchange what they computed.
