@@ -155,7 +155,8 @@ assert throughput((memory - 16e9) / cache, stay) < ceiling, "promise too much"
 #
 # Little's law links three numbers, but it fixes none of them. So before any formula, watch a server.
 # Requests come at random, and the load is nine tenths of what it can serve. Will a request find it
-# idle, or will it wait? Play the run to its end, then play the same requests at half load.
+# idle, or will it wait? The picture stands in the middle of a rush. Play the run to its end, then
+# play the same requests at half load.
 
 # %%
 from lightspeed_course.explorers.requests import explore_batching, explore_queue
@@ -278,7 +279,7 @@ reveal("queueing.a_little_more_traffic", seed="dusk")
 # the sign of trouble. [proof](04_littles_law_proof.ipynb#The-tail)
 #
 # And lengths matter as squares, because the triangles do. Cap the longest answers at half their
-# length, and everybody's wait falls twice over: less is left of the service in progress, and more
+# length, and everybody's wait falls for two reasons: less is left of the service in progress, and more
 # of the capacity is free. [proof](04_littles_law_proof.ipynb#Answers-of-different-length)
 #
 # ## More servers, one queue
@@ -329,9 +330,9 @@ assert all(abs(share - 1 / 3) < 0.01 for share in spent) and abs(waits - 1 / 3) 
 
 # %% [markdown]
 # **Servers that share a queue help one another: nobody waits while one of them is free.** The more
-# there are, the more they help. To let nine requests in ten start at once, a pool needs spare
-# servers in number like the square root of its load: many for a small pool, few for a large one.
-# That is a reason to put one queue in front of many replicas.
+# there are, the more they help: if nine requests in ten are to start at once, the spare servers grow
+# only like the square root of the load, so a large pool gets by with a small share of them. That is
+# a reason to put one queue in front of many replicas.
 # [proof](04_littles_law_proof.ipynb#The-pool,-state-by-state)
 #
 # ## Overload
@@ -344,7 +345,7 @@ spare = [
     next(c for c in range(load + 1, 9 * load) if erlang_c(load, c) <= 0.1) - load
     for load in (20, 2000)
 ]
-assert 0.5 * 10 < spare[1] / spare[0] < 1.5 * 10, "like the square root of its load"
+assert 0.5 * 10 < spare[1] / spare[0] < 1.5 * 10, "only like the square root of the load"
 assert erlang_c(1.0, 2) < erlang_c(0.5, 1), "the more they help"
 
 # %%
@@ -377,7 +378,8 @@ full = {room: mmck(burst, capacity, 1, room) for room in (20, 500)}
 #
 # If C waits until the batch of A and B is done, that takes five steps, and B's slot is idle for
 # four of them. *Continuous batching* gives C the slot as soon as it is free: three steps, and no
-# way takes fewer, for two slots make two tokens a step.
+# way takes fewer, for two slots make two tokens a step. The picture stands where slots wait for the
+# longest answer of their batch. Switch continuous batching on.
 
 # %% tags=["holds"]
 import numpy as np
@@ -449,9 +451,9 @@ slots, batch_within(job.BUDGET, **replica)
 # $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} }
 # + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
 #
-# At first a larger batch is nearly free; in the end each request costs as much time as it brings
-# tokens. In between lies the **knee**, the most throughput for the latency, where all caches
-# together take as long to read as the weights.
+# At first a larger batch is nearly free. In the end a step grows as fast as its batch, so one more
+# request brings no throughput, and everybody waits for it. In between lies the **knee**, the most
+# throughput for the latency, where all caches together take as long to read as the weights.
 # [proof](04_littles_law_proof.ipynb#A-replica,-batch-by-batch)
 
 # %% tags=["holds"]
@@ -469,7 +471,7 @@ assert (few := decode_step(10, **replica)).time == few.kv + few.weights > few.kv
 one = decode_step(round(knee_batch(**replica)), **replica)
 assert abs(one.kv / one.weights - 1) < 0.02, "as long to read as the weights"
 late = [b / decode_step(b, **replica | {"kv_bytes": per_token * 2048}).time for b in (300, 399)]
-assert abs(late[1] / late[0] - 1) < 1e-6, "in the end each request costs"
+assert abs(late[1] / late[0] - 1) < 1e-6, "step grows as fast as its batch"
 
 # %% tags=["figure"]
 knee, allowed = round(knee_batch(**replica)), int(batch_within(job.BUDGET, **replica))
@@ -566,8 +568,8 @@ prefill, round(feeders, 2), round(shared, 2)
 # second. A ceiling computed from decoding alone holds only if other machines read the prompts. Chapter 9 puts
 # both on one replica.
 #
-# All of this is a bound. Real chips reach more than half of it alone and less than half together,
-# because "eight that act as one" have to exchange what they computed.
+# All of this is a bound. A single GPU reached more than half of it in public runs, and several
+# together less than half, because chips that act as one have to exchange what they computed.
 # [proof](04_littles_law_proof.ipynb#Check:-against-measured-serving)
 
 # %% tags=["holds"]
@@ -667,9 +669,10 @@ assert abs(mean_faster - mean_before) < 1e-9, "as much capacity as traffic"
 assert mean_two < 0.5 * mean_before, "no one waits unless"
 assert refused.W < mean_before, "buy nothing before tonight"
 
-# %% [markdown] tags=["takeaway"]
+# %% [markdown]
 # ## Remember
-#
+
+# %% [markdown] tags=["takeaway"]
 # - What is inside equals the rate times the stay, whatever the traffic.
 # - Latency is one over the capacity that is left, so the last tenth costs more than the first nine.
 # - A replica's batch is limited by a promise or by memory; find out which before you buy.
@@ -678,8 +681,6 @@ assert refused.W < mean_before, "buy nothing before tonight"
 assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, "the last tenth costs more"
 
 # %% [markdown] tags=["card"]
-# ## Card
-#
 # | formula | what it says | unit | for the job |
 # |---|---|---|---|
 # | $L = \lambda W$ | what is inside | request | {{most:.1f}} a second × {{si(answer * step, "s")}} = {{allowed}} |
@@ -697,12 +698,14 @@ assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, "the last tenth costs mor
 # the requests that fall due queue up inside the tester, where no clock runs. Ask for an open loop.
 # [proof](04_littles_law_proof.ipynb#What-a-closed-loop-does-not-see)
 #
-# ## Exercises, proof, further reading
+# ## Exercises, and on
 #
-# `exercises/04_littles_law.ipynb` has these questions with other numbers, and more: Erlang's formula
-# to write, a burst to survive, and a replica to size. What the sentences above rest on is on the
-# [proof page](04_littles_law_proof.ipynb). [Chapter 5](05_precision.ipynb) asks whether narrower
-# numbers would make the promise larger.
+# [The exercises](../exercises/04_littles_law.ipynb) have these questions with other numbers, Erlang's
+# formula to write, a burst to survive, and a replica to size. What the sentences above rest on is on
+# the [proof page](04_littles_law_proof.ipynb). Next: would [narrower numbers](05_precision.ipynb) make
+# the promise larger?
+#
+# ## Further reading
 #
 # - Little, *A proof for the queuing formula L = λW* (Operations Research, 1961).
 # - Harchol-Balter, *Performance Modeling and Design of Computer Systems* (2013).
