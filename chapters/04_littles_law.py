@@ -22,7 +22,7 @@ job.sheet(until="04")
 # %% [markdown]
 # ## Guess first
 #
-# The story of the opening, with numbers. Commit yourself.
+# The story of the opening, with numbers.
 
 # %%
 predict("queueing.a_little_more_traffic", ..., seed="dusk")
@@ -366,9 +366,8 @@ full = {room: mmck(burst, capacity, 1, room) for room in (20, 500)}
 # ## The job: what does a replica promise?
 #
 # The model is trained, and eight GPUs are to serve it as one replica. A replica decodes a batch of
-# requests together: each step gives each of them one token. So a replica has slots, as a pool has
-# servers. Do a case on paper: two slots, and answers A of three tokens, B of one and C of two. A
-# letter is a token.
+# requests together: each step gives each of them one token. So it has slots, as a pool has servers.
+# On paper: two slots, and answers A of three tokens, B of one and C of two. A letter is a token.
 #
 # ```
 #          the whole batch first     a slot as soon as it is free
@@ -535,8 +534,7 @@ most = request_rate(allowed, answer, step)
 si(answer * step, "s"), most
 
 # %% [markdown]
-# **{{most:.1f}} requests a second is what this replica can promise.** You may run it close to that.
-# Its latency grows long before anybody has to wait, because the steps get longer; so watch the
+# **{{most:.1f}} requests a second is what this replica can promise.** Its latency grows long before anybody has to wait, because the steps get longer; so watch the
 # batch and not the queue. [proof](04_littles_law_proof.ipynb#How-close-to-full-may-it-run?)
 #
 # ### Who reads the prompts?
@@ -585,7 +583,7 @@ assert shared < most and abs(1 / shared - prefill - 1 / most) < 1e-9, "share of 
 # ## Try it
 #
 # Guess before you move anything: at which load does a request take twice its service time, with one
-# server and then with many? Then make the caches so large that memory is the limit. The upper curve
+# server and then with many? Then let memory be the limit. The upper curve
 # is the time that one request in a hundred exceeds.
 
 # %%
@@ -596,8 +594,8 @@ explore()
 # %% [markdown]
 # ### A model on hardware
 #
-# What limits the batch, the budget or the memory? Change the hardware and see whether that changes;
-# then lengthen the context.
+# What limits the batch, the budget or the memory? Change the hardware, then
+# lengthen the context.
 
 # %%
 explore_serving()
@@ -620,8 +618,7 @@ ask("queueing.capped_rate", seed="chapter")
 # %% [markdown]
 # ## Back to the overnight traffic
 #
-# A fifth more traffic, and answers take far longer. Here are the server as it was, as it is, and
-# two remedies.
+# A fifth more traffic, and answers take far longer. Here it is, with two remedies.
 
 # %%
 before, more = 0.8, 0.2  # load and growth; a service of the old server takes a second
