@@ -22,7 +22,7 @@ job.sheet(until="04")
 # %% [markdown]
 # ## Guess first
 #
-# The story of the opening, with numbers. Commit yourself.
+# The story of the opening, with numbers.
 
 # %%
 predict("queueing.a_little_more_traffic", ..., seed="dusk")
@@ -155,7 +155,8 @@ assert throughput((memory - 16e9) / cache, stay) < ceiling, "promise too much"
 #
 # Little's law links three numbers, but it fixes none of them. So before any formula, watch a server.
 # Requests come at random, and the load is nine tenths of what it can serve. Will a request find it
-# idle, or will it wait? Play the run to its end, then play the same requests at half load.
+# idle, or will it wait? The picture stands in the middle of a rush. Play the run to its end, then
+# play the same requests at half load.
 
 # %%
 from lightspeed_course.explorers.requests import explore_batching, explore_queue
@@ -278,7 +279,7 @@ reveal("queueing.a_little_more_traffic", seed="dusk")
 # the sign of trouble. [proof](04_littles_law_proof.ipynb#The-tail)
 #
 # And lengths matter as squares, because the triangles do. Cap the longest answers at half their
-# length, and everybody's wait falls twice over: less is left of the service in progress, and more
+# length, and everybody's wait falls for two reasons: less is left of the service in progress, and more
 # of the capacity is free. [proof](04_littles_law_proof.ipynb#Answers-of-different-length)
 #
 # ## More servers, one queue
@@ -329,9 +330,9 @@ assert all(abs(share - 1 / 3) < 0.01 for share in spent) and abs(waits - 1 / 3) 
 
 # %% [markdown]
 # **Servers that share a queue help one another: nobody waits while one of them is free.** The more
-# there are, the more they help. To let nine requests in ten start at once, a pool needs spare
-# servers in number like the square root of its load: many for a small pool, few for a large one.
-# That is a reason to put one queue in front of many replicas.
+# there are, the more they help: if nine requests in ten are to start at once, the spare servers grow
+# only like the square root of the load, so a large pool gets by with a small share of them. That is
+# a reason to put one queue in front of many replicas.
 # [proof](04_littles_law_proof.ipynb#The-pool,-state-by-state)
 #
 # ## Overload
@@ -344,7 +345,7 @@ spare = [
     next(c for c in range(load + 1, 9 * load) if erlang_c(load, c) <= 0.1) - load
     for load in (20, 2000)
 ]
-assert 0.5 * 10 < spare[1] / spare[0] < 1.5 * 10, "like the square root of its load"
+assert 0.5 * 10 < spare[1] / spare[0] < 1.5 * 10, "only like the square root of the load"
 assert erlang_c(1.0, 2) < erlang_c(0.5, 1), "the more they help"
 
 # %%
@@ -365,9 +366,8 @@ full = {room: mmck(burst, capacity, 1, room) for room in (20, 500)}
 # ## The job: what does a replica promise?
 #
 # The model is trained, and eight GPUs are to serve it as one replica. A replica decodes a batch of
-# requests together: each step gives each of them one token. So a replica has slots, as a pool has
-# servers. Do a case on paper: two slots, and answers A of three tokens, B of one and C of two. A
-# letter is a token.
+# requests together: each step gives each of them one token. So it has slots, as a pool has servers.
+# On paper: two slots, and answers A of three tokens, B of one and C of two. A letter is a token.
 #
 # ```
 #          the whole batch first     a slot as soon as it is free
@@ -377,7 +377,8 @@ full = {room: mmck(burst, capacity, 1, room) for room in (20, 500)}
 #
 # If C waits until the batch of A and B is done, that takes five steps, and B's slot is idle for
 # four of them. *Continuous batching* gives C the slot as soon as it is free: three steps, and no
-# way takes fewer, for two slots make two tokens a step.
+# way takes fewer, for two slots make two tokens a step. The picture stands where slots wait for the
+# longest answer of their batch. Switch continuous batching on.
 
 # %% tags=["holds"]
 import numpy as np
@@ -429,10 +430,11 @@ slots, batch_within(job.BUDGET, **replica)
 # {{si(memory, "byte")}} of memory, and what is left holds {{slots:.0f}} requests.
 #
 # Is that so for every model? No. This one attends to all that it has cached, in every layer, so it
-# keeps every token and reads all of them in each step. Others keep one short vector for all heads
-# (*latent* attention), look back over a window or a selection of the tokens, or keep a state of
-# fixed size in some of their layers. They change two numbers of the sum, what a token leaves and
-# what a step reads; the sum stays.
+# keeps every token and reads all of them in each step. Newer ones keep one short vector for all
+# heads (*latent* attention), look back over a window or over the tokens that an index picks, or
+# keep a state of fixed size in most of their layers. So there are two numbers to ask a model for,
+# what a request *holds* and what a step *reads* of it. The sum below stays, and some of its terms
+# shrink a lot. [proof](04_littles_law_proof.ipynb#What-a-step-reads,-by-kind-of-attention)
 #
 # Do one step on paper. It reads the weights once for the whole batch, in
 # {{si(job.weights() / replica["bandwidth"], "s")}}, and the cache of each request, in
@@ -448,9 +450,9 @@ slots, batch_within(job.BUDGET, **replica)
 # $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} }
 # + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
 #
-# At first a larger batch is nearly free; in the end each request costs as much time as it brings
-# tokens. In between lies the **knee**, the most throughput for the latency, where all caches
-# together take as long to read as the weights.
+# At first a larger batch is nearly free. In the end a step grows as fast as its batch, so one more
+# request brings no throughput, and everybody waits for it. In between lies the **knee**, the most
+# throughput for the latency, where all caches together take as long to read as the weights.
 # [proof](04_littles_law_proof.ipynb#A-replica,-batch-by-batch)
 
 # %% tags=["holds"]
@@ -468,7 +470,7 @@ assert (few := decode_step(10, **replica)).time == few.kv + few.weights > few.kv
 one = decode_step(round(knee_batch(**replica)), **replica)
 assert abs(one.kv / one.weights - 1) < 0.02, "as long to read as the weights"
 late = [b / decode_step(b, **replica | {"kv_bytes": per_token * 2048}).time for b in (300, 399)]
-assert abs(late[1] / late[0] - 1) < 1e-6, "in the end each request costs"
+assert abs(late[1] / late[0] - 1) < 1e-6, "step grows as fast as its batch"
 
 # %% tags=["figure"]
 knee, allowed = round(knee_batch(**replica)), int(batch_within(job.BUDGET, **replica))
@@ -532,8 +534,7 @@ most = request_rate(allowed, answer, step)
 si(answer * step, "s"), most
 
 # %% [markdown]
-# **{{most:.1f}} requests a second is what this replica can promise.** You may run it close to that.
-# Its latency grows long before anybody has to wait, because the steps get longer; so watch the
+# **{{most:.1f}} requests a second is what this replica can promise.** Its latency grows long before anybody has to wait, because the steps get longer; so watch the
 # batch and not the queue. [proof](04_littles_law_proof.ipynb#How-close-to-full-may-it-run?)
 #
 # ### Who reads the prompts?
@@ -562,10 +563,11 @@ prefill, round(feeders, 2), round(shared, 2)
 # it, Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
 # replicas that do nothing else. If one replica did both, each request would cost it its prefill and
 # its share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
-# second. A ceiling computed from decoding alone holds only if other machines read the prompts.
+# second. A ceiling computed from decoding alone holds only if other machines read the prompts. Chapter 9 puts
+# both on one replica.
 #
-# All of this is a bound. Real chips reach more than half of it alone and less than half together,
-# because "eight that act as one" have to exchange what they computed.
+# All of this is a bound. A single GPU reached more than half of it in public runs, and several
+# together less than half, because chips that act as one have to exchange what they computed.
 # [proof](04_littles_law_proof.ipynb#Check:-against-measured-serving)
 
 # %% tags=["holds"]
@@ -581,7 +583,7 @@ assert shared < most and abs(1 / shared - prefill - 1 / most) < 1e-9, "share of 
 # ## Try it
 #
 # Guess before you move anything: at which load does a request take twice its service time, with one
-# server and then with many? Then make the caches so large that memory is the limit. The upper curve
+# server and then with many? Then let memory be the limit. The upper curve
 # is the time that one request in a hundred exceeds.
 
 # %%
@@ -592,8 +594,8 @@ explore()
 # %% [markdown]
 # ### A model on hardware
 #
-# What limits the batch, the budget or the memory? Change the hardware and see whether that changes;
-# then lengthen the context.
+# What limits the batch, the budget or the memory? Change the hardware, then
+# lengthen the context.
 
 # %%
 explore_serving()
@@ -616,8 +618,7 @@ ask("queueing.capped_rate", seed="chapter")
 # %% [markdown]
 # ## Back to the overnight traffic
 #
-# A fifth more traffic, and answers take far longer. Here are the server as it was, as it is, and
-# two remedies.
+# A fifth more traffic, and answers take far longer. Here it is, with two remedies.
 
 # %%
 before, more = 0.8, 0.2  # load and growth; a service of the old server takes a second
@@ -665,9 +666,10 @@ assert abs(mean_faster - mean_before) < 1e-9, "as much capacity as traffic"
 assert mean_two < 0.5 * mean_before, "no one waits unless"
 assert mean_before > refused.W, "buy nothing before tonight"
 
-# %% [markdown] tags=["takeaway"]
+# %% [markdown]
 # ## Remember
-#
+
+# %% [markdown] tags=["takeaway"]
 # - What is inside equals the rate times the stay, whatever the traffic.
 # - Latency is one over the capacity that is left, so the last tenth costs more than the first nine.
 # - A replica's batch is limited by a promise or by memory; find out which before you buy.
@@ -676,8 +678,6 @@ assert mean_before > refused.W, "buy nothing before tonight"
 assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, "the last tenth costs more"
 
 # %% [markdown] tags=["card"]
-# ## Card
-#
 # | formula | what it says | unit | for the job |
 # |---|---|---|---|
 # | $L = \lambda W$ | what is inside | request | {{most:.1f}} a second × {{si(answer * step, "s")}} = {{allowed}} |
@@ -695,12 +695,14 @@ assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, "the last tenth costs mor
 # the requests that fall due queue up inside the tester, where no clock runs. Ask for an open loop.
 # [proof](04_littles_law_proof.ipynb#What-a-closed-loop-does-not-see)
 #
-# ## Exercises, proof, further reading
+# ## Exercises, and on
 #
-# `exercises/04_littles_law.ipynb` has these questions with other numbers, and more: Erlang's formula
-# to write, a burst to survive, and a replica to size. What the sentences above rest on is on the
-# [proof page](04_littles_law_proof.ipynb). [Chapter 5](05_precision.ipynb) asks whether narrower
-# numbers would make the promise larger.
+# [The exercises](../exercises/04_littles_law.ipynb) have these questions with other numbers, Erlang's
+# formula to write, a burst to survive, and a replica to size. What the sentences above rest on is on
+# the [proof page](04_littles_law_proof.ipynb). Next: would [narrower numbers](05_precision.ipynb) make
+# the promise larger?
+#
+# ## Further reading
 #
 # - Little, *A proof for the queuing formula L = λW* (Operations Research, 1961).
 # - Harchol-Balter, *Performance Modeling and Design of Computer Systems* (2013).

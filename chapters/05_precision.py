@@ -22,6 +22,9 @@ job.sheet(until="05")
 
 # %% [markdown]
 # ## Guess first
+#
+# One guess is about speed, the other about a sum. Write them down before you go on; a wrong one is
+# worth more than none.
 
 # %%
 predict("quantization.weight_only_speedup", ..., seed="house")
@@ -112,7 +115,7 @@ assert bf16.eps == 8 * fp16.eps and 0.99 < bf16.max / FORMATS["fp32"].max < 1, "
 #
 # ## Is it four times as fast?
 #
-# Your colleague promised speed, so take speed first. **Bytes** fall as soon as a tensor is *stored*
+# Now that you know what a narrow number is: your colleague promised speed, so take speed first. **Bytes** fall as soon as a tensor is *stored*
 # narrow. The **peak** rises only if the units *compute* narrow. Chapter 2's critical batch tells
 # the two apart. A token brings two operations for each weight, and a weight brings $w$ bytes, so a
 # matmul turns compute-bound at a batch of
@@ -138,9 +141,10 @@ turns = critical_batch(wide, 2), critical_batch(wide, 1), critical_batch(narrow,
 # to the units, it is {{turns[1]:.0f}}: beyond that they save no time. If the units compute in eight
 # bits too, it is back at {{turns[2]:.0f}}, and everything is twice as fast on either side of it.
 #
-# One user's query is a single token at a time, far below all three. So the bytes decide, and int8
-# has half of those of bf16. Does it take half the time? Here are three kernels that NVIDIA's
-# AIConfigurator measured on an H200: one token times a square matrix.
+# One user's query is a single token at a time, far below all three, so the bytes decide. The promise
+# was about fp32, and we come back to it; kernels were measured from bf16 down, where int8 has half of
+# the bytes. Does it take half the time? Here are three that NVIDIA's AIConfigurator measured on an
+# H200, one token times a square matrix.
 
 # %% tags=["holds"]
 assert turns[1] == turns[0] / 2 and abs(turns[2] / turns[0] - 1) < 1e-3, "back at"
@@ -152,7 +156,7 @@ assert all(
     abs(matmul_bytes(1, 8192, 8192) / matmul_bytes(1, 8192, 8192, weight_bytes=2 / n) / n - 1)
     < 0.001
     for n in (2, 4)
-), "has half of those"
+), "int8 has half of"
 assert h100.fp8 == 2 * h100.bf16, "everything is twice"
 
 # %%
@@ -206,8 +210,8 @@ assert times[1] > times[0] / 2 and times[2] > times[0] / 4, "kernels take longer
 reveal("quantization.weight_only_speedup", seed="house")
 
 # %% [markdown]
-# The answer is {{observed[16] / observed[8]:.2f}}, and {{observed[16] / observed[4]:.1f}} for four
-# bits. A kernel pays some {{si(sum(rest) / 3, "s", 1)}} besides its bytes: to start, to fill the
+# Not two and four times as fast, but {{observed[16] / observed[8]:.2f}} and
+# {{observed[16] / observed[4]:.1f}} times. A kernel pays some {{si(sum(rest) / 3, "s", 1)}} besides its bytes: to start, to fill the
 # memory pipeline and to drain it. As in Amdahl's law, what does not shrink sets the limit. It is
 # also all you need to know: take the grey part from the bf16 kernel alone, and it predicts the
 # others, on another chip too. [proof](05_precision_proof.ipynb#Check:-against-measured-kernels)
@@ -339,21 +343,22 @@ codes, block = [int(symmetric_code(v, scale, 127)) for v in x], 32
 codes, float(scale)
 
 # %% [markdown]
-# The scale is what *one step* is worth, so a code times the largest magnitude is off by a factor of
-# {{max(codes)}}, a slip that you'll meet. After a ReLU nothing is negative, and half of the codes
+# The scale is what *one step* is worth. Whoever multiplies the code by the largest magnitude instead
+# is off by a factor of {{max(codes)}}, and that happens. After a ReLU nothing is negative, and half of the codes
 # stand idle; then a *zero point* shifts them. [proof](05_precision_proof.ipynb#Zero-points)
 
 # %% tags=["holds"]
 assert abs(scale * max(codes) - max(map(abs, x))) < 1e-12 and max(codes) == FORMATS["int8"].max, (
-    "largest magnitude is off"
+    "by a factor of"
 )
 assert sum(q < 0 for q in range(-max(codes), max(codes) + 1)) == max(codes), "half of the codes"
 
 # %% [markdown]
 # ## What does one outlier cost?
 #
-# Each further bit halves the step and with it the error. In decibels, ten times the logarithm of
-# signal over noise, a bit is always worth {{sqnr_law(9) - sqnr_law(8):.2f}}. But the largest number
+# Each further bit halves the step and with it the error. In decibels, ten times the decimal logarithm
+# of the signal's power over that of the error, a bit is always worth
+# {{sqnr_law(9) - sqnr_law(8):.2f}}. But the largest number
 # sets the step for *all* that share its scale. Look what a single one does.
 
 # %% tags=["holds"]
@@ -477,8 +482,8 @@ assert kept_at_once[2] == 2 * kept_at_once[0] and shared[1] < shared[0], "twice 
 # {{si(promised["weights"].alone, "s")}} instead of {{si(replica.alone, "s")}}, because a lone step
 # reads almost nothing else. But you promised {{si(job.BUDGET, "s")}} to many, and a full step spends
 # about a quarter of its time on weights. The rest reads {{replica.batch:.0f}} caches. So narrow
-# weights bring {{promised["weights"].rate:.1f}} a second in place of {{replica.rate:.1f}}, and they
-# can't bring more: arithmetic takes longer than reading them now. Narrow caches double it, to
+# weights bring {{promised["weights"].rate:.1f}} a second in place of {{replica.rate:.1f}}, and
+# no narrower ones would bring more, because now the arithmetic takes longer than reading them. Narrow caches double it, to
 # {{promised["caches"].rate:.1f}}, and after that narrow weights add next to nothing.
 #
 # So **ask what the step reads before you choose a format.** Whether the answers survive caches in one
@@ -490,7 +495,7 @@ assert shared[0] / step[0] < 0.3 and abs(shared[0] / step[0] - 1 / 4) < 0.02, "a
 assert (
     job.weights() * promised["weights"].batch / (job.PER_NODE * h100.bf16)
     > job.weights() / 2 / rate_of_memory
-), "arithmetic takes longer"
+), "the arithmetic takes longer"
 assert abs(promised["caches"].rate / replica.rate - 2) < 0.01, "Narrow caches double it"
 assert promised["both"].rate < 1.01 * promised["caches"].rate, "add next to nothing"
 assert job.weights() / rate_of_memory > 0.95 * replica.alone, "a lone step"
@@ -562,9 +567,10 @@ assert together > 200 and critical_batch(ridge_point(h200.bf16, h200.hbm_bandwid
     "Below the critical batch"
 )
 
-# %% [markdown] tags=["takeaway"]
+# %% [markdown]
 # ## Remember
-#
+
+# %% [markdown] tags=["takeaway"]
 # - Fewer bytes help where bytes decide; a higher peak helps only if the units compute narrow.
 # - A format gives either range or precision, and a shared scale buys range for integers.
 # - In a full replica the caches are the bytes.
@@ -581,8 +587,6 @@ assert few[1] == few[2] == few[0] / 2 and many[0] == many[1] == 2 * many[2], "Fe
 assert caches[0] > 2 * shared[0], "the caches are the bytes"
 
 # %% [markdown] tags=["card"]
-# ## Card
-#
 # | formula | what it says | unit | for the job |
 # |---|---|---|---|
 # | $(-1)^s\,(1 + f/2^m)\,2^{e-\beta}$ | value of a code | | at most {{e4m3.max:g}} in E4M3 |
@@ -592,11 +596,14 @@ assert caches[0] > 2 * shared[0], "the caches are the bytes"
 # | $b + \text{scale} / \text{block}$ | true bits of a weight | bit | {{bits_per_weight(4, 16, block):g}} for four bits in blocks of {{block}} |
 
 # %% [markdown]
-# ## Exercises, proof, further reading
+# ## Exercises, and on
 #
-# `exercises/05_precision.ipynb` has these questions with other numbers, and more: a decoder, a
-# rounding function and a quantizer to write. What the sentences above rest on is on the
-# [proof page](05_precision_proof.ipynb); [chapter 6](06_parallelism.ipynb) asks what fits where.
+# [The exercises](../exercises/05_precision.ipynb) have these questions with other numbers, and a
+# decoder, a rounding function and a quantizer to write. What the sentences above rest on is on the
+# [proof page](05_precision_proof.ipynb). Next the job is [trained](06_parallelism.ipynb), and dies in
+# its first step.
+#
+# ## Further reading
 #
 # - Micikevicius et al., *Mixed precision training* (2018): loss scaling and master weights.
 # - Jacob et al., *Quantization and training of neural networks for efficient
