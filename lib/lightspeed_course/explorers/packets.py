@@ -5,9 +5,12 @@ the simulators in `lightspeed_models.simulators.network_simulation`.
 from __future__ import annotations
 
 import functools
+from random import Random
+from statistics import mean
 
 from lightspeed import networks as net
 from lightspeed.catalog import link
+from lightspeed.fabrics import ecmp_collisions
 from lightspeed_course.explorers.network import (
     CONTROLS,
     DELAY,
@@ -28,6 +31,7 @@ from lightspeed_show import (
     LogSlider,
     Play,
     Points,
+    Rule,
     Slider,
     Text,
     View,
@@ -286,5 +290,88 @@ def explore_incast():
             "Pipes lead from a column of senders into one tank, which fills, and a single pipe"
             " leads out to the receiver. Dashed lines on the tank show where it is full, and where"
             " the port marks or pauses."
+        ),
+    )
+
+
+# ---------------------------------------------------------------- flows and links
+
+LINKS, THROWS = 8, 30
+FIRST = 4  # of the seeds: a usual throw, with two empty links and one of three flows
+
+
+def bins_view(flows, moment):
+    """Where a hash puts so many flows: link by link, at one of many throws."""
+    throws = [thrown(flows, seed) for seed in range(moment + 1)]
+    now = throws[-1]
+    counts = [now.count(place) for place in range(LINKS)]
+    idle, full = counts.count(0), max(counts)
+    each = LINKS / flows  # of a link's load
+    heights = [now[:i].count(place) for i, place in enumerate(now)]
+    top = each * max(max(loads(thrown(flows, seed))) for seed in range(THROWS)) + 0.4
+    balls = Boxes(
+        [place + 0.12 for place in now],
+        [place + 0.88 for place in now],
+        [each * h + 0.06 * each for h in heights],
+        [each * (h + 1) - 0.06 * each for h in heights],
+        color="blue",
+        keys=[str(i) for i in range(flows)],
+    )
+    names = [Text(place + 0.5, -0.35, str(place + 1), "grey") for place in range(LINKS)]
+    floor = [Line([place + 0.06, place + 0.94], [0, 0], color="black") for place in range(LINKS)]
+    chart = Chart(
+        Axis(domain=(0, LINKS)),
+        Axis(domain=(-0.7, top)),
+        [*floor, balls, *names, Rule(y=1)],
+        height=250,
+        bare=True,
+    )
+    law = ecmp_collisions(flows, LINKS)
+    late = max(counts) * each
+    facts = {
+        "idle links": f"{idle} of {LINKS}",
+        "idle, mean of the throws so far": si(mean(loads(t).count(0) for t in throws), ""),
+        "the fullest link": f"{late:.3g} times its even load",
+        "fullest, mean so far": f"{each * mean(max(loads(t)) for t in throws):.3g} times",
+    }
+    words = (
+        f"{idle} of {LINKS} links {'stands' if idle == 1 else 'stand'} idle, and the fullest has"
+        f" {full} of {flows} flows. The job takes {late:.3g} times as long as with an even spread."
+    )
+    share = Formula(
+        "share of links that stays idle",
+        "(1 - 1 / links) ** flows",
+        {"links": (LINKS, ""), "flows": (flows, "")},
+        (float(law.idle), "%"),
+    )
+    return View(chart, words, facts, THROWS, share)
+
+
+@functools.lru_cache(maxsize=256)
+def thrown(flows, seed):
+    """The link of each flow."""
+    draw = Random(seed + FIRST)
+    return tuple(draw.randrange(LINKS) for _ in range(flows))
+
+
+def loads(throw):
+    return [throw.count(place) for place in range(LINKS)]
+
+
+def explore_bins():
+    """Flows hashed to links, thrown again with each step."""
+    return explorer(
+        bins_view,
+        [
+            Choice("flows", "flows", {"8": 8, "32: each in four": 32}),
+            Play("moment", "throw", THROWS - 1),
+        ],
+        caption=(
+            f"A hash has put flows on {LINKS} links; the dashed line is an even spread. Each step throws"
+            " again. How often does every link get its share?"
+        ),
+        alt=(
+            "Eight columns, one for each link, with a box for each flow that was hashed to it. Some"
+            " columns are empty and some stand above the line of an even spread."
         ),
     )
