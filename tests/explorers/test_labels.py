@@ -8,6 +8,7 @@ import pytest
 
 from lightspeed_course.explorers import (
     allreduce,
+    attention,
     nccl,
     number_line,
     numbers,
@@ -36,6 +37,7 @@ EXPLORERS = {
     "schedules": schedules.explore_schedules,
     "two clocks": traffic.explore_two_clocks, "tiles": traffic.explore_tiles,
     "fusion": traffic.explore_fusion,
+    "attention": attention.explore_attention,
     "requests": requests.explore_queue, "batching": requests.explore_batching,
     "shards": shards.explore_shards,
     "number line": number_line.explore_number_line,

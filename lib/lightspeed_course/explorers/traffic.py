@@ -82,7 +82,8 @@ def clocks_view(hardware, batch, pieces, moment):
         },
         (bounds.lower, "s"),
     )
-    return View(clocks_chart(bounds, moved, worked, time), words, told, SLICES + 1, law)
+    chart = clocks_chart(bounds, moved, worked, time)
+    return View(chart, words, told, SLICES + 1, law, opens=SLICES // 2)
 
 
 def clipped(start, end, time):
