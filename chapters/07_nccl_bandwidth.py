@@ -485,7 +485,7 @@ sent = busbw_factor("all_reduce", grads.ranks) * grads.size
 # | $n\,\alpha\,W$ | message at which a ring has half of its rate | byte | {{si(grads.ranks * hop * port, "byte")}} |
 
 # %% [markdown]
-# ## Exercises, proof, next
+# ## Exercises
 #
 # [The exercises](../exercises/07_nccl_bandwidth.ipynb) have questions like these with other numbers,
 # and more. [The proof page](07_nccl_bandwidth_proof.ipynb) holds the laws against public

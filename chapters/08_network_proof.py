@@ -162,6 +162,12 @@ now = compute + traffic / go_back_n(lossy, window)
 now, compute + traffic / go_back_n(lossy, window, timer)
 
 # %% [markdown]
+# More than ten times as long, and nobody's code has changed.
+
+# %% tags=["holds"]
+assert compute + traffic / go_back_n(lossy, window, timer) > 10 * now, "More than ten times"
+
+# %% [markdown]
 # ## Jitter
 #
 # The lesson looks at quantiles. Here they are beside the share of steps that are late:

@@ -46,7 +46,7 @@ RULES = {
     "selective repeat": "selective_repeat",
     "go back zero": "go_back_zero",
 }
-PACKETS, BEFORE = 10, 2  # of the message, and those before the one that is lost
+PACKETS, BEFORE = 12, 2  # of the message, and those before the one that is lost
 WINDOWS = (3, 9)
 TOP, FOOT = 1.0, 0.0  # the sender's line and the receiver's
 LOOKS = {"kept": "blue", "thrown away": "grey", "lost": "orange"}
@@ -91,14 +91,15 @@ def lost_view(rule, window, moment):
         height=300,
         bare=True,
     )
-    arrived = {kind: sum(e.slot + way <= moment for e in kinds[kind]) for kind in LOOKS}
+    arrived = {k: [e.packet for e in kinds[k] if e.slot + way <= moment] for k in LOOKS}
     facts = {
         "sent": f"{len(found[:moment])}",
-        "kept": f"{arrived['kept']} of {PACKETS}",
-        "thrown away": f"{arrived['thrown away']}",
+        "kept": f"{len({*arrived['kept']})} of {PACKETS}",
+        "thrown away": f"{len(arrived['thrown away'])}",
     }
     words = lost_words(rule, window, moment, end, noticed, told)
-    return View(chart, words, facts, end + way + 1, cost(rule, window, end))
+    law = cost(rule, window, end)
+    return View(chart, words, facts, end + way + 1, law, opens=noticed + 1)
 
 
 def stroke(each, way, moment):
@@ -150,7 +151,7 @@ def explore_lost():
         [
             Choice("rule", "the adapter", RULES),
             Slider("window", "packets in a round trip", *WINDOWS, 5, step=2),
-            Play("moment", "packet time", PACKETS + BEFORE + WINDOWS[1] + WINDOWS[1] // 2, 6),
+            Play("moment", "packet time", PACKETS + BEFORE + WINDOWS[1] + WINDOWS[1] // 2),
         ],
         caption=(
             f"{PACKETS} packets, of which number {BEFORE + 1} is lost. A stroke is a packet on its"
@@ -177,9 +178,13 @@ def incast_view(control, senders, buffer, moment):
     marks, pause = thresholds(senders, line, buffer)
     here = run(senders, BURST, LINK, buffer, control, TIMERS[1])
     ideal = net.incast_time(senders, BURST, line) + 2 * DELAY
-    times = clock(here, line, ideal)
+    filled = BURST / line + 2 * DELAY
+    times = clock(here, filled, ideal)
     time = times[moment]
-    state = [m for m in here.moments if m.time <= time][-1]
+    # The same run, looked at more closely while the bursts come in.
+    early = run(senders, BURST, LINK, buffer, control, TIMERS[1], filled)
+    seen = early.moments if time < filled else here.moments
+    state = [m for m in seen if m.time <= time][-1]
     done = moment == len(times) - 1
     facts = {
         "time": si(time, "s"),
@@ -206,12 +211,12 @@ def incast_view(control, senders, buffer, moment):
             {"senders": (senders, ""), "burst": (BURST, "byte")},
             (float(net.incast_queue(senders, BURST, line, line)), "byte"),
         ),
+        opens=FILL // 2 - 1,
     )
 
 
-def clock(here, line, ideal):
+def clock(here, filled, ideal):
     """The times of the moments: close together while the bursts come in, and wide apart later."""
-    filled = BURST / line + 2 * DELAY
     times = [filled * i / FILL for i in range(FILL)]
     times += [filled + (ideal - filled) * i / DRAIN for i in range(DRAIN)]
     late = max(here.end - ideal, 0)
@@ -280,7 +285,7 @@ def explore_incast():
             Choice("control", "what slows the senders", list(CONTROLS)),
             LogSlider("senders", "senders", 2, 32, 16, base=2, whole=True),
             LogSlider("buffer", "buffer of the port", 5e5, 3.2e7, 2e6, base=2, unit="byte"),
-            Play("moment", "moment", FILL + DRAIN + AFTER, 8),
+            Play("moment", "moment", FILL + DRAIN + AFTER),
         ],
         caption=(
             f"Each sender has {si(BURST, 'byte')} and begins at once. The clock runs slowly while"
@@ -297,7 +302,7 @@ def explore_incast():
 # ---------------------------------------------------------------- flows and links
 
 LINKS, THROWS = 8, 30
-FIRST = 4  # of the seeds: a usual throw, with two empty links and one of three flows
+FIRST = 3  # of the seeds: the next one leaves two links empty, as usual, and puts three on one
 
 
 def bins_view(flows, moment):
@@ -344,7 +349,7 @@ def bins_view(flows, moment):
         {"links": (LINKS, ""), "flows": (flows, "")},
         (float(law.idle), "%"),
     )
-    return View(chart, words, facts, THROWS, share)
+    return View(chart, words, facts, THROWS, share, opens=1)
 
 
 @functools.lru_cache(maxsize=256)
@@ -367,8 +372,8 @@ def explore_bins():
             Play("moment", "throw", THROWS - 1),
         ],
         caption=(
-            f"A hash has put flows on {LINKS} links; the dashed line is an even spread. Each step throws"
-            " again. How often does every link get its share?"
+            f"A hash has put flows on {LINKS} links; the dashed line is an even spread. Each step"
+            " throws again. How often does every link get its share?"
         ),
         alt=(
             "Eight columns, one for each link, with a box for each flow that was hashed to it. Some"
