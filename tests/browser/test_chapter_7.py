@@ -38,9 +38,9 @@ def test_the_ring_plays_to_its_end(chapter):
 
 def test_the_wire_carries_the_same_whatever_the_caller_sees(chapter):
     explorer = chapter.run("explore_wire()")
-    chapter.says(explorer, "reads 156 GB/s")
+    chapter.says(explorer, "an algbw of 156 GB/s")
     explorer.get_by_label("ranks", exact=True).press("Home")
-    chapter.says(explorer, "reads 312 GB/s")
+    chapter.says(explorer, "an algbw of 312 GB/s")
     chapter.screenshot("07_nccl_wire")
 
 

@@ -283,13 +283,12 @@ def fabric_view(
         "crosses a spine": si(share, "%", 2),
         "fullest link": named(here),
         "links in use": f"{len(here.bytes):,}",
-        "fastest of the menus": si(best, "s"),
     }
     return View(
         [link_chart(here), spine_chart(design, place, nodes, oversubscription, route, traffic)],
-        f"{wait(here, alone)} {si(share, '%', 2)} of the bytes cross a spine."
-        f" {best_of(every, best, here.time)}",
+        f"{wait(here, alone)} {si(share, '%', 2)} of the bytes cross a spine.",
         facts,
+        advice=best_of(every, best, here.time),
         formula=Formula(
             "time",
             "bytes / rate",

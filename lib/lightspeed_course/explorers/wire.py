@@ -74,7 +74,7 @@ def view(collective, ranks):
     ]
     crossed = "once" if factor == 1 else f"{factor:.4g} times"
     words = (
-        f"Who waits gets {si(size, 'byte')} in {si(time, 's')} and reads"
+        f"You wait {si(time, 's')} for {si(size, 'byte')}: an algbw of"
         f" {si(seen, 'byte/s')}. Each byte crossed the wire {crossed} meanwhile, so the wire"
         f" carried {si(sent, 'byte/s')}, {si(sent / line, '%', 2)} of its line."
     )
