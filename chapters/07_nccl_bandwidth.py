@@ -95,14 +95,14 @@ print(f"{size:.0f} {size / 4:.0f} float sum -1 {time:.1f} {rate / 1e9:.2f} {bus:
 # gradients by it and you know how long you wait. But you can't compare it with any wire, because
 # $S$ is not what crosses a wire.
 #
-# What does, we have just counted, and not only for a ring. Look at a single element. Its $n$
+# We have just counted what does, and the count holds for more than a ring. Take a single element. Its $n$
 # summands start on $n$ ranks (NCCL's word for its processes, one a GPU), and to bring them together
 # takes $n - 1$ transfers, in whatever order. Then the sum is on one rank and the other $n - 1$ need
 # it: as many transfers again. So each algorithm in which ranks do the adding must move
 # $2\,(n - 1)\,S$ in all. Multiply algbw by each rank's part, $2\,(n - 1)/n$, and you have **busbw**:
 # the rate at which a rank sends, and at the same time receives. *That* number you may compare with
-# the wire. Other collectives have factors of their own: a gather, a scatter and an all-to-all half
-# of this one, because they make only one of the two passes, and a broadcast just one.
+# the wire. Other collectives have factors of their own: that of a gather, a scatter or an all-to-all is
+# half of this one, because they make one pass in place of two, and a broadcast's is one.
 
 # %% tags=["holds"]
 assert (

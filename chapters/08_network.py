@@ -44,8 +44,8 @@ predict("network.any_hit", ..., seed="chapter")
 explore_lost()
 
 # %% [markdown]
-# The sender can't know before a round trip is over, and all that it has put on the wire by then is
-# in vain. So with go back n a loss costs one *window*: the packets that are on the way when the first
+# The sender can't know before a round trip is over, and whatever it has put on the wire by then was
+# sent in vain. So with go back n a loss costs one *window*: the packets that are on the way when the first
 # of them could be answered, the lost one included. The length of the message doesn't matter.
 
 # %%

@@ -6,7 +6,7 @@
 #
 # ## What is claimed, and how well it holds
 
-# %%
+# %% tags=["setup"]
 import matplotlib.pyplot as plt
 import numpy as np
 from random import Random
@@ -20,7 +20,7 @@ from lightspeed_course import Axis, Chart, Line, Rule
 from lightspeed_course import ask, figure, shipped, si, table
 from lightspeed_models.simulators.network_simulation import simulate_transport
 
-# %%
+# %% tags=["figure"]
 ndr, roce, paper = link("infiniband_ndr"), find("roce"), find("dcqcn")
 wire, packet, round_trip = ndr.bandwidth, roce.mtu, 16e-6  # assumed
 window, losses = window_packets(wire, round_trip, packet), [1e-5, 1e-4, 1e-3, 1e-2]
@@ -57,7 +57,7 @@ by_law = {
     "headers on the wire": [errors["HPCC: load on the wire"]],
     "size of a fabric": [e for what, e in errors.items() if what.startswith("HPN")],
 }
-fails = ["few packets", "–", "few flows, slow line", "–", "–", "ports kept free"]
+fails = ["few packets", "–", "the fast line", "–", "–", "ports kept free"]
 table(
     [
         [law, len(found), f"{np.median(found):.1%}", f"{max(found):.1%}", where]
