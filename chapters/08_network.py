@@ -73,7 +73,7 @@ window
 assert abs(window_packets(4 * wire, round_trip, packet) / window - 4) < 1e-9, "four times as many"
 assert abs(go_back_n(1 / window, window) - 0.5) < 0.01, "half of the line is"
 
-# %%
+# %% tags=["figure"]
 losses = [1e-5, 1e-4, 1e-3, 1e-2]
 table(
     [[si(p, "%"), selective_repeat(p), go_back_n(p, window)] for p in losses],
