@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, right
 
+from lightspeed_class.gradebook import file as book_file
 from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.gradebook.schema import MIGRATIONS, Newer
 from lightspeed_class.grading import batch
@@ -25,6 +26,7 @@ from lightspeed_class.score import Graded, Score
 GRADE = """
 import sys
 from lightspeed_class.grading.batch import grade_all
+from lightspeed_class.gradebook import file as book_file
 from lightspeed_class.gradebook.book import Gradebook
 if __name__ == "__main__":
     with Gradebook(sys.argv[1]) as book:
@@ -166,6 +168,27 @@ def test_the_secret_is_made_once_and_a_newer_file_is_refused(book, tmp_path):
         file.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with pytest.raises(Newer):
         Gradebook(book.path)
+
+
+def test_on_a_network_the_gradebook_goes_without_memory_that_processes_share(book, monkeypatch):
+    """Also one that has a write-ahead log from before; what is below a mount is on its kind."""
+    mounts = book.path.parent / "mountinfo"
+    line = "36 25 0:33 / {} rw,relatime shared:1 - {} source rw\n".format
+    folder = str(book.path.parent).replace(" ", "\\040")
+    mounts.write_text(line("/", "ext4") + line(folder, "nfs4") + line("/elsewhere", "ext4"))
+
+    def mode():
+        with Gradebook(book.path) as again:
+            assert again.student("ada").name == "Ada"
+            return again._file.execute("PRAGMA journal_mode").fetchone()[0]
+
+    assert not book_file.on_network(book.path) and mode() == "wal"
+    book.close()
+    monkeypatch.setattr(book_file, "MOUNTS", mounts)
+    assert book_file.on_network(book.path) and mode() == "delete"
+    assert not book_file.on_network("/elsewhere/book") and not book_file.on_network("/book")
+    with Gradebook(book.path.parent / "another") as new:
+        assert new._file.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
 
 
 def test_a_migration_that_fails_changes_nothing(book, monkeypatch):

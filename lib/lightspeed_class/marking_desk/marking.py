@@ -76,14 +76,15 @@ class Card(Page):
 
     def places(self):
         results, assignment = self.results(), self.book.assignment(self.name)
-        return cards.queue(results, assignment, self.order)
+        return cards.queue(results, assignment, self.order, self.desk.requests())
 
     def card(self, student, question, status=200, said="", typed=None):
         """The page of one; `said`: what went wrong, with `typed` as it was sent."""
         self.result(student)
         everybody, kept = self.desk.results(), KeptQuestions(self.book, self.name)
         results = [r for r in everybody if self.is_here(r)]
-        places = cards.queue(results, kept.assignment(), self.order)
+        requests = self.desk.requests()
+        places = cards.queue(results, kept.assignment(), self.order, requests)
         try:
             at, before, after, following = cards.around(places, student, question)
         except KeyError:
@@ -120,6 +121,11 @@ class Card(Page):
             key=getattr(variant, "answer", ""),
             prose=question in assignment.prose,
             blank=question in assignment.prose and not answer(cells, assignment.prose[question]),
+            requests=[
+                (r.student.name or r.student.id, requests[r.student.id, question])
+                for r in (result, *together)
+                if (r.student.id, question) in requests
+            ],
             notes=notes,
             elsewhere=elsewhere,
             alike=self.desk.alike(student),

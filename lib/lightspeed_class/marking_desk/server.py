@@ -18,6 +18,7 @@ from lightspeed_class.intake.similarity import alike
 from lightspeed_class.marking_desk import cards
 from lightspeed_class.marking_desk.marking import Card, Item, Undo
 from lightspeed_class.marking_desk.request import HERE, Page
+from lightspeed_class.regrade_requests import waiting
 from lightspeed_class.reports.feedback import cells_of, told_notes
 
 
@@ -58,6 +59,11 @@ class Desk:
         known = (s.id for s in self.book.students() if self.anonymous)
         return next((id for id in known if self._mask(id) == student), student)
 
+    def requests(self):
+        """(student, question) -> why it is to be looked at again."""
+        asked = waiting(self.book, self.name).items()
+        return {(self._mask(s) if self.anonymous else s, q): words for (s, q), words in asked}
+
     def cells(self, result):
         """Of the notebook that counts; without ours, which say whose it is, where nobody is to
         know.
@@ -95,7 +101,7 @@ class Queue(Page):
     def get(self):
         assignment = self.book.assignment(self.name)
         results = self.results()
-        places = cards.queue(results, assignment, self.order)
+        places = cards.queue(results, assignment, self.order, self.desk.requests())
         groups = {}
         for place in places:
             key = place.question if self.order == "question" else place.student
