@@ -36,7 +36,7 @@ def test_the_products_are_counted_and_do_their_work(shape):
     ("width", "tokens", "printed"), [(768, 524288, 0.007), (16384, 16_000_000, 0.005)]
 )
 def test_overheads_of_two_runs_as_published(width, tokens, printed):
-    """Jordan et al. (2024), read second hand: 0.7 % of the NanoGPT speedrun, 0.5 % of Llama 405B."""
+    """Jordan et al. (2024), second hand: 0.7 % of the NanoGPT speedrun, 0.5 % of Llama 405B."""
     overhead = newton_schulz_flops(width, width) / training_flops(width**2, tokens)
     assert round(overhead, 3) == printed
 
