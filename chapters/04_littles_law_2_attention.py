@@ -194,6 +194,7 @@ ask("serving.rows_of_an_expert", seed="chapter")
 steps, exchanges = weigh("attention-kinds"), weigh("expert-exchange")
 latent_share = steps.regime("latent, h100_sxm").ratios[1]
 sparse_share = steps.regime("sparse layer, h100_sxm").ratios[1]
+products_share = weigh("expert-products").regime("reading, h100_sxm").ratios[1]
 state_share = steps.regime("gated delta, h100_sxm").ratios[1]
 
 # %% [markdown]
@@ -208,8 +209,9 @@ state_share = steps.regime("gated delta, h100_sxm").ratios[1]
 # For {{exchanges.all.rows:,}} trips of tokens to their experts and back, the bytes, one rate and one
 # latency fitted on *other* chips are off by {{exchanges.all.median:.0%}} in the median. The surprise:
 # in the kernel for large batches the rate is one a *streaming multiprocessor*, not one a link. A B200,
-# with twice the links of an H100, sends no faster. `lightspeed evidence attention-kinds` and
-# `expert-exchange` print all of it.
+# with twice the links of an H100, sends no faster. And while experts are read, their products reach
+# {{products_share:.0%}} of the bound on an H100. `lightspeed evidence attention-kinds` prints such a
+# table, `expert-exchange` and `expert-products` the others.
 
 # %% tags=["holds"]
 assert all(

@@ -118,6 +118,28 @@ def test_exchanges_of_a_chip_left_out_are_expected_and_sms_say_more_than_links()
         assert error.median < (0.25 if error.regime.startswith("normal") else 0.45), error.regime
 
 
+def test_experts_are_read_once_each_and_rows_that_read_fewer_stand_out():
+    found = weigh("expert-products")
+    doubted = found.regime("nvfp4 in SGLang 0.5.9 and 0.5.10")
+    others = [e for e in found.by_regime if e.regime.startswith(("reading", "multiplying"))]
+    assert doubted.beaten > 3 * max(error.beaten for error in others)
+    assert all(error.beaten == 0 for error in others if error.regime.startswith("multiplying"))
+
+
+def test_products_of_experts_by_hand(tmp_path):
+    row = DEVICE | {"moe_dtype": "bfloat16", "distribution": "balanced", "num_tokens": 16}
+    row |= {"hidden_size": 7168, "inter_size": 2048, "topk": 8, "num_experts": 256}
+    row |= {"moe_tp_size": 2, "moe_ep_size": 1, "latency": 5}
+    others = [row | {"distribution": "power_law_1.2"}, row | {"moe_ep_size": 8}]
+    with open(tmp_path / "moe_perf.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, row)
+        writer.writeheader()
+        writer.writerows([row, *others])
+    (predicted,) = weigh("expert-products", tmp_path).judged.predicted
+    read = 16 * 8 * 3 * 7168 * 1024 * 2 + 16 * 7168 * (2 + 2)  # no two tokens share an expert
+    assert predicted == pytest.approx(read / accelerator("h200_sxm").hbm_bandwidth)
+
+
 def test_what_does_not_ship_was_counted_on_all_of_it():
     told = json.loads(files("lightspeed_models.evidence").joinpath("counted.json").read_text())
     unshipped = {key for key, one in pairings().items() if not records()[one.set].ships}

@@ -102,6 +102,14 @@ def unknown_model(columns):
 
 
 CHECKS = {
+    "expert_products": (
+        (
+            "a size or a time is missing or not above zero",
+            not_above_zero("tokens", "width", "hidden", "active", "experts", "latency"),
+        ),
+        ("the chip is not in the catalog", unknown_chip),
+        ("the format is not known", unknown_format),
+    ),
     "expert_exchange": (
         (
             "a size or a time is missing or not above zero",

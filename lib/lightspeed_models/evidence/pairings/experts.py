@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from lightspeed.experts import copies_sent, exchanged_bytes
-from lightspeed_models.evidence.chips import constant
+from lightspeed.roofline import time_bounds
+from lightspeed_models.evidence.chips import FORMATS, constant, peak
 from lightspeed_models.evidence.pairing import Judged, Pairing, each_left_out
+from lightspeed_models.evidence.pairings.attention_kinds import CACHES, SHORT
 from lightspeed_models.evidence.word_column import Words
 
+WIDTHS = ("weight_bytes", "activation_bytes")
 RANKS = 8  # GPUs of a node
 OUT, BACK = 1 + 4 / 128, 2  # bytes of a number: fp8 with its scales, bf16
+# In nvfp4 up to nine times as fast as memory: they read fewer experts than their tables say.
+DOUBTED = ("SGLang 0.5.9", "SGLang 0.5.10")
 SMALL = 32  # tokens that take no longer than one
 LARGE = 0.6  # of the rows: beyond this quantile of bytes, sending is most of the time
 
@@ -69,7 +74,46 @@ def fitted(rows, load):
     return latency, float(np.median(load[large] / beyond[large]))
 
 
+def products(rows):
+    """Each expert that is read, once, and what is multiplied: three matrices of a gated MLP, two of
+    the others.
+    """
+    narrow = (rows["active"] == 22) | ((rows["width"] == 2688) & (rows["hidden"] == 1856))
+    each = np.where(narrow, 2, 3) * rows["width"] * rows["hidden"] / rows["tensor"]
+    widths = {n: rows["format"].lookup(lambda f, n=n: getattr(FORMATS[f], n)) for n in WIDTHS}
+    chosen = rows["tokens"] * rows["active"]
+    weights = np.minimum(rows["experts"], chosen) * each * widths["weight_bytes"]
+    size = weights + rows["tokens"] * rows["width"] * (widths["activation_bytes"] + 2)
+    # A chip without units for a format widens it.
+    peaks = np.where(np.isnan(own := peak(rows)), constant(rows["chip"], "bf16"), own)
+    bandwidth = constant(rows["chip"], "hbm_bandwidth")
+    bounds = time_bounds(2 * chosen * each, size, peaks, bandwidth)
+    inside = size <= CACHES * constant(rows["chip"], "l2_capacity")
+    short = inside | (bounds.lower < SHORT)
+    kinds = [f"{bound}, {c}" for bound in ("reading", "multiplying") for c in rows["chip"].names]
+    codes = 2 + bounds.compute_bound * len(rows["chip"].names) + rows["chip"].codes
+    doubted = rows["library"].isin(DOUBTED) & (rows["format"] == "nvfp4")
+    regime = Words(
+        ("short, or within two L2 caches", "nvfp4 in SGLang 0.5.9 and 0.5.10", *kinds),
+        np.where(short, 0, np.where(doubted, 1, codes)),
+    )
+    return Judged(bounds.lower, rows["latency"], regime, rows.name, excused=inside)
+
+
 PAIRINGS = (
+    Pairing(
+        key="expert-products",
+        title="Products of experts against the roofline",
+        law="lightspeed.experts.rows_per_expert",
+        set="expert_products",
+        chapter="04",
+        quantity="time",
+        unit="s",
+        judge=products,
+        bound="least",
+        excuse="what is read fits two L2 caches",
+        lesson="the law exposes a collector: two releases beat memory in one format, by up to nine",
+    ),
     Pairing(
         key="expert-exchange",
         title="Tokens to their experts and back, of a chip left out",

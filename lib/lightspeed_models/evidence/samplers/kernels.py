@@ -23,6 +23,28 @@ def attention_kinds(folder):
     return _joined(parts)
 
 
+def expert_products(folder):
+    """The products of a layer's experts, all on one GPU, whose tokens are shared out evenly: of no
+    others is it known which experts are read.
+    """
+    words = {"format": "moe_dtype", "distribution": "distribution"}
+    values = {
+        "tokens": "num_tokens",
+        "width": "hidden_size",
+        "hidden": "inter_size",
+        "active": "topk",
+        "experts": "num_experts",
+        "tensor": "moe_tp_size",
+        "ranks": "moe_ep_size",
+    }
+    parts = []
+    for path in found(folder, "moe_perf"):
+        rows = joined([path], words, values)
+        own = (rows.pop("distribution") == "balanced") & (rows.pop("ranks") == 1)
+        parts.append({name: column[own] for name, column in rows.items()})
+    return _joined(parts)
+
+
 def expert_exchange(folder):
     """DeepEP's two kernels on their way out and back: a row of its tables is two of these."""
     parts = [
