@@ -26,6 +26,7 @@ from lightspeed_course.explorers import (
     shards,
     split_mlp,
     sums,
+    tokens,
     traffic,
 )
 from lightspeed_course.explorers import states as sixteen
@@ -42,6 +43,7 @@ PICTURES = {
     "two clocks": traffic.explore_two_clocks,
     "tiles": traffic.explore_tiles,
     "fusion": traffic.explore_fusion,
+    "tokens": tokens.explore_tokens,
     "queue": requests.explore_queue,
     "batching": requests.explore_batching,
     "shards": shards.explore_shards,
@@ -599,3 +601,17 @@ def test_the_share_below_one_is_counted():
         every = [float(v) for v in FORMATS[name].values() if v >= 0]
         share = number_line.si(sum(v < 1 for v in every) / len(every), "%", 2)
         assert f"{share} of all values" in number_line.view(name, len(groups) - 1).verdict
+
+
+def test_each_token_adds_its_flops_and_the_matrix_is_read_once():
+    picture = tokens.explore_tokens()
+    for weights, width in (("bf16", 2), ("int8", 1), ("int4", 0.5)):
+        for passed in range(1, tokens.TOKENS + 1):
+            facts = shown(picture.at, weights=weights, moment=passed + 1)
+            by_hand = 2 * passed / (width + 4 * passed / tokens.SIDE)
+            assert facts["FLOP for each byte"] == tokens.si(by_hand, digits=2)
+            assert facts["read for all of them"] == tokens.si(width * tokens.SIDE**2, "byte")
+            assert facts["could pass while it is read"] == tokens.si(
+                width / 2 * accelerator("h100_sxm").bf16 / accelerator("h100_sxm").hbm_bandwidth,
+                "token",
+            )
