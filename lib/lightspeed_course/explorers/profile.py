@@ -49,7 +49,7 @@ def read(fault):
 
 
 def by_share(account, cause):
-    """The gain that the share of the first GPU's time says, in which this cause is seen."""
+    """The gain by the share of a GPU's time in which this cause is seen."""
     seen = {
         "loader": account.causes.get("loader", 0),
         "launches": account.causes.get("launches late", 0) + account.causes.get("launch to start",
@@ -72,7 +72,8 @@ def view(fault, gone):
         "step": si(before * 1e-9, "s"),
         "without it": si(after * 1e-9, "s"),
         "gain by replay": f"{before / after:.2f}",
-        "by the share of GPU 0": f"{by_share(found[0], gone) if gone else 1:.2f}",
+        "by GPU 0's share": f"{by_share(found[0], gone) if gone else 1:.2f}",
+        "by GPU 1's share": f"{by_share(found[1], gone) if gone else 1:.2f}",
         "in truth": f"{truth:.2f}" if gone and MENDS.get(fault) == gone else "–",
     }  # fmt: skip
     charts = (
