@@ -14,8 +14,9 @@
 
 # %% tags=["setup"]
 from lightspeed.attention import *
+from lightspeed.experts import copies_sent, rows_per_expert
 from lightspeed.inference import experts_read
-from lightspeed_course import Axis, Chart, Line, Points, ask, figure, job, predict, reveal, weigh
+from lightspeed_course import Axis, Chart, Line, Points, ask, figure, job, predict, reveal, si, weigh
 from lightspeed_course.explorers.attention import explore_attention
 from lightspeed_models.served import decoder
 

@@ -320,7 +320,7 @@ from lightspeed_tools.measure.pages.scaling_figures import (
     queueing_omission,
     queueing_tail,
 )
-from lightspeed_tools.measure.instruments.queueing_load import LOADS
+from lightspeed_tools.measure.instruments.queueing_load import CLOSED, LOADS
 
 rows = [[mm1(level, 1).W, md1(level, 1).W, mmc(4 * level, 1, 4).W] for level in LOADS]
 table(

@@ -14,6 +14,7 @@
 # %% tags=["setup"]
 from lightspeed_course import ask, figure, job, predict, reveal, si, table
 from lightspeed_course.explorers.profile import FAULTS, MENDS, by_share, explore_profile, read
+from lightspeed_course.explorers.profile import view
 from lightspeed_tools.trace.account import parts
 from lightspeed_tools.trace.replay import replay
 from lightspeed_tools.trace.tracks import tracks

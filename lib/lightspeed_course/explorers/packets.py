@@ -368,7 +368,7 @@ def explore_bins():
     return explorer(
         bins_view,
         [
-            Choice("flows", "flows", {"8": 8, "32: each in four": 32}),
+            Choice("flows", "flows", {"one each": 8, "each in four": 32}),
             Play("moment", "throw", THROWS - 1),
         ],
         caption=(

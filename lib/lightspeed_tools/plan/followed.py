@@ -28,7 +28,7 @@ def followed(plans: Any) -> np.ndarray:
             own = np.flatnonzero((rows["model"] == model) & (rows["nodes"] == nodes))
             if plans.finished[own].sum() < FEWEST:
                 continue
-            columns = pace, plans.memory, rows["tensor"], rows["pipeline"]
-            picks = own[three_that_differ(*(c[own] for c in columns), 8)]
+            tensor, stages = rows["tensor"][own], rows["pipeline"][own]
+            picks = own[three_that_differ(pace[own], plans.memory[own], tensor, stages, 8)]
             found.append([rate[picks[0]] / rate[own].max(), rate[picks].max() / rate[own].max()])
     return np.array(found, float).T
