@@ -186,7 +186,7 @@ reveal("parallelism.kept_of_sequence")
 #
 # A *pipeline* gives each GPU some of the layers, and you'd think that this helps as well. It
 # doesn't: the first of $p$ stages has $1/p$ of the layers, but in the usual schedule it holds $p$
-# micro-batches at a time, and $p$ cancels.
+# micro-batches at a time, and $p$ cancels ([lesson 6.3](06_parallelism_3_waits.ipynb) shows why).
 
 # %% tags=["holds"]
 assert job.activations() > 2 * h100.hbm_capacity > states.weights, "more than two H100s"
@@ -205,8 +205,8 @@ assert transformer_activation_bytes(gpt3, 2048, pipeline=8) == transformer_activ
 # %% [markdown]
 # ## Does it fit, and what is the largest part?
 #
-# Beside states and activations there are three smaller things: the *logits*, one for each word of
-# the vocabulary and token; *buffers* for what is sent and for products that aren't fused; and the
+# Beside states and activations there are three smaller things: the *logits*, a number for each
+# word of the vocabulary at each token; *buffers* for what is sent and for products that aren't fused; and the
 # gaps that an allocator leaves, for which a tenth is a fair premise until you've measured your own.
 # One function adds it all up, and here it is for seven plans and a sequence of {{job.LONG:,}} tokens:
 

@@ -26,8 +26,9 @@ job.sheet(until="06.2")
 # %% [markdown]
 # ## Guess first
 #
-# The first suspect is what you changed last: you went from plain data parallelism to ZeRO-3, so
-# that the states fit.
+# The first suspect is what you changed last. With ZeRO-3 the states fit, but a GPU no longer has the
+# weights that it computes with, so it *gathers* them from the others each time, and *scatters* its
+# gradients to those who own the weights.
 
 # %%
 predict("parallelism.zero3_accumulated", ..., seed="chapter")
@@ -257,13 +258,16 @@ explore_split_mlp()
 #
 # This time the *tokens* have cancelled. A larger batch doesn't help; a wider model or a faster link
 # does. For Llama 3 70B on H100s it allows {{ways_in:.0f}} ways on NVLink, so the eight of a node are
-# fine. Over the ports of a node it would be {{ways_out[0]:.1f}} on our cheap network, and
-# {{ways_out[1]:.0f}} on one four times as fast.
+# fine. But a group of sixteen spans two nodes, and even if its ring leaves each of them through all
+# eight ports, {{ways_out[0]:.1f}} would be the limit on our cheap network, and {{ways_out[1]:.0f}}
+# on one four times as fast. Hugging Face tried it, on hundreds of plans: with sixteen ways in place
+# of eight, the best that they found ran at about
+# [half the speed](06_parallelism_proof.ipynb#Eight-ways-and-sixteen,-measured).
 # ([Other chips](06_parallelism_proof.ipynb#Compute-bound-or-communication-bound?))
 
 # %% tags=["holds"]
 assert ways_in > 8, "the eight of a node"
-assert max(ways_out) < 16 and ways_out[0] < 8, "would be"
+assert max(ways_out) < 16 and ways_out[0] < 8, "would be the limit"
 assert abs(ways_out[1] / ways_out[0] - 4) < 1e-9, "on one four times as fast"
 
 # %% [markdown]

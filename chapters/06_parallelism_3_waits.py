@@ -371,7 +371,7 @@ steps = {name: step(llama, job.SEQUENCE, *plan) for name, plan in plans.items()}
 memory = {name: memory_use(llama, job.SEQUENCE, *plan) for name, plan in plans.items()}
 tokens = job.SEQUENCES * job.SEQUENCE
 days_of = {name: one.time * job.TOKENS / tokens / 86400 for name, one in steps.items()}
-waits = dict(data="weights, gradients", memory="passes through HBM", tensor="sums in each layer")
+waits = dict(data="weights, gradients", memory="memory, between products", tensor="sums in each layer")
 table(
     [
         [
@@ -396,7 +396,9 @@ table(
 # Or leave the weights where they are: tensor parallelism on the fast links inside a node, a pipeline
 # of four between nodes, and gradients that cross the network once a step. That takes
 # {{days_of[placed]:.1f}} days on the same machines, with less than half of the memory. **The week is
-# kept.** A faster network would do more, for more money.
+# kept.** Between these two plans a model that is
+# [off by a tenth](06_parallelism_proof.ipynb#Check:-against-published-runs) can't decide by time,
+# but memory can, and an hour on the machines will. A faster network would do more, for more money.
 #
 # **Whom do the GPUs wait for now?** In the better plan mostly for tensor parallelism, which no
 # network between nodes will mend. Its pipeline waits little:
@@ -405,8 +407,8 @@ table(
 # bubble would grow: a step then takes {{si(job.step("split", job.OFFERED).time, "s")}}, and chapter 7
 # asks if that is good.
 #
-# Would narrower numbers do more? If all products ran twice as fast, the step would gain
-# {{job.narrower(2):.2f}} times, because only arithmetic gets shorter. Whom you wait for, you still
+# Would narrower numbers do more? If all products ran twice as fast, the step would be
+# {{job.narrower(2):.2f}} times as fast, because only arithmetic gets shorter. Whom you wait for, you still
 # wait for.
 
 # %% tags=["holds"]

@@ -820,6 +820,41 @@ assert ways_out < 16, "node through all ports"
 assert 16 < 1.5 * ways_out < 18, "sixteen ways little margin"
 
 # %% [markdown]
+# ### Eight ways and sixteen, measured
+#
+# Lesson 6.2 says that tensor parallelism belongs inside a node. Here is the sweep on nodes of eight
+# H100 again: for each model and number of nodes, the MFU of the best plan of each number of ways.
+
+# %%
+best = {}
+for model, nodes, ways, reached in zip(*(runs[n] for n in ("model", "nodes", "tensor", "mfu"))):
+    of_size = best.setdefault((str(model), int(nodes)), {})
+    of_size[int(ways)] = max(reached, of_size.get(int(ways), 0))
+pairs = {few: [of[2 * few] / of[few] for of in best.values() if {few, 2 * few} <= of.keys()]
+         for few in (2, 4, 8, 16)}
+table(
+    [[f"{2 * few} in place of {few}", len(seen), si(np.median(seen), "%", 2),
+      sum(each > 1 for each in seen)] for few, seen in pairs.items()],
+    ["ways", "models and sizes", "best MFU, of what it was: median", "where it rose"],
+)
+
+# %% [markdown]
+# Doubling the ways inside a node costs a little. From eight to sixteen, over nodes, the best plan is
+# down to {{np.median(pairs[8]):.0%}} in the median. It rose only with the largest model,
+# and on the most nodes, where no plan ran well.
+
+# %% tags=["holds"]
+assert np.median(pairs[2]) > 0.9 and np.median(pairs[4]) > 0.75, "inside a node costs a little"
+assert 0.45 < np.median(pairs[8]) < 0.6 < np.median(pairs[4]), "From eight to sixteen, over nodes"
+risen = {key for key, of in best.items() if {8, 16} <= of.keys() and of[16] > of[8]}
+assert all(
+    model == "80B" or nodes == max(runs["nodes"]) for model, nodes in risen
+), "rose only with"
+assert all(max(of.values()) < 0.2 for (_, n), of in best.items() if n == max(runs["nodes"])), (
+    "no plan ran well"
+)
+
+# %% [markdown]
 # ### When the traffic of both adds up
 #
 # If tensor-parallel traffic cannot hide, it adds its time to that of FSDP. With $R_1$ for FSDP and

@@ -41,11 +41,11 @@ def view(moment):
     found = {color: [] for color in COLORS}
     for holder, quarter, giver in pieces(moment):
         here = place(holder, quarter, giver, moment == 0)
-        color = found[COLORS[giver]]
-        color.append((*here, f"{quarter}-{giver}-{quarter if moment < 2 else holder}"))
+        mine = found[COLORS[giver]]
+        mine.append((*here, f"{quarter}-{giver}-{quarter if moment < 2 else holder}"))
         if moment == 1:  # what goes round next lies on it unseen
             others = [other for other in range(GPUS) if other != quarter]
-            color += [(*here, f"{quarter}-{giver}-{other}") for other in others]
+            mine += [(*here, f"{quarter}-{giver}-{other}") for other in others]
     every = [(holder, quarter) for holder in range(GPUS) for quarter in range(GPUS)]
     frames = [place(holder, quarter, 0, True) for holder, quarter in every]
     marks = [Boxes(*zip(*frames, strict=True), color="grey", soft=True)]
