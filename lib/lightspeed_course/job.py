@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lightspeed.catalog import accelerator, find, link
 from lightspeed.collectives import algbw, bandwidth_bound, busbw
@@ -34,7 +34,10 @@ from lightspeed.transformer import transformer
 from lightspeed_show.format import si
 
 if TYPE_CHECKING:
+    from lightspeed.inference import Engine
+    from lightspeed_models.served import Served
     from lightspeed_models.training_step import Step
+    from lightspeed_tools.plan.answer import Job
 
 MODEL, GPU = "llama3_70b", "h100_sxm"
 NETWORK, BETTER = "ethernet_100g", "infiniband_ndr"  # a port of each GPU; one four times as fast
@@ -255,6 +258,69 @@ def tuesday() -> float:
     return step("split", OFFERED).time + gradients().time * (1 / kept() - 1)
 
 
+# ---------------------------------------------------------------- 9: prompts, too
+
+
+@cache
+def engine() -> Engine:
+    """The constants of the engine that serves: vLLM's."""
+    from lightspeed_models.inference_step import engine
+
+    return engine("vllm")
+
+
+def loaded(requests: float) -> Served:
+    """The replica with so many requests in flight, which reads their prompts itself."""
+    from lightspeed_models.served import Served, decoder, served_replica
+
+    gpus = served_replica(GPU, PER_NODE, 1, "bf16")
+    memory = float(accelerator(GPU).hbm_capacity)
+    model = decoder("Llama-3.1-70B")  # of the same shape
+    return Served(model, gpus, gpus, memory, requests, LONG - ANSWER // 2, ANSWER)
+
+
+@cache
+def served() -> tuple[int, float]:
+    """(requests in flight, requests a second) within the budget, its own prompts read."""
+    inside = max(n for n in range(1, 100) if loaded(n).between(engine()) <= BUDGET)
+    load = loaded(inside)
+    return inside, inside / (load.first(engine()) + ANSWER * load.between(engine()))
+
+
+# ---------------------------------------------------------------- 10: planned anew
+
+
+@cache
+def planning(network: str = NETWORK) -> Job:
+    """The job as `lightspeed plan` is asked for it, for Megatron on H100s."""
+    from lightspeed_tools.plan import inputs
+    from lightspeed_tools.plan.answer import Job
+
+    asked = {"gpu": GPU, "gpus": GPUS, "network": network, "gpus_per_node": PER_NODE}
+    cluster = inputs.cluster_from(asked, "bf16", "the job")
+    setting, found = inputs.given_stack("megatron_h100", cluster, transformer(MODEL))
+    return Job(MODEL, transformer(MODEL), SEQUENCE, SEQUENCES, cluster, found, setting)
+
+
+@cache
+def planned_anew(network: str = NETWORK) -> dict[str, Any]:
+    """What `lightspeed plan` answers for the job: the best plan, those to measure, the rest."""
+    from lightspeed_tools.plan.answer import answer
+
+    return answer(planning(network), tokens=TOKENS)
+
+
+@cache
+def explained(
+    plan: str = f"dp{GPUS // (TENSOR * PIPELINE)} tp{TENSOR} pp{PIPELINE}",
+) -> dict[str, Any]:
+    """What it says of one plan, by default of the one that mended the week."""
+    from lightspeed_tools.plan import answer
+
+    asked = planning()
+    return answer.explained(asked, answer.plan_of(plan, GPUS, SEQUENCES))
+
+
 # ---------------------------------------------------------------- the sheet
 
 
@@ -342,6 +408,17 @@ def _tuesday() -> str:
     return f"a step takes {si(tuesday(), 's')}: **{lost:.0%} of {OFFERED} GPUs**"
 
 
+def _shared() -> str:
+    inside, rate = served()
+    return f"{inside} in flight, **about {rate:.1f} requests a second** within {si(BUDGET, 's')}"
+
+
+def _anew() -> str:
+    best = planned_anew()["best"]
+    run = best["step_seconds"] * TOKENS / (SEQUENCES * SEQUENCE)
+    return f"{best['plan']}: a step takes {si(best['step_seconds'], 's')}, **about {_days(run)}**"
+
+
 LINES = {
     "01": Line("The plan", (), _one),
     "02": Line("One layer on one GPU", ("01",), _two),
@@ -353,6 +430,8 @@ LINES = {
     "06.3": Line("With a better split", ("01", "06.2"), _waits),
     "07": Line("The offer, again", ("01", "03", "06.3"), _offer),
     "08": Line("With one bad cable", ("06.3", "07"), _tuesday),
+    "09": Line("Served on eight, by an engine that reads its own prompts", ("04",), _shared),
+    "10": Line("Planned anew, of all plans there are", ("06.2", "06.3"), _anew),
 }
 
 

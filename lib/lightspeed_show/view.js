@@ -324,8 +324,13 @@ function render({model, el}) {
   for (const [name, {node, halt}] of controls) if (!halt) (later.includes(name) ? more : panel).append(node);
   if (later.length) panel.append(more);
   side.append(panel, facts, compared);
-  const asks = element("p", "sol-asks", question), advice = element("p", "sol-advice", "", {hidden: ""});
+  const asks = element("p", "sol-asks", question);
+  const advice = element("p", "sol-advice", "", {hidden: ""});
   asks.hidden = !question;
+  asks.append(" ", button("show it without a guess", () => {
+    [asked, guess, asks.hidden] = [false, null, true];
+    redraw(model.get("content"));
+  }));
   main.append(stories, ...(play ? [play.node] : []), asks, verdict, formula, hint, charts, advice);
   frame.append(side, main, element("p", "sol-caption", caption), measured);
   frame.classList.toggle("sol-beside", panel.children.length > FEW || model.get("content").charts.length > 1);
@@ -492,6 +497,7 @@ function render({model, el}) {
   function grab(event) {
     const here = pointed(event), drag = here?.on?.mark.drag;
     if (!drag?.some(Boolean) || guess) return;
+    [asked, asks.hidden] = [false, true]; // a dot in the hand needs no guess
     event.preventDefault();
     charts.setPointerCapture(event.pointerId);
     pulled = {chart: here.chart, drag, want: here.at, past: {}, slope: {}, left: 0};
@@ -529,14 +535,14 @@ function render({model, el}) {
 
   // A guess before a move: the picture waits, with its verdict, until the reader has clicked where the point will be.
   function invite() {
-    verdict.textContent = question && turn ? "Click in the chart where you expect it. The answer waits for your click; “guess first” lets you see it without one." : "Now change a control, then click in the chart where the point will be. The answer waits for your click.";
+    verdict.textContent = question && turn ? "Click in the chart where you expect it. The answer waits for your click; or see it without a guess." : "Now change a control, then click in the chart where the point will be. The answer waits for your click.";
     facts.replaceChildren();
   }
 
   function guessing() {
     guess = guess && !guess.at ? null : {at: null};
     asked = false;
-    if (!guess) asks.hidden = true;
+    asks.hidden = !guess || asks.hidden;
     before = drawn;
     redraw(model.get("content"));
     ask.setAttribute("aria-pressed", String(Boolean(guess)));

@@ -135,6 +135,7 @@ def test_an_explorer_asks_first_and_advises_when_asked(opened):
     assert not page.get_by_label("extra").is_visible()
     page.get_by_text("more", exact=True).click()
     assert page.get_by_label("extra").is_visible()
+    assert page.get_by_role("button", name="without a guess").is_visible()
     page.get_by_label("size", exact=True).focus()
     page.keyboard.press("ArrowRight")
     says(page, "The answer waits for your click")

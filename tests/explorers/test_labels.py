@@ -21,6 +21,7 @@ from lightspeed_course.explorers import (
     schedules,
     shards,
     shrinking,
+    tokens,
     traffic,
 )
 from lightspeed_show.label_placement import Scale, text_width
@@ -38,6 +39,7 @@ EXPLORERS = {
     "schedules": schedules.explore_schedules,
     "two clocks": traffic.explore_two_clocks, "tiles": traffic.explore_tiles,
     "fusion": traffic.explore_fusion,
+    "tokens": tokens.explore_tokens,
     "attention": attention.explore_attention,
     "requests": requests.explore_queue, "batching": requests.explore_batching,
     "shards": shards.explore_shards,

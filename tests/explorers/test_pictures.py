@@ -16,7 +16,6 @@ from lightspeed.parallel import data_parallel_bytes
 from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
 from lightspeed.precision import FORMATS
 from lightspeed.queueing import mmc
-from lightspeed.scaling import processors_at_efficiency
 from lightspeed_course.explorers import (
     allreduce,
     layer_clock,
@@ -28,6 +27,7 @@ from lightspeed_course.explorers import (
     shrinking,
     split_mlp,
     sums,
+    tokens,
     traffic,
 )
 from lightspeed_course.explorers import states as sixteen
@@ -44,6 +44,7 @@ PICTURES = {
     "two clocks": traffic.explore_two_clocks,
     "tiles": traffic.explore_tiles,
     "fusion": traffic.explore_fusion,
+    "tokens": tokens.explore_tokens,
     "queue": requests.explore_queue,
     "batching": requests.explore_batching,
     "shards": shards.explore_shards,
@@ -604,26 +605,15 @@ def test_the_share_below_one_is_counted():
         assert f"{share} of all values" in number_line.view(name, len(groups) - 1).verdict
 
 
-# ---------------------------------------------------------------- a job that shrinks (chapter 3)
-
-
-def drawn_time(bars):
-    """Processor-minutes of the bars of one kind."""
-    return sum(end - start for end, start in zip(bars.to, bars.start, strict=True))
-
-
-def test_all_work_is_drawn_on_any_number_of_processors():
-    for moment in range(shrinking.MOST):
-        serial, divided = (
-            m for m in shrinking.view(moment).charts[0].marks if isinstance(m, shrinking.Bars)
-        )
-        assert drawn_time(serial) == shrinking.SERIAL
-        assert drawn_time(divided) == pytest.approx(shrinking.WHOLE - shrinking.SERIAL)
-        assert len(set(divided.to)) == 1, "everybody is done at the same moment"
-
-
-def test_half_of_the_bill_is_idle_where_the_law_says():
-    n = round(processors_at_efficiency(0.5, serial=shrinking.SERIAL / shrinking.WHOLE))
-    *work, idle = (m for m in shrinking.bill(n).marks if isinstance(m, shrinking.Bars))
-    assert drawn_time(idle) == pytest.approx(sum(map(drawn_time, work)))
-    assert f"{2 * shrinking.WHOLE} processor-minutes" in dict(shrinking.view(n - 1).facts).values()
+def test_each_token_adds_its_flops_and_the_matrix_is_read_once():
+    picture = tokens.explore_tokens()
+    for weights, width in (("bf16", 2), ("int8", 1), ("int4", 0.5)):
+        for passed in range(1, tokens.TOKENS + 1):
+            facts = shown(picture.at, weights=weights, moment=passed + 1)
+            by_hand = 2 * passed / (width + 4 * passed / tokens.SIDE)
+            assert facts["FLOP for each byte"] == tokens.si(by_hand, digits=2)
+            assert facts["read for all of them"] == tokens.si(width * tokens.SIDE**2, "byte")
+            assert facts["could pass while it is read"] == tokens.si(
+                width / 2 * accelerator("h100_sxm").bf16 / accelerator("h100_sxm").hbm_bandwidth,
+                "token",
+            )

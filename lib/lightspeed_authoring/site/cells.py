@@ -90,7 +90,7 @@ def shown(output):
     if "text/html" in data:
         return inline("".join(data["text/html"]))
     if "text/markdown" in data:
-        return as_html("".join(data["text/markdown"]), own=True)
+        return _anchored(as_html("".join(data["text/markdown"]), own=True))
     text = "".join(data.get("text/plain", ""))
     if control := re.match(r"SelectionSlider\(description='([^']*)'", text):
         name = html.escape(control[1])
@@ -99,6 +99,13 @@ def shown(output):
         parts = re.findall(r"'text': ('(?:[^'\\]|\\.)*')", text)
         text = "".join(map(ast.literal_eval, parts))
     return f"<pre class='sol-out'>{html.escape(text)}</pre>" if text else None
+
+
+def _anchored(text):
+    """HTML whose links lead to sections of its page; JupyterLab keeps an anchor's capitals."""
+    from docutils.nodes import make_id
+
+    return re.sub(r'href="#([^"]+)"', lambda link: f'href="#{make_id(unquote(link[1]))}"', text)
 
 
 def for_page(notebook, stopped=()):
@@ -165,6 +172,8 @@ def _code(number, cell, source, results, lack=None):
     if MEASURED in tags and not results:
         results = ["<p class='sol-note'>This cell measures your machine; it runs in the lab.</p>"]
     shown = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
+    if source.startswith("job.sheet("):
+        return f"<div class='sol-job' id='cell-{number}'>{_one_block(shown)}</div>"
     only = " sol-lab" if lack and not lack[1] else ""
     return _one_block(f"<div class='sol-cell{only}' id='cell-{number}'>{code}{shown}</div>")
 

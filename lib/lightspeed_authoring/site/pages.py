@@ -39,7 +39,7 @@ def write_source(course, source, stopped, lite=False):
         # Links between chapters lead to pages here; to other files of the course, to nothing.
         text = re.sub(r"\]\((?:\./)?(\d\d_\w+)\.ipynb(#[^)]*)?\)", _link, text)
         text = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)
-        [(heading, rest)] = re.findall(r"\A(# .+\n)?(.*)", text, re.S)[:1]
+        [(heading, rest)] = re.findall(r"\A(# [^\n]+\n)?(.*)", text, re.S)[:1]
         first = "".join(notebook["cells"][0]["source"])
         family = next([one, *more] for one, more in kin.items() if path.stem in (one, *more))
         text = heading + tabs(path.stem, family, titles) + door(course, path, lite) + rest
