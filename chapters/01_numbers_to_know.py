@@ -390,7 +390,7 @@ ask("numbers.recompute_or_fetch", seed="chapter")
 ask("numbers.country_requests", seed="chapter")
 
 # %%
-ask("numbers.week", seed="read")
+ask("numbers.week", seed="guess")
 
 # %% [markdown]
 # ## Back to the review

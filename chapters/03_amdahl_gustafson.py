@@ -5,8 +5,8 @@
 # it be done tomorrow? And what will it cost?
 #
 # At the end of this lesson you'll have answers to both, and you'll know which measurement you need
-# before you promise anything to anybody. It takes a little over half an hour, and you need chapter
-# 1. The evidence is on the [proof page](03_amdahl_gustafson_proof.ipynb).
+# before you promise anything to anybody. You need chapter 1, and a little over half an hour. The
+# evidence is on the [proof page](03_amdahl_gustafson_proof.ipynb).
 
 # %% tags=["setup"]
 from math import inf

@@ -20,6 +20,7 @@ def test_the_larger_the_transfer_the_less_it_waits_for_its_first_byte(chapter):
 
 def test_a_small_transfer_waits_and_a_large_one_moves(chapter):
     explorer = chapter.run("explore()")
+    explorer.get_by_role("button", name="without a guess").click()
     chapter.says(explorer, "Both matter")
     explorer.get_by_label("size", exact=True).focus()
     for _ in range(3):

@@ -11,6 +11,7 @@ NOTEBOOK = "chapters/03_amdahl_gustafson.ipynb"
 
 def test_dragging_n_passes_the_peak(chapter):
     explorer = chapter.run("explore()")
+    explorer.get_by_role("button", name="without a guess").click()
     chapter.says(explorer, "Doubling them")
     explorer.get_by_label("n", exact=True).focus()
     for _ in range(14):

@@ -10,11 +10,11 @@ from lightspeed_show.format import si
 
 h100, horowitz, adam = accelerator("h100_sxm"), find("horowitz_45nm"), find("adam_mixed_precision")
 
-# Days of the job, with the peak that is asked for and with the one that a data sheet prints first.
+# GPU-hours of the job, with the peak that is asked for and with the one that is printed first.
 llama = find(job.MODEL)
 WORK = training.training_flops(llama.parameters, job.TOKENS)
 PLANS = {
-    name: training.training_time(WORK, job.GPUS, peak, job.UTILIZATION) / 86400
+    name: training.training_time(WORK, 1, peak, job.UTILIZATION) / 3600
     for name, peak in (("sparse", h100.bf16_sparse), ("sound", h100.bf16))
 }
 

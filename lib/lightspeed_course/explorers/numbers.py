@@ -196,6 +196,7 @@ def explore():
             "Time against size on two logarithmic axes: a flat line for latency, a rising line for "
             "bandwidth, their sum above both, and one point for the transfer of the slider."
         ),
+        guess="Where will the point go? Change the size, then click where you expect it.",
     )
 
 
