@@ -582,9 +582,9 @@ assert shared < most and abs(1 / shared - prefill - 1 / most) < 1e-9, "share of 
 # %% [markdown]
 # ## Try it
 #
-# Guess before you move anything: at which load does a request take twice its service time, with one
-# server and then with many? Then let memory be the limit. The upper curve
-# is the time that one request in a hundred exceeds.
+# At which load does a request take twice its service time? Guess, then raise the arrivals; then ask
+# it again with one server. The upper curve is the time that one request in a hundred exceeds. Then
+# let memory be the limit.
 
 # %%
 from lightspeed_course.explorers.queueing import explore, explore_serving

@@ -11,6 +11,7 @@ NOTEBOOK = "chapters/04_littles_law.ipynb"
 
 def test_more_arrivals_end_in_overload(chapter):
     explorer = chapter.run("explore()")
+    explorer.get_by_role("button", name="without a guess").click()
     chapter.says(explorer, "Stable")
     explorer.get_by_label("arrivals", exact=True).focus()
     for _ in range(6):
@@ -22,6 +23,7 @@ def test_more_arrivals_end_in_overload(chapter):
 
 def test_another_machine_changes_the_replica(chapter):
     explorer = chapter.run("explore_serving()")
+    explorer.get_by_role("button", name="without a guess").click()
     chapter.says(explorer, "set by memory")
     explorer.get_by_label("hardware", exact=True).select_option(label="NVIDIA A100 SXM4 80 GB")
     chapter.says(explorer, "set by the budget")
