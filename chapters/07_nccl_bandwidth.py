@@ -157,8 +157,9 @@ explore_wire()
 #   {{si(link("infiniband_ndr").bandwidth, "byte/s")}}.
 # - **The other socket.** Between a GPU and its adapter stands a computer. A server has two
 #   processors, each in a *socket* of its own with half of the GPUs and adapters around it, and one
-#   bridge between the two. If processes were started on the wrong socket, or adapters named in the
-#   wrong order, every byte crosses that bridge on its way out, and all eight GPUs share it. You'll
+#   bridge between the two. If processes sit on the wrong socket and data passes through their memory,
+#   or if adapters were named in the wrong order, every byte crosses that bridge on its way out, and all
+#   eight GPUs share it. You'll
 #   recognise this one by how even it is: every pair of nodes is slow by the same share, while the
 #   test inside a node is in perfect health, because NVLink never goes near the sockets. A bad cable
 #   would slow only the pairs of one node. `nvidia-smi topo -m` prints `SYS` for a GPU and an adapter

@@ -216,8 +216,8 @@ explore_incast()
 # Because a pause asks for nobody's address. It stops a *class* of packets, and in that class wait
 # packets for others, too. A receiver that is slow stops its switch, which stops the next, and in the
 # end senders stand still that had nothing to do with it, {{si(pause_spread(3, find("dcqcn").pfc_threshold, wire, 1e-6), "s")}}
-# later if they are three switches away. A broken adapter that pauses without end has stopped whole
-# networks (Guo and others, 2016), so switches empty a queue that was paused for too long, losses and
+# later if they are three switches away. A broken adapter that pauses without end has stopped a whole
+# network (Guo and others, 2016), so switches empty a queue that was paused for too long, losses and
 # all. That's why both are used: marks for long flows, and pauses for what comes too fast for a mark.
 # [proof](08_network_proof.ipynb#Mark-early,-pause-late)
 
