@@ -1,94 +1,64 @@
 # %% [markdown]
 # # 2. The roofline
 #
-# The dashboard says that your GPU is fully utilized. The profiler says that it does a few per cent
-# of its peak FLOP/s. Both are right. You are asked whether a faster GPU would help.
+# Your dashboard says that the GPU is fully utilized. Your profiler says that it does a few per cent
+# of its peak FLOP/s. Both are right, and somebody wants to know whether a faster GPU would help.
 #
-# Two divisions and a comparison answer this, for a kernel that you have not run yet.
-#
-# **You will be able to** say what bounds an operation before you run it; find the batch at which
-# that changes; read a roofline; and tell which upgrade would be wasted money.
-#
-# **You need** to know what a matrix product is, and chapter 1 for where the rates come from.
-# **Time:** an hour and a half, with the problems. **In twenty minutes:** the sections marked with
-# ◆, among them the last one, which answers the question.
+# You can answer that with two divisions and a comparison, for a kernel that you haven't even run.
+# Half an hour will do, or a little more; you need chapter 1, for where the rates come from. And if
+# you doubt it, the [proof page](02_roofline_proof.ipynb) holds the law against tens of thousands of
+# measured kernels.
+
+# %% tags=["setup"]
+from lightspeed.catalog import accelerator
+from lightspeed.roofline import *
+from lightspeed.transformer import transformer
+from lightspeed_course import ask, figure, job, Line, predict, reveal, roof_chart, si, table
+from lightspeed_course.explorers.tokens import explore_tokens
+from lightspeed_course.explorers.traffic import explore_fusion, explore_tiles, explore_two_clocks
 
 # %%
-import numpy as np
-
-from lightspeed.catalog import accelerator, entries, find, link
-from lightspeed_course import (
-    ask, Axis, Chart, figure, Line, Points, predict, residual_chart, reveal, roof_chart, Rule, si,
-    Span, sweep, table, weigh,
-)
-from lightspeed_models.evidence.pairings.products import in_both, left_out, SET_BY
-from lightspeed.roofline import *
+job.sheet(until="02")
 
 # %% [markdown]
-# ## ◆ Before you read on
-#
-# A ReLU sets the negative numbers of a large tensor to zero. The tensor lies in the memory of an
-# H100, and the kernel may use the whole chip. It runs on the chip's vector units. Write down a guess:
-# what share of *their* peak, as the data sheet counts it, does it reach?
+# **Guess first.** A ReLU sets the negative numbers of a large tensor to zero, so it looks at each
+# number just once. Write down what you expect before you go on; a wrong guess is worth more than
+# none.
 
 # %%
 predict("roofline.relu_of_vector", ...)
 
 # %% [markdown]
-# ## ◆ Follow one number through the chip
+# ## Where does the time go?
 #
-# The units of a GPU do not compute in its memory. A number has to come to them, and the result has
-# to go back. In bf16 a number takes two bytes, so for each number of the tensor
+# Follow a single number. It starts in memory, two bytes wide. The chip has to fetch it, look at its
+# sign once, and carry two bytes back, so four bytes travel for every operation.
 #
-# ```
-# memory  ── two bytes ──▶  units: one comparison  ── two bytes ──▶  memory
-# ```
-#
-# Four bytes move, and one operation is done. How much could the vector units do in the time that four
-# bytes take?
+# How long is that journey? In a steady stream, where the wait of chapter 1 is hidden behind the
+# numbers that are already on their way, only the bandwidth counts:
 
 # %%
 h100 = accelerator("h100_sxm")
-h100.fp32_vector, h100.hbm_bandwidth
-
-# %%
 there_and_back = transfer_time(4, h100.hbm_bandwidth)
-could = there_and_back * h100.fp32_vector
-there_and_back, round(could)
+there_and_back, there_and_back * h100.fp32_vector
 
 # %% [markdown]
-# They could do {{could:,.0f}} operations, and they are asked for one: one over {{could:,.0f}} is
-# the share of the peak. **The arithmetic and the bytes run on two clocks, and the operation is done
-# when the slower clock is.** Here the slow clock is the memory's. Now compare with your guess.
+# Four bytes take {{si(there_and_back, "s")}}. That sounds fast until you ask what the vector units
+# could have done in the meantime: {{there_and_back * h100.fp32_vector:.0f}} operations. We asked
+# them for one.
 
 # %%
 reveal("roofline.relu_of_vector")
 
 # %% [markdown]
-# A chip that reaches this share on a ReLU is not broken. Its memory moves bytes at full speed. Vector
-# units of twice the peak would show half the share, and take the same time. And a profiler that
-# divides by the peak of the matrix units, which a ReLU does not even use, shows one over
-# {{there_and_back * h100.bf16:,.0f}} for the very same kernel, in perfect health.
+# Nothing is broken here, for the memory moves its bytes at full speed. Give the chip vector units
+# of twice the peak, and they would show half the share and take just as long. It can look worse
+# still: a tool that divides by the peak of the tensor cores, which a ReLU doesn't even use, shows
+# one over {{there_and_back * h100.bf16:,.0f}} for the very same kernel, in perfect health.
 #
-# ## ◆ Two clocks
-#
-# The first clock counts FLOPs against the rate at which the chip can do them. The second counts
-# bytes against the bandwidth of what they cross: the memory here, a link between chips further
-# down. Both kinds of traffic are called *communication* (comms).
-#
-# $$T_\text{math} = \frac{\text{FLOPs} }{\text{peak FLOP/s} }
-# \qquad T_\text{comms} = \frac{\text{bytes} }{\text{bandwidth} }$$
-#
-# If the chip works on one part of the tensor while the next one travels, the two overlap, and the
-# slower clock is the time. If it does one thing after the other, the sum is.
-#
-# $$T_\text{lower} = \max(T_\text{math}, T_\text{comms})
-# \qquad T_\text{upper} = T_\text{math} + T_\text{comms}$$
-#
-# Watch both clocks run for a matmul. $B$ tokens, each a row of numbers, are multiplied with one
-# matrix of weights: a multiplication and an addition for each token and weight. It moves in pieces,
-# and a piece is computed once its bytes are there. Step through it, and say who waits for whom.
-# Then raise $B$, and watch the waiting change sides.
+# So two clocks are running, one for the arithmetic and one for the bytes, and **the slower one
+# tells you when you are done**. Watch them: this is a matrix product in eight pieces, and a piece
+# can only be computed once its bytes are there.
 
 # %% tags=["holds"]
 assert (slow := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).lower == slow.comms and abs(
@@ -97,42 +67,36 @@ assert (slow := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).lower == s
 assert attainable(elementwise_intensity(), 2 * h100.fp32_vector, h100.hbm_bandwidth) == attainable(
     elementwise_intensity(), h100.fp32_vector, h100.hbm_bandwidth
 ), "show half the share"
-assert abs(
-    attainable(elementwise_intensity(), h100.bf16, h100.hbm_bandwidth) * there_and_back - 1
-) < 1e-12, "for the very same kernel"
+assert (
+    abs(attainable(elementwise_intensity(), h100.bf16, h100.hbm_bandwidth) * there_and_back - 1)
+    < 1e-12
+), "for the very same kernel"
+assert explore_two_clocks().controls["pieces"].value == 8, "product in eight pieces"
 
 # %%
-from lightspeed_course.explorers.traffic import explore_fusion, explore_tiles, explore_two_clocks
-
 explore_two_clocks()
 
 # %% [markdown]
-# In one piece the two times add up; in many, the slower clock is nearly the whole time.
-# `time_bounds` gives both bounds and both clocks. Here is the ReLU again, over a billion numbers:
-
-# %%
-numbers = 1e9
-t = time_bounds(flops=numbers, size=4 * numbers, peak=h100.bf16, bandwidth=h100.hbm_bandwidth)
-t
-
-# %% [markdown]
-# The two bounds are never more than a factor of two apart, since a sum of two times is at most
-# twice the longer one. Overlap is worth that factor if the clocks are equal, and next to nothing if
-# one of them is much slower, as here.
+# The thin orange bars are the tensor cores at work, and everything white beside them is waiting.
+# Raise $B$, the number of tokens, and the waiting changes sides.
 #
-# ## ◆ Which clock is slower?
+# ## How long will it take?
 #
-# You need two numbers to tell. One describes the work: how many FLOPs it does for each byte that
-# it moves. This is its **arithmetic intensity**. The other describes the machine: how many FLOPs it
-# can do while one byte arrives. This is its **ridge point**.
+# Each clock is a division. The first divides the FLOPs by the rate at which the chip can do them,
+# the second the bytes by the bandwidth of what they cross:
 #
-# $$T_\text{math} > T_\text{comms} \iff
-# \underbrace{\frac{\text{FLOPs} }{\text{bytes} } }_\text{intensity of the work}
-# > \underbrace{\frac{\text{peak FLOP/s} }{\text{bandwidth} } }_\text{ridge of the machine}$$
+# $$T_\text{math} = \frac{\text{FLOPs} }{\text{peak FLOP/s} }
+# \qquad T_\text{comms} = \frac{\text{bytes} }{\text{bandwidth} }$$
 #
-# If the intensity is above the ridge, the units are the limit, and the operation is called
-# *compute-bound*. If it is below, the units wait for bytes, and it is called *memory-bound*, or
-# *communication-bound* where the bytes cross a link.
+# If the chip works on one piece while the next one travels, the two overlap and the slower clock is
+# the time. If it does one after the other, you wait for the sum. Real kernels are somewhere between:
+#
+# $$T_\text{lower} = \max(T_\text{math}, T_\text{comms})
+# \qquad T_\text{upper} = T_\text{math} + T_\text{comms}$$
+#
+# A sum of two times is at most twice the longer one, which is why the two bounds are never more
+# than a factor of two apart. Good overlap is worth that factor if the clocks are equal, and next to
+# nothing if one of them is much slower. Take the ReLU over a billion numbers:
 
 # %% tags=["holds"]
 assert all(
@@ -141,8 +105,38 @@ assert all(
     for size in (1, 1e3, 1e6)
 ), "most twice the longer"
 assert (
-    time_bounds(1, 1, 1, 1).upper == 2 * time_bounds(1, 1, 1, 1).lower and t.upper < 1.01 * t.lower
+    time_bounds(1, 1, 1, 1).upper == 2 * time_bounds(1, 1, 1, 1).lower
+    and (relu := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).upper < 1.01 * relu.lower
 ), "them is much slower"
+
+# %%
+numbers = 1e9
+t = time_bounds(flops=numbers, size=4 * numbers, peak=h100.bf16, bandwidth=h100.hbm_bandwidth)
+t
+
+# %% [markdown]
+# The memory needs a millisecond, and the tensor cores a microsecond of it. So overlap changes
+# nothing here, and neither would a better chip with the same memory.
+#
+# ## Which clock will be the slower one?
+#
+# You don't have to run anything to find out. You need one number for the work: how many FLOPs it
+# does for each byte that it moves, its **arithmetic intensity**. And you need one for the machine:
+# how many FLOPs it could do while one byte arrives, its **ridge point**.
+#
+# $$T_\text{math} > T_\text{comms} \iff
+# \underbrace{\frac{\text{FLOPs} }{\text{bytes} } }_\text{intensity of the work}
+# > \underbrace{\frac{\text{peak FLOP/s} }{\text{bandwidth} } }_\text{ridge of the machine}$$
+#
+# If the intensity is above the ridge, arithmetic is the limit, and the operation is called
+# *compute-bound*. If it is below, the tensor cores wait for bytes, and it is called *memory-bound*,
+# or *communication-bound* where the bytes cross a link between chips.
+
+# %% tags=["holds"]
+assert 1e-3 < t.comms < 2e-3 and 0.5e-6 < t.math < 2e-6, "a microsecond of it"
+assert time_bounds(numbers, 4 * numbers, 2 * h100.bf16, h100.hbm_bandwidth).lower == t.lower, (
+    "chip with the same memory"
+)
 assert all(
     (
         time_bounds(f, 1.0, h100.bf16, h100.hbm_bandwidth).math
@@ -150,31 +144,80 @@ assert all(
     )
     == (arithmetic_intensity(f, 1.0) > ridge_point(h100.bf16, h100.hbm_bandwidth))
     for f in (1.0, 200.0, 400.0)
-), "the units are the limit, and the operation"
+), "arithmetic is the limit"
 
 # %%
 ridge = ridge_point(h100.bf16, h100.hbm_bandwidth)
 elementwise_intensity(), ridge
 
 # %% [markdown]
-# The ReLU does {{elementwise_intensity():.2f}} FLOPs for each byte. The H100 could do
-# {{ridge:.0f}} on its matrix units. The first over the second is the share that the profiler showed.
+# The ReLU does {{elementwise_intensity():.2f}} FLOPs for each byte, and the tensor cores of an H100
+# could do {{ridge:.0f}}. The first over the second is the share that the tool showed. From the V100
+# to the B200 the ridge has doubled, but not at each step, so look it up for
+# [your chip](02_roofline_proof.ipynb#The-ridges-of-ten-chips).
 #
-# ## ◆ The picture
-#
-# Draw the rate that the two limits allow over the intensity, both axes logarithmic. Where memory is
-# the limit, twice the intensity gives twice the rate: a slope. Where the units are, it adds
-# nothing: a flat roof. They meet at the ridge.
+# Draw the rate that the two limits leave over the intensity, and you have the picture that gave the
+# law its name:
 #
 # $$\text{attainable} = \min(\text{peak},\ \text{intensity} \times \text{bandwidth})$$
-#
-# The figure is drawn with matplotlib alone: copy it for your own machine.
 
 # %% tags=["holds"]
 assert abs(elementwise_intensity() / ridge * there_and_back * h100.bf16 - 1) < 1e-12, (
-    "share that the profiler showed"
+    "share that the tool showed"
 )
-assert abs(ridge * h100.hbm_bandwidth / h100.bf16 - 1) < 1e-12, "meet at the ridge"
+v100, h200, b200 = (accelerator(k) for k in ("v100_sxm", "h200_sxm", "b200"))
+ridges = [
+    ridge_point(c.fp16 if "bf16" not in c else c.bf16, c.hbm_bandwidth)
+    for c in (v100, h100, h200, b200)
+]
+assert 1.8 < ridges[3] / ridges[0] < 2.2 and ridges[2] < ridges[1], "the ridge has doubled"
+
+# %% tags=["figure"]
+kernels = {
+    "ReLU": elementwise_intensity(),
+    "dot product": arithmetic_intensity(dot_flops(2**40), dot_bytes(2**40)),
+    "large matmul": matmul_intensity(8192, 8192, 8192),
+}
+vector_ridge = ridge_point(h100.fp32_vector, h100.hbm_bandwidth)
+lower_roof = Line(
+    (vector_ridge, 1e4), (h100.fp32_vector, h100.fp32_vector),
+    f"vector units, {si(h100.fp32_vector, 'FLOP/s')}", "purple", dash=True, label_at="above",
+)  # fmt: skip
+figure(
+    roof_chart(
+        h100.bf16, {"memory": h100.hbm_bandwidth}, kernels, x=(0.1, 1e4), y=(1e11, 3e15),
+        peak_name="tensor cores", marks=[lower_roof], title=h100.name,
+    ),
+    caption="Three kernels on an H100. The first two are far down the slope, under the lower roof "
+    "of the vector units; the third is under the flat roof of the tensor cores.",
+    alt=f"A roofline with its ridge at {ridge:.0f} FLOP per byte. ReLU and the dot product lie low "
+    f"on the slope, a large matmul lies on the flat part at {si(h100.bf16, 'FLOP/s')}. A second, "
+    f"lower roof at {si(h100.fp32_vector, 'FLOP/s')} is that of the vector units.",
+)  # fmt: skip
+
+# %% tags=["holds"]
+assert max(list(kernels.values())[:2]) < ridge / 100 and list(kernels.values())[2] > ridge, (
+    "The first two are far down the slope"
+)
+assert h100.fp32_vector < h100.bf16, "lower roof at"
+
+# %% [markdown]
+# Where memory is the limit, twice the intensity gives twice the rate: that's the slope. Where
+# arithmetic is, it adds nothing: that's the flat roof, and they meet at the ridge. The dot product
+# reads four bytes for every multiplication and addition, however long its vectors are. ReLU and dot
+# product run on the vector units, which have a roof of their own, with its ridge at
+# {{vector_ridge:.0f}} FLOP/byte; even against this lower roof both are limited by memory. The
+# product of two large matrices is another matter, because it uses each number many times.
+#
+# So what makes a kernel move to the right?
+#
+# ## Why does a batch help?
+#
+# Take one matrix of weights, and tokens that pass it. The matrix comes down from memory once, and
+# every token that passes is multiplied with all of it. Count along with the picture.
+
+# %% tags=["holds"]
+assert abs(ridge * h100.hbm_bandwidth / h100.bf16 - 1) < 1e-12, "they meet at the ridge"
 assert attainable(20, h100.bf16, h100.hbm_bandwidth) == 2 * attainable(
     10, h100.bf16, h100.hbm_bandwidth
 ), "twice the intensity gives twice the rate"
@@ -182,160 +225,154 @@ assert (
     attainable(2000, h100.bf16, h100.hbm_bandwidth)
     == attainable(1000, h100.bf16, h100.hbm_bandwidth)
     == h100.bf16
-), "Where the units are, it adds nothing"
-
-# %%
-kernels = {
-    "ReLU": elementwise_intensity(),
-    "dot product": arithmetic_intensity(dot_flops(2**40), dot_bytes(2**40)),
-    "large matmul": matmul_intensity(8192, 8192, 8192),
-}
-kernels
-
-# %%
-import matplotlib.pyplot as plt
-
-x = np.geomspace(0.1, 1e4, 200)
-fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
-ax.loglog(x, attainable(x, h100.bf16, h100.hbm_bandwidth))
-for name, intensity in kernels.items():
-    height = attainable(intensity, h100.bf16, h100.hbm_bandwidth)
-    ax.plot(intensity, height, "o", color="tab:orange")
-    ax.annotate(name, (intensity, height), (9, -13), textcoords="offset points")
-ax.axvline(ridge, color="gray", linestyle="--", linewidth=1)
-ax.set(xlabel="intensity in FLOP/byte", ylabel="attainable FLOP/s", title=h100.name)
-plt.close(fig)
-figure(
-    fig,
-    caption="Three kernels on an H100; the dashed line is the ridge. The first two are far down "
-    "the slope, and the third is under the flat roof.",
-    alt=f"A roofline with its ridge at {ridge:.0f} FLOP per byte. ReLU and the dot product lie low "
-    f"on the slope, a large matmul lies on the flat part at {si(h100.bf16, 'FLOP/s')}.",
-)
-
-# %% tags=["holds"]
-assert max(list(kernels.values())[:2]) < ridge / 100 and list(kernels.values())[2] > ridge, (
-    "The first two are far down the slope"
-)
-
-# %% [markdown]
-# The dot product reads two numbers for each multiplication and addition, so four bytes serve two
-# FLOPs, however long the vectors are: {{kernels["dot product"]:.1f}} FLOP/byte. ReLU and dot
-# product run on the vector units. Those have a lower roof of their own, with its ridge at
-# {{ridge_point(h100.fp32_vector, h100.hbm_bandwidth):.0f}} FLOP/byte. The two are memory-bound even
-# so. The product of two square matrices is another matter: it uses each number many times. What
-# makes a kernel move along this axis?
-#
-# ## ◆ Why the batch moves the point
-#
-# Think of one weight matrix and of tokens that pass it. The chip reads the matrix once. Each token
-# that passes is multiplied with it:
-#
-# ```
-#             one token        two tokens       three tokens
-# read once   ■■■■■■■■■■■■     ■■■■■■■■■■■■     ■■■■■■■■■■■■
-# work        □□□□□□□□□□□□     □□□□□□□□□□□□     □□□□□□□□□□□□
-#                              □□□□□□□□□□□□     □□□□□□□□□□□□
-#                                               □□□□□□□□□□□□
-# ```
-#
-# With one token, each weight of two bytes serves one multiplication and one addition: one FLOP per
-# byte. With $B$ tokens it serves $B$ of each, so the intensity is about $B$. **The batch at which a
-# large bf16 matmul becomes compute-bound, its critical batch, is about the ridge, counted in
-# tokens.**
-#
-# In $X[B, D]\,Y[D, F] = Z[B, F]$ each element of $Z$ is a sum over $D$,
-# the dimension that is *contracted*. So there are $BDF$ multiplications and about as many
-# additions. $X$, $Y$ and $Z$ cross the bus once, at two bytes for an element:
-#
-# $$\text{intensity} = \frac{2BDF}{2BD + 2DF + 2BF} = \frac{BDF}{BD + DF + BF}
-# \approx B \quad \text{while } B \ll D, F$$
-
-# %% tags=["holds"]
+), "it adds nothing"
 assert (
     abs(arithmetic_intensity(dot_flops(64), dot_bytes(64)) - 0.5) < 0.01
     and kernels["dot product"] <= 0.5
-), "however long the vectors"
+), "however long its vectors"
 assert h100.fp32_vector < h100.bf16, "roof of their own"
-assert kernels["dot product"] < ridge_point(h100.fp32_vector, h100.hbm_bandwidth), (
-    "two are memory-bound even"
-)
+assert kernels["dot product"] < vector_ridge, "both are limited by memory"
+
+# %%
+D = 8192
+explore_tokens()
+
+# %% [markdown]
+# A weight is two bytes, and each token does one multiplication and one addition with it. That's one
+# FLOP per byte for the first token, two once the second has passed, and $B$ for $B$ of them. So you
+# need about as many tokens as the ridge has FLOPs per byte. **A large bf16 matmul is limited by
+# arithmetic once its batch is about the ridge: {{critical_batch(ridge):.0f}} tokens on an H100.**
+# That's its *critical batch*.
+#
+# The tokens bring bytes of their own, which is why it's only "about". In
+# $X[B, D]\,Y[D, F] = Z[B, F]$ all three matrices cross the bus, and each element of $Z$ takes $D$
+# multiplications and about as many additions:
+#
+# $$\text{intensity} = \frac{2BDF}{2BD + 2DF + 2BF}
+# \approx B \quad \text{while } B \ll D, F$$
+#
+# For the exact batch put the ridge in place of the intensity, and turn it upside down:
+#
+# $$\frac{1}{B_\text{crit} } = \frac{1}{\text{ridge} } - \frac{1}{D} - \frac{1}{F}$$
+#
+# A matrix of {{D:,}} by {{D:,}} then needs {{critical_batch_exact(D, D, ridge):.0f}} tokens. It
+# doesn't matter whose tokens they are, as long as they share one copy of the weights: eight hundred
+# users on eight copies make a batch of a hundred for each.
+#
+# Now you know why serving systems batch. A model that *decodes* makes one token for each request and
+# step, and each step reads every weight once. With one user the batch is one, and the tensor cores
+# idle nearly the whole time. When it reads a prompt (*prefill*), the tokens of the prompt pass
+# together, and the batch is there for free.
+#
+# ## Does each matrix really cross the bus only once?
+#
+# We assumed so, but a matrix of this size doesn't even fit on the chip. So the kernel cuts the result
+# into tiles, and for each tile it reads a strip of rows from the left matrix and a strip of columns
+# from the right one. The next tile needs a strip that was read before. Unless it was kept, it is
+# read again; the numbers on the strips say how often.
+
+# %% tags=["holds"]
 assert 1 <= critical_batch_exact(8192, 8192, ridge) / ridge < 1.1, (
-    "bf16 matmul becomes compute-bound"
+    "limited by arithmetic once its batch"
 )
+assert matmul_intensity(3, D, D) < 3 < 1.01 * matmul_intensity(3, D, D), "bytes of their own"
+assert abs(1 / (1 / ridge - 1 / D - 1 / D) - critical_batch_exact(D, D, ridge)) < 1e-6, "then needs"
+assert attainable(matmul_intensity(1, D, D), h100.bf16, h100.hbm_bandwidth) / h100.bf16 < 0.01, (
+    "nearly the whole time"
+)
+assert h100.l2_capacity < 2 * D * D, "fit on the chip"
 
 # %%
-D = F = 8192
-
-
-def reached(B):
-    """The share of the peak of an H100 that B tokens can reach."""
-    return attainable(matmul_intensity(B, D, F), h100.bf16, h100.hbm_bandwidth) / h100.bf16
-
-
-batches = (1, 16, 64, 256, 512, 2048)
-table(
-    [[B, matmul_intensity(B, D, F), si(reached(B), "%")] for B in batches],
-    ["tokens B", "intensity", "share of peak at best"],
-    caption=f"D = F = {D} on an {h100.name}. The exact intensity stays below B, by more the larger "
-    "the batch.",
-)
-
-# %% tags=["holds"]
-assert (
-    all(matmul_intensity(B, D, F) < B for B in batches)
-    and 1 - matmul_intensity(1, D, F) < 0.001
-    and 1 - matmul_intensity(2048, D, F) / 2048 > 0.3
-), "The exact intensity stays below B"
+explore_tiles()
 
 # %% [markdown]
-# For other batches, run this slider, made with ipywidgets alone.
+# **Each strip is read once for each tile that needs it**, so larger tiles read less. For each step
+# along the contracted dimension a square tile of side $b$ reads $2b$ numbers of two bytes, and does
+# $b^2$ multiplications and additions. Its intensity is $b/2$, and to be limited by arithmetic it
+# needs a side of twice the ridge, {{2 * ridge:.0f}}. Real kernels use smaller tiles, because large
+# ones are few, and let neighbours share strips in the L2 cache
+# ([proof](02_roofline_proof.ipynb#Tiling-in-numbers)).
+#
+# ## What else saves bytes?
+#
+# After the matmul comes a ReLU. As two kernels, the first writes its result to memory, and the second
+# reads it, sets the negative numbers to zero and writes it again. But when the first kernel had
+# finished a tile, that tile was still on the chip. **A fused kernel applies the ReLU before the first
+# write, and saves one read and one write of the whole result.**
+
+# %% tags=["holds"]
+assert tiled_matmul_bytes(D, D, D, D // 4, D // 4) == 9 * 2 * D * D, "for each tile that needs it"
+assert tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 128), (
+    "larger tiles read less"
+)
+assert tile_intensity(600, 600) == 300, "side of twice the ridge"
 
 # %%
-from IPython.display import display
-from ipywidgets import Output, SelectionSlider
-
-batch = SelectionSlider(description="tokens B", options=[2**k for k in range(12)], value=16)
-answer = Output()
-
-
-def show(change=None):
-    answer.outputs = ()
-    answer.append_stdout(f"{reached(batch.value):.1%} of the peak")
-
-
-batch.observe(show, "value")
-show()
-display(batch, answer)
+heads = transformer(job.MODEL).heads // transformer(job.MODEL).kv_heads
+explore_fusion()
 
 # %% [markdown]
-# By the short form the critical batch is {{critical_batch(ridge):.0f}} tokens. For the exact one,
-# turn the formula upside down, and put the ridge in place of the intensity:
+# ## Why doesn't the batch help attention?
 #
-# $$\frac{1}{\text{intensity} } = \frac{1}{B} + \frac{1}{D} + \frac{1}{F}
-# \qquad \frac{1}{B_\text{crit} } = \frac{1}{\text{ridge} } - \frac{1}{D} - \frac{1}{F}$$
+# You batch hundreds of users, the matmuls of the model are past the ridge, and attention still does
+# a few per cent of the peak. What's different there?
 #
-# That gives {{critical_batch_exact(D, F, ridge):.1f}}, so
-# {{np.ceil(critical_batch_exact(D, F, ridge)):.0f}} tokens. It is close because $D$ and $F$, the
-# widths of the model, are thousands. What counts is the tokens, of any sequence, that pass *one
-# copy* of the weights: eight hundred users on eight copies make a batch of a hundred for each.
+# When a model decodes, a new token looks at a cached key and a cached value for each earlier token
+# of *its own* sequence. With each number of the cache it does a multiplication and an addition, and
+# it reads two bytes for that: one FLOP per byte, however long the context. Another user brings
+# another cache. **The cache is to attention what the weights are to a matmul, but users don't share
+# it.**
 #
-# A dense language model that *decodes* makes one token per request and step. Each step multiplies
-# with the weight matrices of the whole model, so it reads each of them once, whatever the batch.
-# For one user the batch is one, and the units idle nearly the whole time. That is why serving
-# systems batch. When the model reads a prompt (*prefill*), the tokens of the prompt pass together.
-# In a mixture of experts (*MoE*) each token passes few of many matrices, so a matrix sees fewer
-# tokens.
+# Two things do share it. In most models a group of query heads uses the keys and values of one *KV
+# head*, so the intensity of decoding is nearly the size of that group: {{heads}} heads in the
+# model of our job. That is far below the ridge, so attention stays memory-bound while it decodes. And in prefill all tokens of a prompt pass the
+# cache together, as a batch passes a weight matrix: a prompt of {{ridge * (heads + 1) / heads:.0f}}
+# tokens reaches the ridge ([proof](02_roofline_proof.ipynb#Attention-derived)).
 #
-# ## ◆ Try it
+# ## The job: one layer, on one GPU
 #
-# Choose the hardware and the formats, then drag $B$. Before each change, say where the point will
-# go. Then find a setting in which a better memory would be wasted, and one in which better units
-# would be.
+# Now put the law to work. The model of our job is a stack of layers, one like the other, and the
+# matrices of one are {{si(job.layer_bytes(), "byte")}}. Two people want something from it. A user waits for a single
+# token, and the training run sends {{job.SEQUENCE:,}} tokens at once.
 
 # %% tags=["holds"]
-assert abs(1 / (1 / ridge - 1 / D - 1 / F) - critical_batch_exact(D, F, ridge)) < 1e-6, "That gives"
-assert reached(1) < 0.01, "nearly the whole time"
+from lightspeed.catalog import entries
+
+known = [m for m in entries("models").values() if "heads" in m.about]
+assert sum(m.about.get("kv_heads", m.heads) < m.heads for m in known) > len(known) / 2, (
+    "In most models"
+)
+assert abs(attention_intensity(1, 100 * 32768, 1) - 1) < 0.001, "however long the context"
+assert 0.99 * heads < attention_intensity(1, 32768, heads) < heads, "size of that group"
+assert heads < ridge / 10, "far below the ridge"
+
+# %%
+one, many = job.layer(1), job.layer(job.SEQUENCE)
+one.comms, many.comms, many.math
+
+# %% [markdown]
+# For the user the layer has to be read, in {{si(one.comms, "s")}}, while its arithmetic would take
+# {{one.math / one.comms:.2%}} of that. Over all layers and the output that makes
+# {{si(job.read_time(), "s")}} a token, so no software in the world gives that user more than
+# {{1 / job.read_time():.0f}} tokens a second from one H100's bandwidth. The training run reads the
+# same bytes in the same time and then has {{si(many.math, "s")}} of arithmetic to do, seven times as
+# long as the reading.
+#
+# The turn is at {{critical_batch_exact(8192, 28672, ridge):.0f}} tokens for its largest matrices. So
+# one more user costs next to nothing up to there, and training never sees the memory at all. Keep
+# the {{si(many.math, "s")}} in mind: chapter 6 will ask how long the same layer takes to *arrive*
+# from the other GPUs.
+#
+# ## Try it
+#
+# Choose the hardware and the formats, then drag $B$. Before the first move the picture asks you
+# where the point will go; click there. Then find a setting in which a better memory would be
+# wasted.
+
+# %% tags=["holds"]
+assert one.lower == one.comms and many.lower == many.math, "reads the same bytes in the same time"
+assert 6.5 < many.math / many.comms < 7.5, "seven times as long"
+assert job.layer(200).lower == one.lower and one.comms < many.lower, "next to nothing up to"
 
 # %%
 from lightspeed_course.explorers.roofline import explore
@@ -343,900 +380,95 @@ from lightspeed_course.explorers.roofline import explore
 explore()
 
 # %% [markdown]
-# ## The ridges of ten chips
+# ## Decide
+#
+# Pencil first. A wrong answer is diagnosed, and after it the whole derivation is there to open.
 
 # %%
-v6e, v5e = accelerator("tpu_v6e"), accelerator("tpu_v5e")
-keys = (
-    "v100_sxm", "a100_40gb", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x",
-    "tpu_v5e", "tpu_v5p", "tpu_v6e",
-)  # fmt: skip
-chips = [accelerator(k) for k in keys]
-
-
-def wide(chip):
-    """The peak of the matrix units for operands of two bytes: bf16, or fp16 on the V100."""
-    return chip.bf16 if "bf16" in chip else chip.fp16
-
-
-ridges_of = {c.key: ridge_point(wide(c), c.hbm_bandwidth) for c in chips}
-rows = [[c.name, wide(c), c.hbm_bandwidth, ridges_of[c.key]] for c in chips]
-columns = ["chip", "dense peak", "memory bandwidth", "ridge"]
-v100, h200, b200 = (accelerator(k) for k in ("v100_sxm", "h200_sxm", "b200"))
-table(rows, columns, caption="Ridge points, for dense products of operands of two bytes.")
-
-# %% [markdown]
-# From the V100 to the B200, the peak has grown {{wide(b200) / wide(v100):.0f}} times and the
-# bandwidth {{b200.hbm_bandwidth / v100.hbm_bandwidth:.1f}} times, so the ridge has doubled. But it
-# has not moved to the right at each step. The H200 put new memory beside the units of the H100. The
-# B200 has new units and new memory, and its ridge is still below that of the H100. So look it up
-# for your chip.
-#
-# ## Two memories, one roof
-#
-# HBM is one of several memories. The units of a TPU work on what lies in VMEM, a scratchpad on the
-# chip that is much smaller than HBM and much faster. What already lies there need not come from
-# HBM. So the same flat line gets a second slope.
-
-# %% tags=["holds"]
-assert 1.8 < ridges_of["b200"] / ridges_of["v100_sxm"] < 2.2, "the ridge has doubled"
-assert h200.bf16 == h100.bf16 and h200.hbm_bandwidth > h100.hbm_bandwidth, "units of the H100"
-assert ridges_of["h200_sxm"] < ridges_of["b200"] < ridges_of["h100_sxm"], "ridge is still below"
-assert v5e.vmem_capacity < v5e.hbm_capacity / 100 and v5e.vmem_bandwidth > 10 * v5e.hbm_bandwidth, (
-    "much smaller than HBM"
-)
-
-# %%
-memories = {"HBM": v5e.hbm_bandwidth, "VMEM": v5e.vmem_bandwidth}
-ridges = {name: ridge_point(v5e.bf16, rate) for name, rate in memories.items()}
-ridges
-
-# %% tags=["figure"]
-regions = [
-    Span(x=(None, ridges["VMEM"]), label="bound by both", color="orange"),
-    Span(x=(ridges["VMEM"], ridges["HBM"]), label="bound by HBM only", color="amber"),
-    Span(x=(ridges["HBM"], None), label="compute-bound", color="green"),
-]
-figure(
-    roof_chart(v5e.bf16, memories, x=(1, 1e4), y=(5e11, 5e14), marks=regions, title=v5e.name),
-    caption="Between the ridges, work is memory-bound out of HBM and compute-bound out of VMEM. "
-    f"Staying on the chip is worth up to a factor of {v5e.vmem_over_hbm:.0f}.",
-    alt=f"Two slopes meet one flat roof, the VMEM slope at {ridges['VMEM']:.0f} and the HBM slope "
-    f"at {ridges['HBM']:.0f} FLOP per byte; three shaded regions are bound by "
-    "both memories, by HBM only, and by the units.",
-)
-
-# %% tags=["holds"]
-assert ridges["VMEM"] < ridges["HBM"], "Two slopes meet one flat roof"
-
-# %% [markdown]
-# Out of VMEM the critical batch falls from {{ridges["HBM"]:.0f}} to {{ridges["VMEM"]:.0f}} tokens.
-# The VMEM of a {{v5e.name}} holds {{v5e.vmem_capacity.printed}}, so this is for weights that fit
-# there, or that are fetched ahead of time.
-#
-# ## Tiling: does each matrix really cross the bus only once?
-#
-# We assumed so, and a matrix of this size does not even fit on the chip. So the kernel cuts the
-# result into tiles. To make one tile it needs a strip of rows from the left matrix and a strip of
-# columns from the right one. The next tile needs a strip that has been read before. Unless it was
-# kept, it is read again.
-#
-# Do the smallest case on paper. Cut a square result into two by two tiles. Each tile reads one of
-# two row strips and one of two column strips:
-#
-# ```
-#               columns 1   columns 2
-# rows 1          tile        tile       rows 1 are read twice,
-# rows 2          tile        tile       and so are columns 1
-# ```
-#
-# The picture does it for larger matrices. Step from tile to tile, and read the counts on the
-# strips.
-
-# %% tags=["holds"]
-assert 2 * D * F > h100.l2_capacity, "fit on the chip"
-
-# %%
-explore_tiles()
-
-# %% [markdown]
-# **Each strip is read once for each tile that needs it.** With $n$ tiles across, both matrices are
-# read $n$ times and the result is written once: $2n + 1$ matrices cross the bus in place of three.
-# So larger tiles read less. For each step along the contracted dimension, a tile of
-# $b_m \times b_n$ reads $b_m + b_n$ elements of two bytes and does $b_m b_n$ multiplications and
-# additions:
-#
-# $$\text{intensity of a tile} = \frac{2\,b_m b_n}{2\,(b_m + b_n)} = \frac{b_m b_n}{b_m + b_n}$$
-#
-# For a square tile of side $b$ that is $b/2$. **Its side must be twice the ridge, here
-# {{2 * ridge:.0f}}, if the matmul is to be compute-bound.**
-#
-# The table has what moves if every tile fetches its own strips, in place of
-# {{si(matmul_bytes(D, D, D), "byte")}}.
-
-# %% tags=["holds"]
-assert tiled_matmul_bytes(D, D, D, D // 4, D // 4) == 9 * 2 * D * D, "matrices cross the bus"
-assert tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 128), (
-    "larger tiles read less"
-)
-assert tile_intensity(600, 600) == 300, "side must be twice"
-
-# %%
-def tiled(b):
-    """Tile side, its intensity, bytes moved and the lower bound, on an H100."""
-    moved = tiled_matmul_bytes(D, D, D, b, b)
-    lower = time_bounds(matmul_flops(D, D, D), moved, h100.bf16, h100.hbm_bandwidth).lower
-    bound = "memory" if tile_intensity(b, b) < ridge else "units"
-    return [b, tile_intensity(b, b), moved, lower, bound]
-
-
-table(
-    [tiled(b) for b in (64, 128, 256, 512, 1024)],
-    ["tile side", "intensity", "bytes moved", "lower bound", "bound by"],
-    caption=f"A bf16 matmul of side {D} on an {h100.name}, if every strip came from HBM.",
-)
-
-# %% [markdown]
-# But large tiles are few. An H100 has {{h100.sm_count:.0f}} multiprocessors, each with a tile of
-# its own, and in the last row of the table there are {{(D // 1024) ** 2}} tiles. So more than half
-# would have none. Real kernels take smaller tiles, and let neighbouring ones share strips in the L2
-# cache. On a GPU that cache is one more slope, between those of HBM and of the shared memory.
-#
-# ## Fusion: a result that need not travel
-#
-# After the matmul comes a ReLU. Run as two kernels, the first writes its result to memory, and the
-# second reads it, sets the negative numbers to zero, and writes it again. But when the first kernel
-# had finished a tile, the tile was still beside the units. **A fused kernel applies the ReLU before
-# the first write, and saves one read and one write of the whole result.** Watch a chain of passes
-# over an array, first as it is, then fused.
-
-# %% tags=["holds"]
-assert (D // 1024) ** 2 < h100.sm_count / 2, "half would have none"
-assert (
-    h100.hbm_bandwidth < h100.l2_bandwidth_measured < h100.l2_bandwidth < h100.shared_bandwidth
-), "between those of HBM"
-
-# %%
-explore_fusion()
-
-# %% [markdown]
-# How much is that worth for our matmul and its ReLU?
-
-# %%
-B = 512
-product, relu = matmul_bytes(B, D, F), B * F * (2 + 2)
-matmul_alone = time_bounds(matmul_flops(B, D, F), product, h100.bf16, h100.hbm_bandwidth).lower
-relu_alone = time_bounds(B * F, relu, h100.bf16, h100.hbm_bandwidth).lower
-fused = time_bounds(matmul_flops(B, D, F) + B * F, product, h100.bf16, h100.hbm_bandwidth).lower
-saved = matmul_alone + relu_alone - fused
-matmul_alone, relu_alone, fused
-
-# %% [markdown]
-# On an {{h100.name}}, with {{B}} tokens, the lower bound is {{si(matmul_alone, "s")}} for the
-# matmul and {{si(relu_alone, "s")}} for the ReLU, which does {{B * F / matmul_flops(B, D, F):.4%}}
-# of the FLOPs. Fusion saves {{si(saved, "s")}}, or {{saved / (matmul_alone + relu_alone):.0%}} of
-# the total.
-
-# %% [markdown]
-# ## Worked problems
-#
-# Pencil first. The answer stays hidden until you have tried; a wrong one is diagnosed. These are
-# the numbers of the chips that the problems ask about.
-
-# %%
-asked = [accelerator(k) for k in ("tpu_v5e", "tpu_v5p", "tpu_v6e", "a100_80gb", "h100_sxm")]
-rows = [[c.name, c.bf16, si(c.int8, "OP/s"), c.hbm_bandwidth, c.hbm_capacity] for c in asked]
-columns = ["chip", "bf16 peak", "int8 peak", "HBM bandwidth", "HBM"]
-table(rows, columns, caption="Dense, per chip.")
-
-# %% [markdown]
-# ### Problem 1: int8 matmul
-#
-# The operands, the result and the arithmetic are int8. Four small questions, each with a shape or a
-# chip of its own: how much moves, how much is computed, what is the critical batch, and how long
-# does it take?
-
-# %%
-ask("roofline.int8_bytes", seed="chapter")
-
-# %%
-ask("roofline.int8_ops", seed="chapter")
-
-# %%
-ask("roofline.int8_critical_batch", seed="chapter")
-
-# %%
-ask("roofline.int8_bounds", seed="chapter")
-
-# %% [markdown]
-# ### Problem 2: int8 weights, bf16 everything else
-#
-# This is a common way to serve a model. The weights are stored narrow, and widened on the chip when
-# they have crossed the bus.
+ask("roofline.layer_of_the_job")
 
 # %%
 ask("roofline.weight_only_batch", seed="chapter")
 
+# %%
+ask("roofline.what_shortens_it", seed="chapter")
+
+# %%
+ask("roofline.claim_upgrade", seed="chapter")
+
 # %% [markdown]
-# ### Problem 3: the exact curve
+# ## The answer
 #
-# Stay with problem 2, but count the activations as well. First the number, then the curve for two
-# sizes of matrix on another chip.
-
-# %%
-ask("roofline.exact_critical_batch", seed="chapter")
-
-# %%
-tokens = np.arange(1.0, 1025.0)
-
-
-def curve(side):
-    """Attainable FLOP/s for each batch: int8 weights, bf16 activations and arithmetic on a v6e."""
-    intensity = matmul_intensity(tokens, side, side, weight_bytes=1)
-    return attainable(intensity, v6e.bf16, v6e.hbm_bandwidth)
-
-
-ridge_v6e = ridge_point(v6e.bf16, v6e.hbm_bandwidth)
-large, small = 4096, 2048
-turn = {d: critical_batch_exact(d, d, ridge_v6e, weight_bytes=1) for d in (large, small)}
-turn
+# **How can the dashboard and the profiler both be right?** “GPU utilization” is the share of time in
+# which at least one kernel was running, whatever that kernel did. It counts a kernel that waits for
+# memory like one that computes, while the profiler counts FLOPs. So a busy chip at a few per cent of
+# its peak is just what memory-bound work looks like.
+#
+# **Would a faster GPU help?** Let the chip change, and time two kernels: the ReLU, and a matmul of
+# {{2 * job.SEQUENCE:,}} tokens.
 
 # %% tags=["figure"]
-figure(
-    Chart(
-        Axis("batch", "token", domain=(0, 1024)),
-        Axis("attainable", "FLOP/s", domain=(0, 1.05e15)),
-        [
-            Line(tokens, curve(large), f"D = F = {large}", "blue"),
-            Line(tokens, curve(small), f"D = F = {small}", "orange", dash=True),
-            *[Rule(x=b, label=f"{b:.0f}") for b in turn.values()],
-        ],
-    ),
-    caption="Both reach the peak. The smaller matrix needs a batch "
-    f"{turn[small] / turn[large]:.1f} times as large, because its activations are not small "
-    "beside its weights.",
-    alt=f"Two rising curves that flatten at the peak of a {v6e.name}: the larger matrix "
-    f"at {turn[large]:.0f} tokens, the smaller at {turn[small]:.0f}.",
-)
-
-# %% tags=["holds"]
-assert curve(large)[-1] == curve(small)[-1] == v6e.bf16, "Both reach the peak"
-assert 1.2 < turn[small] / turn[large] < 2, "The smaller matrix needs a batch"
-assert turn[large] < turn[small], "tokens, the smaller at"
-
-# %% [markdown]
-# With weights of one byte half as much is read, so the short form promises half of the ridge,
-# {{critical_batch(ridge_v6e, 1):.0f}} tokens. The large matrix needs
-# {{turn[large] / critical_batch(ridge_v6e, 1) - 1:.0%}} more, and the small one
-# {{turn[small] / critical_batch(ridge_v6e, 1) - 1:.0%}}. Half as wide once more, and no batch
-# reaches the ridge: the activations alone keep it away.
-#
-# ### Problem 4: a matrix of its own for each token
-#
-# Think of routing that sends each token to different weights.
-
-# %% tags=["holds"]
-assert critical_batch(ridge_v6e, 1) == ridge_v6e / 2, "half of the ridge"
-assert critical_batch_exact(1024, 1024, ridge_v6e, weight_bytes=1) == float("inf"), (
-    "Half as wide once"
-)
-
-# %%
-ask("roofline.matrix_per_row", seed="chapter")
-
-# %% [markdown]
-# ### Problem 5: from a data sheet
-#
-# The number in the large print has a footnote.
-
-# %%
-ask("roofline.h100_critical_batch", seed="print")
-
-# %% [markdown]
-# ## A roofline with a link in it
-#
-# Split the contracted dimension over two chips. Each multiplies half of $X$'s columns with half of
-# $Y$'s rows and holds a partial sum of the whole result. They exchange those and add. Each chip
-# does half of the FLOPs, at $C$ FLOP/s, and sends $BF$ elements of two bytes over the link, at $W$
-# bytes a second, both ways at once.
-#
-# $$T_\text{math} = \frac{2BDF}{2 C} \qquad T_\text{comms} = \frac{2BF}{W}
-# \qquad T_\text{math} > T_\text{comms} \iff \frac{D}{2} > \frac{C}{W}$$
-#
-# The batch cancels. What counts is $D$. The table is for two {{accelerator("tpu_v5p").name}} chips
-# and one link of {{si(link("ici_v5p").bandwidth_per_link, "byte/s")}} in each direction.
-
-# %% tags=["holds"]
-assert split_matmul_bounds(1024, D, F, v5e.bf16, 45e9).math == compute_time(
-    matmul_flops(1024, D, F) / 2, v5e.bf16
-), "half of the FLOPs"
-
-# %%
-v5p, one_way = accelerator("tpu_v5p"), link("ici_v5p").bandwidth_per_link
-contractions = [2048, 4096, 8192, 16384]
-sweep(split_matmul_bounds, D=contractions, B=1024, F=F, peak=v5p.bf16, bandwidth=one_way)
-
-# %% [markdown]
-# The batch is large enough that memory is not the limit. The ridge of this link is
-# {{ridge_point(v5p.bf16, one_way):.0f}} FLOP/byte and the turn comes at D =
-# {{critical_depth(v5p.bf16, one_way):.0f}}. Each memory and each link has a roofline of its own,
-# and its critical quantity need not be the batch. Chapter 6 does this calculation for the ways to
-# split a model.
-
-# %% tags=["holds"]
-assert all(
-    matmul_intensity(1024, d // 2, F) > ridge_point(v5p.bf16, v5p.hbm_bandwidth)
-    for d in contractions
-), "large enough that memory"
-
-# %% [markdown]
-# ## Attention: prefill is one roofline, decode another
-#
-# You batch hundreds of users, the matmuls of the model are past the ridge, and attention still does
-# a few per cent of the peak. Why does the batch not help there? Guess before you read on.
-#
-# Take one head and one new token. The head has a cached key and a cached value for each earlier
-# token of that sequence, $H$ numbers each. For each of them
-#
-# - the query is multiplied with the key: $H$ multiplications and additions, $2H$ FLOPs;
-# - the value is multiplied with the score that results, and added up: $2H$ FLOPs more;
-# - key and value are read: $2H$ numbers of two bytes, $4H$ bytes.
-#
-# That is $4H$ FLOPs for $4H$ bytes: one FLOP per byte, for any $H$ and any number of cached tokens.
-# Another user brings another cache. **The cache is to attention what the weights are to a matmul,
-# but users do not share it.**
-#
-# Two things do share it. In most models of our catalog, $G$ query heads use the keys and values of
-# one *KV head*. And in prefill the $T$ tokens of a prompt pass the cache together, as the tokens of
-# a batch pass a weight matrix. So each cached number serves $TG$ queries. With $K$ KV heads and $S$
-# cached tokens there are
-#
-# $$4\,TSGKH \text{ FLOPs} \qquad\text{and}\qquad
-# \underbrace{4\,SKH}_\text{keys and values} + \underbrace{4\,TGKH}_\text{queries and results}
-# \text{ bytes}$$
-#
-# if the scores stay on the chip. We leave the softmax out. $K$ and $H$ cancel:
-#
-# $$\text{intensity} = \frac{TSG}{TG + S}$$
-
-# %% tags=["holds"]
-assert (
-    np.mean(
-        [
-            m.about.get("kv_heads", m.heads) < m.heads
-            for m in entries("models").values()
-            if "heads" in m.about
-        ]
-    )
-    > 0.5
-), "most models of our"
-
-# %%
-G, S = 4, 32768
-prefill, decode = attention_intensity(S, S, G), attention_intensity(1, S, G)
-alone = attention_intensity(1, S, 1)
-prefill, decode, alone
-
-# %% [markdown]
-# These are for {{S}} cached tokens: prefill, decoding with {{G}} query heads to each KV head, and
-# decoding without sharing. In prefill $S = T$, and the formula is $TG / (G + 1)$, here
-# {{G / (G + 1):.0%}} of $T$: {{ridge * (G + 1) / G:.0f}} tokens of a prompt reach the ridge of an
-# H100. When decoding $T = 1$, and it is nearly $G$, however long the context is. So while $G$ is
-# far below the ridge, attention is memory-bound when decoding. All this is *full* attention, in
-# which a token attends to all before it. Sparse attention reads a selection of the cache, and
-# linear attention a state that does not grow.
-#
-# ### When does attention outweigh its own projections?
-#
-# Let the width be $D = NH$, with $N = GK$ query heads. Over a prompt of $T$ tokens
-#
-# | | shape of the weights | FLOPs |
-# |---|---|---|
-# | projections of queries and of the output | $D \times D$ each | $2 \cdot 2TD^2$ |
-# | projections of keys and of values | $D \times D\,K/N$ each | $2 \cdot 2TD^2\,K/N$ |
-# | attention itself, $S = T$ | | $4T^2D$ |
-#
-# Set the third row equal to the sum of the first two, and divide by $4TD$:
-#
-# $$T = D\left(1 + \frac{K}{N}\right)$$
-#
-# For D = {{D}} that is {{attention_crossover(D):,.0f}} tokens if each query head has keys and
-# values of its own, and {{attention_crossover(D, G):,.0f}} if {{G}} heads share them. In a causal
-# model about half of the scores are masked. Kernels that skip those double the number.
-#
-# ## Check: against measured kernels
-#
-# A kernel cannot take less than the lower bound, and a bound that is far off is of little use. Here
-# are matrix products measured by others, with three precisions on three chips, and the bound for
-# each.
-
-# %% tags=["holds"]
-assert abs(attention_intensity(3000, 3000, G) / (3000 * G / (G + 1)) - 1) < 1e-12, (
-    "ridge of an H100"
-)
-assert attention_intensity(1, 100 * S, G) < G < 1.01 * attention_intensity(1, S, G), (
-    "however long the context"
-)
-assert G < min(ridges_of.values()) / 10, "far below the ridge"
-assert (
-    abs(
-        attention_crossover(D, G)
-        * 4
-        * D
-        * attention_crossover(D, G)
-        / (4 * attention_crossover(D, G) * D**2 * (1 + 1 / G))
-        - 1
-    )
-    < 1e-12
-), "equal to the sum"
-assert abs(2 * (2 * attention_crossover(D, G)) / (4 * D * (1 + 1 / G)) - 1) < 1e-12, (
-    "those double the number"
-)
-assert (
-    len({e.accelerator for e in entries("measured").values() if e.key.startswith("gemm_")}) == 3
-), "precisions on three chips"
-
-# %%
-def bound(e):
-    """The chip, what is narrow, and the bounds of a measured product."""
-    chip, narrow = accelerator(e.accelerator), e.precision == "fp8"
-    weight = e.about.get("weight_bytes", 1 if narrow else 2)
-    size = matmul_bytes(e.m, e.k, e.n, weight, 1 if narrow else 2, 2)
-    peak = getattr(chip, e.precision)
-    kind = "int8 weights" if weight == 1 and not narrow else e.precision
-    return chip, kind, time_bounds(matmul_flops(e.m, e.k, e.n), size, peak, chip.hbm_bandwidth)
-
-
-products = [e for e in entries("measured").values() if e.key.startswith("gemm_")]
-products.sort(key=lambda e: (e.accelerator, e.precision, e.m))
-rows = [(c, kind, e, i, i.lower / e.time) for e in products for c, kind, i in [bound(e)]]
-len(rows)
-
-# %%
-columns = ["chip", "precision", "tokens", "lower bound", "measured", "share of roof", "bound by"]
-table(
-    [
-        [c.name, kind, e.m, i.lower, e.time, si(s, "%"), "units" if i.compute_bound else "memory"]
-        for c, kind, e, i, s in rows
-    ],
-    columns,
-    caption=f"Weights of side {rows[0][2].n}, from the operator tables of aiconfigurator.",
-)
-
-# %% tags=["figure"]
-colors = {"bf16": "blue", "fp8": "orange", "int8 weights": "purple"}
-markers = {"bf16": "circle", "fp8": "square", "int8 weights": "triangle"}
-groups = {p: [(e.m, s) for _, kind, e, _, s in rows if kind == p] for p in colors}
-full, narrow = ([s for p in ps for _, s in groups[p]] for ps in (["bf16"], ["fp8", "int8 weights"]))
-figure(
-    Chart(
-        Axis("batch", "token", "log", domain=(0.7, 2e4)),
-        Axis("lower bound over measured time", "%", domain=(0.4, 1.1)),
-        [
-            Rule(y=1, label="the roof"),
-            *(Points(*zip(*g), p, (), colors[p], markers[p]) for p, g in groups.items()),
-        ],
-        height=320,
-    ),
-    caption="None of them beats the roof. In bf16 they reach most of it, in narrower formats about "
-    "six tenths.",
-    alt=f"Points below a rule at one hundred per cent: bf16 products between {min(full):.0%} and "
-    f"{max(full):.0%}, fp8 and int8 weights between {min(narrow):.0%} and {max(narrow):.0%}.",
-)
-
-# %% tags=["holds"]
-assert max(s for *_, s in rows) <= 1, "None of them beats the roof"
-assert min(s for _, s in groups["bf16"]) > 0.6 and all(
-    0.55 < s < 0.65 for _, s in groups["fp8"] + groups["int8 weights"]
-), "In bf16 they reach most of it"
-assert max(s for *_, s in rows) < 1, "Points below a rule at one hundred per cent"
-
-# %% [markdown]
-# The roofline bounds {{sum(share <= 1 for *_, share in rows)}} of {{len(rows)}} measurements from
-# below. Its error is the gap: in bf16 the kernels reach {{min(s for _, s in groups["bf16"]):.0%}}
-# to {{max(s for _, s in groups["bf16"]):.0%}} of it.
-#
-# ### Where it breaks
-#
-# - **Peaks are not reached.** The table below has the best matmul that a search over shapes has
-#   found on each chip. Clocks fall as a chip heats up, and the units also wait for synchronisation
-#   and at the edges of tiles.
-# - **Narrow formats gain less than their width promises.** Look at the {{markers["fp8"]}} markers.
-#   With half the bytes and twice the peak, the kernels come to about six tenths of the roof.
-# - **Short kernels.** At a few tens of microseconds, the launch and the start of a kernel count.
-#   The roofline does not have such a term, but the Iron Law of chapter 1 has.
-
-# %% tags=["holds"]
-assert all(share <= 1 for *_, share in rows), "measurements from below"
-assert max(s for _, s in groups["fp8"]) < min(s for _, s in groups["bf16"]), "less than their width"
-assert all(0.55 < s < 0.65 for _, s in groups["fp8"]), "and twice the peak"
-
-# %%
-best = [e for e in entries("measured").values() if e.key.startswith("mamf_")]
-math_share = {(e.accelerator, e.precision): float(e.share) for e in best}
-table(
-    [[accelerator(e.accelerator).name, e.precision, e.matmul, si(e.share, "%")] for e in best],
-    ["chip", "precision", "best measured matmul", "share of dense peak"],
-    caption="Maximum achievable matmul FLOP/s (MAMF), from Machine Learning Engineering.",
-)
-
-# %% [markdown]
-# Lower both roofs to what was measured, and the bound becomes an estimate. Take
-# the share of peak from the table; where it has none for a chip and a format, take that of bf16 on
-# the H100. Take the share of bandwidth, for all chips, from a single measurement, the smallest bf16
-# product on the H100. Then test on the rows that the estimate has not seen.
-
-# %%
-[memory_share] = [s for c, k, e, _, s in rows if (c.key, k, e.m) == ("h100_sxm", "bf16", 1)]
-si(memory_share, "%")
-
-# %%
-errors = []
-for c, kind, e, ideal, share in rows:
-    of_peak = math_share.get((c.key, e.precision), math_share["h100_sxm", "bf16"])
-    estimate = max(ideal.math / of_peak, ideal.comms / memory_share)
-    if share != memory_share:
-        errors.append((c.name, kind, e.m, estimate / e.time - 1))
-si(np.median([abs(error) for *_, error in errors]), "%")
-
-# %%
-columns = ["chip", "precision", "tokens", "estimate over measured"]
-table([[c, kind, m, f"{error:+.0%}"] for c, kind, m, error in errors], columns)
-
-# %% [markdown]
-# The median error is {{np.median([abs(x[-1]) for x in errors]):.0%}}, the largest
-# {{max(abs(x[-1]) for x in errors):.0%}}. In bf16 alone the two are
-# {{np.median([abs(x[-1]) for x in errors if x[1] == "bf16"]):.0%}} and
-# {{max(abs(x[-1]) for x in errors if x[1] == "bf16"):.0%}}, so two shares turn the bound into a
-# usable estimate there. In narrow formats each estimate is too short, by
-# {{min(-x[-1] for x in errors if x[1] != "bf16"):.0%}} to
-# {{max(-x[-1] for x in errors if x[1] != "bf16"):.0%}}.
-#
-# ### The same bound against tens of thousands of products
-#
-# A handful of rows can agree by luck. NVIDIA publishes millions of products on ten GPUs, in several
-# libraries and formats. A sample comes with the course; `lightspeed evidence roofline --data DIR`
-# reads the whole. The table sorts the rows by their bound, not by the measured time. Memory-bound
-# rows whose bytes fit into twice the L2 cache stand apart. First a forecast.
-
-# %% tags=["holds"]
-assert max(abs(x[-1]) for x in errors) < 0.5, "the largest"
-assert np.median([abs(x[-1]) for x in errors if x[1] == "bf16"]) < 0.1, "into a usable estimate"
-assert all(x[-1] < -0.15 for x in errors if x[1] != "bf16"), "estimate is too short"
-assert (
-    weigh("roofline-gemm").rows.record.full_rows > 2e6
-    and len(weigh("roofline-gemm").rows["chip"].present()) == 10
-), "several libraries and formats"
-
-# %%
-predict("roofline.left_out_chip", ...)
-
-# %%
-gemms = weigh("roofline-gemm")
-too_fast = [one for one in gemms.rows.refused if one.reason.startswith("faster")]
-table(
-    [[e.regime, e.rows, si(e.ratios[1], "%"), si(e.beaten, "%")] for e in gemms.by_regime],
-    ["regime", "rows", "median share of the roof", "rows that beat it"],
-    caption=f"Left out as faulty: {len(gemms.rows.refused)} rows. {len(too_fast)} of them are "
-    f"faster than the chip allows, such as {too_fast[0].name}: {too_fast[0].reason}.",
-)
-
-# %% tags=["holds"]
-assert len(too_fast) < len(gemms.rows.refused), "of them are faster"
-
-# %% tags=["figure"]
-figure(
-    residual_chart(gemms, dots=90, height=320),
-    caption="Of the products that were kept, no compute-bound one beats the roof. Nearly all of "
-    "those that beat it are short, and their operands fit the cache.",
-    alt="The bound over the measured time, by regime: compute-bound products lie between "
-    f"{gemms.regime('compute-bound').ratios[0]:.0%} and "
-    f"{gemms.regime('compute-bound').ratios[2]:.0%} of the roof, short ones anywhere.",
-)
-
-# %% tags=["holds"]
-assert gemms.regime("compute-bound").beaten == 0, "no compute-bound one beats the roof"
-assert (gemms.judged.excused & (gemms.judged.regime == "under 0.1 ms"))[
-    gemms.ratio > 1.02
-].mean() > 0.9, "those that beat it"
-
-# %%
-def share(chip, kind, bound="compute-bound"):
-    """The median share of the roof on a chip in a format."""
-    own = (gemms.rows["chip"] == chip) & (gemms.rows["format"] == kind)
-    return float(np.median(gemms.ratio[own & (gemms.judged.regime == bound)]))
-
-
-over = gemms.ratio > 1.02
-on_l40s = float(over[gemms.rows["chip"] == "l40s"].mean())
-on_h100 = float(over[gemms.rows["chip"] == "h100_sxm"].mean())
-peaks = accelerator("b200").fp4 / accelerator("b200").bf16
-l40s = find("l40s")
-in_cache = gemms.judged.excused[over & (gemms.rows["chip"] == "l40s")].mean()
-
-own = (gemms.rows["chip"] == "b200") & (gemms.judged.regime == "compute-bound")
-pairs = in_both(gemms.rows, own, "bfloat16", "nvfp4")
-[[kind, si(share("b200", kind), "%")] for kind in ("bfloat16", "fp8", "nvfp4")]
-
-# %%
-reveal("roofline.left_out_chip")
-
-# %% [markdown]
-# What the rows teach:
-#
-# - **Memory is one level of several.** On an L40S {{on_l40s:.0%}} of the rows beat the roof of its
-#   memory, on an H100 {{on_h100:.2%}}. The L40S has a slow memory behind a large cache, and a
-#   benchmark that repeats one product finds its operands there.
-# - **A narrow format is a promise.** In the median, bf16 reaches {{share("b200", "bfloat16"):.0%}}
-#   of its own roof on a B200, fp8 {{share("b200", "fp8"):.0%}}, nvfp4
-#   {{share("b200", "nvfp4"):.0%}}. With {{peaks:.0f}} times the peak of bf16, the {{len(pairs)}}
-#   products that the sample has in both formats, in one library, are {{np.median(pairs):.1f}} times
-#   as fast, in the median.
-# - **A bound judges the data, too.** {{len(too_fast)}} rows were refused because no cache and no
-#   clock explains their speed. The zero in the table is without the
-#   {{sum("peak" in one.reason for one in too_fast)}} of them that beat a peak.
-
-# %% tags=["holds"]
-assert on_l40s > 10 * on_h100, "rows beat the roof"
-assert (
-    l40s.hbm_bandwidth < h100.hbm_bandwidth / 3
-    and l40s.l2_capacity > h100.l2_capacity
-    and in_cache > 0.9
-), "finds its operands there"
-assert share("b200", "bfloat16") > share("b200", "fp8") > share("b200", "nvfp4"), "roof on a B200"
-assert len(pairs) > 10 and np.median(pairs) < 3, "sample has in both"
-assert (lambda m, n, k, ms: matmul_flops(m, n, k) / (ms / 1e3) > h100.bf16)(
-    *(float(part.split()[1]) for part in too_fast[0].name.split(", ")[3:])
-), "no clock explains their"
-assert gemms.regime("compute-bound").beaten == 0, "that beat a peak"
-
-# %%
-ask("roofline.beaten_by_cache")
-
-# %% [markdown]
-# ### A forecast with an interval
-#
-# The roofline is a bound. `product_time` says what to expect: both clocks at a share of their
-# rates, after the time of a launch. The shares and the launch are set by products that were timed.
-# So leave one chip out, set them by the others (`left_out` does that for each chip), and forecast
-# the one that they have not seen. How far off the others are gives an interval, made to hold nine
-# rows of ten.
-
-# %%
-times, low, high = left_out(gemms.rows)
-took, wide = gemms.rows["latency"], gemms.rows["format"] == "bfloat16"
-off, inside = np.abs(times / took - 1), (low <= took) & (took <= high)
-forecast = {}
-for chip in (*SET_BY, "l40s"):
-    own = wide & (gemms.rows["chip"] == chip)
-    forecast[chip] = (int(own.sum()), float(np.median(off[own])), float(inside[own].mean()))
-table(
-    [[find(c).name, n, si(o, "%"), si(i, "%")] for c, (n, o, i) in forecast.items()],
-    ["chip left out", "bf16 products", "median error", "inside the interval"],
-)
-
-# %% [markdown]
-# On the first five chips the interval holds {{min(forecast[c][2] for c in SET_BY):.0%}} to
-# {{max(forecast[c][2] for c in SET_BY):.0%}} of the rows, and on the L40S
-# {{forecast["l40s"][2]:.0%}}. An interval speaks for chips like those that made it.
-
-# %% tags=["holds"]
-assert len(SET_BY) == 5 and min(forecast[c][2] for c in SET_BY) > 0.7, "chips the interval holds"
-assert forecast["l40s"][2] < min(forecast[c][2] for c in SET_BY), "five chips the interval"
-
-# %% [markdown]
-# ## Measure it here
-#
-# The machine in front of you has a roofline too. Both of its roofs can be measured: the flat one
-# with large matrix products, the slopes with loops that move bytes over more and more memory. Then
-# come kernels whose FLOPs and bytes are *counted*, by the laws of this chapter, on vectors too
-# large for the caches.
-#
-# Decide first, with the roofline in mind. Element by element, with $x$ and $y$ in fp32:
-#
-# - `axpy`, $y \leftarrow s\,x + y$; a **dot product**; a **ReLU** from one vector into another.
-# - A **fused chain**, $y \leftarrow \max(s\,x + b, 0)$, in one pass, and the same **in three
-#   passes**, one for each operator.
-#
-# Which of them does the most FLOP/s, and which the least? How many times faster is the fused chain?
-# And which reach their roof? Put in your own shares.
-
-# %%
-from lightspeed_course import measure_here, shipped
-from lightspeed_tools.measure.instruments.kernels import FLOPS, PASSES
-from lightspeed_tools.measure.instruments.roofline import roof as roof_of
-from lightspeed_tools.measure.pages.machine_figures import (
-    peaks_table,
-    roofline_figure,
-    roofline_table,
-)
-
-guess = {"ReLU": 1.0, "axpy": 1.0, "dot product": 1.0}  # of its roof, from 0 to 1
-guess
-
-# %%
-width = 4  # bytes of a number in fp32
-loops = {
-    "ReLU": "relu", "axpy": "axpy", "dot product": "dot", "fused chain": "fused",
-    "in three passes": "unfused",
-}  # fmt: skip
-table(
-    [
-        [name, FLOPS[k], PASSES[k][0] * width, arithmetic_intensity(FLOPS[k], PASSES[k][0] * width)]
-        for name, k in loops.items()
-    ],
-    ["kernel", "FLOPs per element", "bytes per element", "intensity"],
-    caption="By count. According to the roofline, the rates of these kernels are proportional to "
-    "their intensities.",
-)
-
-# %% tags=["measured"]
-mine = measure_here("roofline")
-
-# %% tags=["measured"]
-roofline_figure(mine)
-
-# %% tags=["measured"]
-roofline_table(mine, guess)
-
-# %% tags=["measured"]
-peaks_table(mine)
-
-# %% [markdown]
-# ### Explain the difference
-#
-# - **A kernel that reads one vector and writes another, such as the ReLU, often stays below the
-#   slope.** Before it overwrites part of a line, a processor fetches that line. The count says
-#   {{PASSES["relu"][0] * width}} bytes per element; with that fetch
-#   {{(PASSES["relu"][0] + 1) * width}} cross the bus. So the kernel can reach
-#   {{PASSES["relu"][0] / (PASSES["relu"][0] + 1):.0%}} of the roof. `axpy` writes where it has just
-#   read, so its count is right.
-# - **A kernel that reads more than it writes, such as the dot product, can stay below it, too.**
-#   The slope comes from a loop that reads and writes at once. A core can have only a limited number
-#   of reads in flight, however idle the memory is.
-# - **Fusion may save less time than it saves passes.** It does the same FLOPs in a third of the
-#   counted bytes. But it writes into another vector and pays for that fetch, while two of the three
-#   passes work in place and do not.
-# - **Small products do not reach the flat roof** though their intensity exceeds the ridge by far.
-#   Preparing the blocks, starting the threads and waiting for the last of them takes a time that
-#   does not shrink with the matrix.
-# - **A share of more than one** says that a roof was measured too low. The slope comes from a few
-#   loops, not from a law of nature.
-#
-# ### The same on a recorded machine
-#
-# This is a rented virtual machine, measured for the course.
-
-# %% tags=["holds"]
-assert 3 * PASSES["fused"][0] == PASSES["unfused"][0] and FLOPS["fused"] == FLOPS["unfused"], (
-    "a third of the counted"
-)
-
-# %%
-recorded = shipped()["amd_epyc_2core"]
-roofline_figure(recorded)
-
-# %%
-roofline_table(recorded)
-
-# %%
-first = roof_of(recorded)
-ridge_point(max(first.peaks.values()), first.memory)
-
-# %% [markdown]
-# Compare this ridge, the highest of its types, with those of the ten chips. A CPU has few units for
-# its bandwidth, so its ridge is far lower than that of an accelerator. Work that starves a GPU can
-# keep a CPU busy, and a trick that saves bytes gains less there.
-#
-# ### And on another maker's
-#
-# While this one was measured, neighbours took a part of its time.
-
-# %% tags=["holds"]
-assert max(first.peaks.values()) / first.memory < min(ridges_of.values()) / 2, "ridge is far lower"
-
-# %%
-other = shipped()["intel_xeon_2core"]
-roofline_figure(other)
-
-# %%
-second = roof_of(other)
-gains = [r.peaks["bf16"] / r.peaks["fp32"] for r in (first, second)]
-table(
-    [
-        *(
-            [f"{kind} product", *(si(r.peaks[kind], "FLOP/s") for r in (first, second))]
-            for kind in ("fp32", "bf16")
-        ),
-        ["memory", *(si(r.memory, "byte/s") for r in (first, second))],
-        ["ridge in fp32", *(r.peaks["fp32"] / r.memory for r in (first, second))],
-    ],
-    ["all cores", "AMD EPYC", "Intel Xeon"],
-)
-
-# %% [markdown]
-# In fp32 the two are nearly alike: the second reaches
-# {{second.peaks["fp32"] / first.peaks["fp32"]:.0%}} of the first. From memory it gets
-# {{second.memory / first.memory:.0%}}. So its ridge is the higher one. A kernel between the two
-# ridges is compute-bound on one machine and memory-bound on the other.
-#
-# bf16 gains a factor of {{gains[0]:.1f}} on the first. A vector of the processor holds twice as
-# many numbers of half the size. On the second bf16 gains a factor of {{gains[1]:.1f}}. There
-# PyTorch takes a unit that multiplies whole tiles of matrices (`amx_bf16`).
-#
-# ## Gallery of wrong claims
-#
-# Each was published. Each is rebutted by a line that you can run.
-
-# %% tags=["holds"]
-assert 0.8 < second.peaks["fp32"] / first.peaks["fp32"] < 1.25, "two are nearly alike"
-assert second.peaks["fp32"] / second.memory > first.peaks["fp32"] / first.memory, (
-    "ridge is the higher"
-)
-
-# %%
-from lightspeed_course import gallery
-
-gallery("02")
-
-# %% [markdown]
-# ## ◆ Back to the dashboard
-#
-# “GPU utilization” on a dashboard is the share of time in which at least one kernel was running,
-# whatever that kernel did. It counts a kernel that waits for memory like one that computes, and a
-# kernel on one unit like one on all of them. The profiler counts FLOPs. So a busy chip at a few per
-# cent of its peak is what you expect of memory-bound work. Would a faster GPU help? Let the chip
-# change, and time two kernels: the ReLU over a billion numbers, and a matmul of a large batch.
-
-# %%
-many = 4096
 work = {
     "the ReLU": (numbers, 4 * numbers),
-    f"a matmul of {many:,} tokens": (matmul_flops(many, D, F), matmul_bytes(many, D, F)),
+    "the matmul": tuple(law(2 * job.SEQUENCE, D, D) for law in (matmul_flops, matmul_bytes)),
 }
 offers = {
     "H100, as it is": (h100.bf16, h100.hbm_bandwidth),
     "the same with twice the peak": (2 * h100.bf16, h100.hbm_bandwidth),
     "the same with twice the bandwidth": (h100.bf16, 2 * h100.hbm_bandwidth),
-    "H200": (h200.bf16, h200.hbm_bandwidth),
-    "B200": (b200.bf16, b200.hbm_bandwidth),
+    "H200": (accelerator("h200_sxm").bf16, accelerator("h200_sxm").hbm_bandwidth),
+    "B200": (accelerator("b200").bf16, accelerator("b200").hbm_bandwidth),
 }
 least = {o: [time_bounds(*w, *rates).lower for w in work.values()] for o, rates in offers.items()}
 now, more_peak, more_bandwidth, on_h200, on_b200 = least.values()
 table([[offer, *times] for offer, times in least.items()], ["lower bound on", *work])
 
 # %% [markdown]
-# **For the ReLU, a GPU is faster by as much as its memory is, and by nothing else.** The H200 has
-# the units of the H100 and a faster memory. It is {{now[0] / on_h200[0]:.1f}} times as fast here,
-# and takes as long for the large matmul. There the peak counts. The B200 has more of both, and so
-# it is faster at both.
+# For the ReLU a GPU is faster by as much as its memory is, and by nothing else. The H200 has the
+# tensor cores of the H100 and a faster memory: {{now[0] / on_h200[0]:.1f}} times as fast here, and
+# not a bit faster for the large matmul, where the peak counts. The B200 has more of both and is
+# faster at both.
 #
-# So before you buy, divide the kernel's FLOPs by its bytes, and compare with the ridge. Below the
-# ridge, three remedies cost no hardware: let one kernel do the work of its neighbours as well, so
-# that a result between them need not travel (*fusion*); give it a larger batch; or store the
-# numbers in a narrower format. Above the ridge, more peak helps. And if the kernel takes much
-# longer than both clocks say, neither will: it waits for something that is not in this model.
+# **What do you do on Tuesday morning?** Divide the kernel's FLOPs by its bytes, and compare with the
+# ridge. Below it, three things cost no hardware: fuse the kernel with its neighbours, give it a
+# larger batch, or store its numbers in a narrower format. Above it, more peak helps. How far can you
+# trust the bound? Measured bf16 products reach most of it, narrow formats about six tenths
+# ([proof](02_roofline_proof.ipynb#Check:-against-measured-kernels)). And if a kernel takes
+# much longer than both clocks say, it waits for something that isn't in this model.
 #
-# ## Exercises
+# ## Remember
+
+# %% tags=["holds"]
+assert more_peak[0] == now[0] == 2 * more_bandwidth[0], "a GPU is faster"
+h200, b200 = accelerator("h200_sxm"), accelerator("b200")
+assert h200.bf16 == h100.bf16 and on_h200[0] < now[0], "times as fast here"
+assert on_h200[1] == now[1] == more_bandwidth[1] == 2 * more_peak[1], "not a bit faster"
+assert on_b200[0] < on_h200[0] and on_b200[1] < on_h200[1], "faster at both"
+
+# %% [markdown] tags=["takeaway"]
+# - An operation takes as long as the slower of two clocks, its arithmetic and its bytes.
+# - Divide FLOPs by bytes and compare with the chip's ridge before you buy anything.
+# - A batch raises the intensity because its tokens share one reading of the weights; in decoding
+#   nobody shares a cache.
+
+# %% [markdown] tags=["card"]
+# | formula | what it is | unit | for the job's layer |
+# |---|---|---|---|
+# | $\max(\text{FLOPs}/\text{peak},\ \text{bytes}/\text{bandwidth})$ | shortest time, all overlapped | s | {{si(one.lower, "s")}} for one token, {{si(many.lower, "s")}} for {{job.SEQUENCE:,}} |
+# | FLOPs / bytes | arithmetic intensity | FLOP/byte | {{one.math / one.comms * ridge:.0f}} for one token |
+# | peak / bandwidth | ridge of the machine | FLOP/byte | {{ridge:.0f}} on an H100 |
+# | ridge × bytes of a weight / 2 | critical batch | token | {{critical_batch(ridge):.0f}} in bf16, {{critical_batch(ridge, 1):.0f}} with weights of one byte |
+
+# %% [markdown]
+# ## Exercises, and on
 #
-# `exercises/02_roofline.ipynb` has the problems of this page and more: functions to write, a tile
-# to size, and a batch and a precision to choose for a latency budget.
-#
-# ## What the model leaves out
-#
-# It leaves out latency and the cost of a launch, caches that happen to keep data, units that are
-# busy with address arithmetic, and power limits. It takes one memory and one peak at a time, and
-# the two extremes of overlap. Use it to know what to look at first, not to promise a number.
+# [The exercises](../exercises/02_roofline.ipynb) have functions to write, a tile to size, and a batch
+# and a precision to choose for a latency budget. What was measured, and where the law fails, is on
+# the [proof page](02_roofline_proof.ipynb). Next comes [an offer](03_amdahl_gustafson.ipynb): eight
+# times as many GPUs, tomorrow.
 #
 # ## Further reading
 #
 # - Williams, Waterman and Patterson, *Roofline: an insightful visual performance model for
 #   multicore architectures* (2009): the original.
-# - Austin et al., *How to Scale Your Model* (2025), chapter 1: the five problems come from there.
-# - Bekman, *Machine Learning Engineering*: how to measure the achievable peak of your own machine.
-
-# %% tags=["holds"]
-assert more_peak[0] == now[0] == 2 * more_bandwidth[0], "a GPU is faster"
-assert h200.bf16 == h100.bf16 and on_h200[0] < now[0], "long for the large"
-assert on_h200[1] == now[1] == more_bandwidth[1] == 2 * more_peak[1], "times as fast here"
-assert on_b200[0] < on_h200[0] and on_b200[1] < on_h200[1], "is faster at both"
+# - Austin et al., *How to Scale Your Model* (2025), chapter 1: the same law on TPUs.

@@ -22,10 +22,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from lightspeed.attention import CONTEXT
 from lightspeed.errors import BadArgument
-from lightspeed.law import ELEMENT_BYTES, checked, count
+from lightspeed.law import ELEMENT_BYTES, checked, count, with_unit
 from lightspeed.mixers import Mixer
-from lightspeed.values import Amount, Whole
+from lightspeed.values import Whole
 
 __all__ = ("Decoder", "Experts", "Layer", "Mlp")
 
@@ -172,19 +173,19 @@ class Decoder:
         """FLOPs of a forward pass for one token that sees `context` others: 2 a matrix's parameter,
         scores or states, logits. Latent attention expands its vectors unless it is `decoding`.
         """
-        context = checked("flops_per_token", "context", context, count(low=0))
+        context = checked("flops_per_token", "context", context, CONTEXT)
         mlps = sum(layer.mlp.active_matrices * layer.repeat for layer in self.layers if layer.mlp)
         mixers = sum(
             (2 * mixer.matrices + mixer.flops(context, decoding)) * repeat
             for mixer, repeat in self._mixers()
         )
-        return Amount(mixers + 2 * (mlps + self.width * self.vocabulary), "FLOP/token")
+        return _amount(mixers + 2 * (mlps + self.width * self.vocabulary), "FLOP/token")
 
     def training_flops_per_token(self, sequence: float = 0) -> float:
         """Three forward passes; scores as the field counts them, as if each token saw all of its
         sequence.
         """
-        return Amount(3 * self.flops_per_token(sequence, decoding=False), "FLOP/token")
+        return _amount(3 * self.flops_per_token(sequence, decoding=False), "FLOP/token")
 
     def kv_cache_bytes_per_token(self, element_bytes: float = 2) -> float:
         """Bytes that each further token of a request keeps for good: caches of layers that look at
@@ -198,18 +199,24 @@ class Decoder:
 
     def request_bytes(self, context: float, element_bytes: float = 2) -> float:
         """Bytes that a request of `context` tokens holds, its windows full."""
-        context = checked("request_bytes", "context", context, count(low=0))
+        context = checked("request_bytes", "context", context, CONTEXT)
         growth = self.kv_cache_bytes_per_token(element_bytes)
-        return Amount(self.state_bytes(element_bytes) + context * growth, "byte")
+        return _amount(self.state_bytes(element_bytes) + context * growth, "byte")
 
     def read_bytes(self, context: float, element_bytes: float = 2) -> float:
         """Bytes of one request's memory that a decode step reads at `context` tokens."""
-        context = checked("read_bytes", "context", context, count(low=0))
+        context = checked("read_bytes", "context", context, CONTEXT)
         checked("read_bytes", "element_bytes", element_bytes, ELEMENT_BYTES)
         read = (m.read_bytes(context, element_bytes) * repeat for m, repeat in self._mixers())
-        return Amount(sum(read), "byte")
+        return _amount(sum(read), "byte")
 
     def _over_mixers(self, law: str, name: str, element_bytes: float) -> float:
         checked(law, "element_bytes", element_bytes, ELEMENT_BYTES)
         kept = (getattr(mixer, name)(element_bytes) * repeat for mixer, repeat in self._mixers())
-        return Amount(sum(kept), "byte")
+        return _amount(sum(kept), "byte")
+
+
+def _amount(number: float, unit: str) -> float:
+    """A number that knows its unit; an array, which the laws take too, stays one."""
+    told: float = with_unit(number, unit)
+    return told

@@ -26,8 +26,8 @@ from lightspeed.roofline import BANDWIDTH, PEAK, SHARE
 
 __all__ = (
     "IDEAL", "Bill", "Engine", "Replica", "ShardedStep", "burst_time", "cache_ways",
-    "cached_heads", "exchange_time", "experts_read", "interrupted_step", "mixed_step",
-    "sharded_step", "step_bill",
+    "cached_heads", "drafted_tokens", "exchange_time", "experts_read", "interrupted_step",
+    "mixed_step", "sharded_step", "step_bill",
 )  # fmt: skip
 
 SECONDS = nonnegative("s")
@@ -382,3 +382,19 @@ def burst_time(prompts: Value, prefill: Value) -> Result:
     (100 ms, 1 s)
     """
     return (prompts + 1) / 2 * prefill
+
+
+@law("token", acceptance=fraction(hint="The chance that the model keeps a drafted token."),
+     drafts=count(low=0))  # fmt: skip
+def drafted_tokens(acceptance: Value, drafts: Value) -> Result:
+    """Tokens of a step that checks `drafts` guesses in a row: each is kept if all before it were,
+    and the model's own token follows the last one kept.
+
+    Source: Leviathan et al., "Fast Inference from Transformers via Speculative Decoding" (2023).
+
+    >>> drafted_tokens(0.0, 4), drafted_tokens(1.0, 4), drafted_tokens(0.5, 1)
+    (1 token, 5 tokens, 1.5 tokens)
+    """
+    one = acceptance == 1
+    lost = where(one, 1.0, 1 - acceptance)
+    return where(one, drafts + 1, (1 - acceptance ** (drafts + 1)) / lost)

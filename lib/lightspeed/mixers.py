@@ -4,10 +4,18 @@ of them answers, and where they are from.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lightspeed.elementwise import minimum
+from lightspeed.attention import (
+    attention_bytes,
+    attention_flops,
+    index_bytes,
+    index_flops,
+    state_bytes,
+)
+from lightspeed.elementwise import INF, minimum
 from lightspeed.errors import BadArgument
 
 __all__ = (
@@ -15,7 +23,12 @@ __all__ = (
     "Mamba", "Mixer",
 )  # fmt: skip
 
-STATE_BYTES = 4  # recurrent states are kept in fp32: rounding would add up over a text
+# The laws bare: what a mixer asks of them was checked when it was made.
+_bytes: Callable[..., float] = attention_bytes.__wrapped__
+_flops: Callable[..., float] = attention_flops.__wrapped__
+_state: Callable[..., float] = state_bytes.__wrapped__
+_index_bytes: Callable[..., float] = index_bytes.__wrapped__
+_index_flops: Callable[..., float] = index_flops.__wrapped__
 
 
 @dataclass(frozen=True)
@@ -54,15 +67,12 @@ class Attention:
         keys = 0 if self.borrowed_kv else self.kv_heads * (self.head_width + values)
         return self.width * (queries + keys + self.heads * self._value)
 
-    def _seen(self, context: float) -> float:
-        return minimum(context, self.window) if self.window else context
-
     def flops(self, context: float, decoding: bool = True) -> float:
         """Q K' and A V."""
-        return 2 * self.heads * (self.head_width + self._value) * self._seen(context)
+        return _flops(context, self.heads, self.head_width, self._value, self.window or INF)
 
     def _token(self, element_bytes: float) -> float:
-        return self.kv_heads * (self.head_width + self._value) * element_bytes
+        return _bytes(1, self.kv_heads, self.head_width, self._value, element_bytes)
 
     def growth(self, element_bytes: float) -> float:
         return 0 if self.window or self.borrowed_kv else self._token(element_bytes)
@@ -71,7 +81,7 @@ class Attention:
         return 0 if self.borrowed_kv else self.window * self._token(element_bytes)
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self._token(element_bytes) * self._seen(context)
+        return self._token(element_bytes) * minimum(context, self.window or INF)
 
 
 @dataclass(frozen=True)
@@ -123,31 +133,32 @@ class LatentAttention:
     def vectors(self) -> int:
         return self.query_rank + self.kv_rank + (2 * self.index_width if self._owns_index else 0)
 
-    def _seen(self, context: float) -> float:
-        return minimum(context, self.index_top) if self.index_top else context
-
     def flops(self, context: float, decoding: bool = True) -> float:
-        widths = 2 * self.kv_rank if decoding else self.plain + self.value_width
-        scores = 2 * self.heads * (widths + self.rotary) * self._seen(context)
-        index = 2 * self.index_heads * self.index_width * context if self._owns_index else 0
-        return scores + index
+        key, value = (self.kv_rank,) * 2 if decoding else (self.plain, self.value_width)
+        most = self.index_top or INF
+        scores = _flops(context, self.heads, key + self.rotary, value, most)
+        if not self._owns_index:
+            return scores
+        return scores + _index_flops(context, self.index_heads, self.index_width)
 
     def growth(self, element_bytes: float) -> float:
         """The compressed vector and its rotary part; the index's keys are kept in one byte each,
         with a scale of four.
         """
-        return (self.kv_rank + self.rotary) * element_bytes + self._index_token
+        return self._vector(1, element_bytes) + self._index(1)
 
-    @property
-    def _index_token(self) -> int:
-        return self.index_width + 4 if self._owns_index else 0
+    def _vector(self, tokens: float, element_bytes: float) -> float:
+        return _bytes(tokens, 1, self.kv_rank + self.rotary, 0, element_bytes)
+
+    def _index(self, tokens: float) -> float:
+        return _index_bytes(tokens, self.index_width) if self._owns_index else 0
 
     def state(self, element_bytes: float) -> float:
         return 0
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
-        vectors = (self.kv_rank + self.rotary) * element_bytes * self._seen(context)
-        return vectors + self._index_token * context
+        seen = minimum(context, self.index_top or INF)
+        return self._vector(seen, element_bytes) + self._index(context)
 
 
 @dataclass(frozen=True)
@@ -186,8 +197,8 @@ class DeltaNet:
         return 0
 
     def state(self, element_bytes: float) -> float:
-        cells = self.value_heads * self.key_width * self.value_width
-        return cells * STATE_BYTES + self._channels * (self.kernel - 1) * element_bytes
+        kept = self._channels * (self.kernel - 1) * element_bytes
+        return _state(self.value_heads, self.key_width, self.value_width) + kept
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         return self.state(element_bytes)
@@ -234,7 +245,7 @@ class Mamba:
 
     def state(self, element_bytes: float) -> float:
         kept = self._channels * (self.kernel - 1) * element_bytes
-        return self.inner * self.state_width * STATE_BYTES + kept
+        return _state(self.heads, self.state_width, self.head_width) + kept
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         return self.state(element_bytes)
@@ -265,7 +276,7 @@ class LightningAttention:
         return 0
 
     def state(self, element_bytes: float) -> float:
-        return self.heads * self.head_width**2 * STATE_BYTES
+        return _state(self.heads, self.head_width, self.head_width)
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         return self.state(element_bytes)
@@ -321,7 +332,7 @@ class CompressedAttention:
     def _far(self, context: float) -> float:
         """Compressed vectors that a token attends to."""
         kept = context / self.ratio if self.ratio else 0
-        return min(kept, self.index_top) if self.index_top else kept
+        return minimum(kept, self.index_top or INF)
 
     def flops(self, context: float, decoding: bool = True) -> float:
         seen = minimum(context, self.window) + self._far(context)
@@ -331,7 +342,7 @@ class CompressedAttention:
     @property
     def _index_token(self) -> float:
         """Bytes of the index for each token: keys of one byte, with a scale of four."""
-        return (self.index_width + 4) / self.ratio if self.index_heads else 0
+        return _index_bytes(1, self.index_width) / self.ratio if self.index_heads else 0
 
     def growth(self, element_bytes: float) -> float:
         if not self.ratio:

@@ -84,12 +84,14 @@ def _law(name: str, root: Path) -> list[Path]:
 
 
 def _chapter(name: str, root: Path) -> list[Path]:
-    made = [root / folder / f"{name}.py" for folder in ("chapters", "solutions")]
+    names = (f"chapters/{name}.py", f"chapters/{name}_proof.py", f"solutions/{name}.py")
+    made = [root / one for one in names]
     for file in made:
         if file.exists():
             raise BuildError(f"{file.relative_to(root)} is there already, and is not written over")
-    for file, skeleton in zip(made, ("chapter.py", "solutions.py"), strict=True):
-        file.write_text(_skeleton(skeleton, number=name[:2]), encoding="utf-8")
+    for file, skeleton in zip(made, ("lesson.py", "proof.py", "solutions.py"), strict=True):
+        values = {"number": name[:2], "name": name, "n": str(int(name[:2]))}
+        file.write_text(_skeleton(skeleton, **values), encoding="utf-8")
     return made
 
 

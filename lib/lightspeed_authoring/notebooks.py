@@ -12,11 +12,12 @@ what the exercise has in their place (`...` if there are none), indented as the 
         # END SOLUTION
 
 A cell tagged `holds` keeps the words of the cell before it true (`.claims`) and is taken out. A
-cell tagged `figure` does nothing but draw: JupyterLab folds its code away, behind a bar that
-opens it. A cell tagged `solution` (a worked explanation) is dropped from the exercise. An exercise
-keeps the outputs of cells that do nothing but show a question (`PROMPTS`); it has no other outputs,
-and its prose may not use what a solution computes. Where pyproject.toml names a public repository,
-the second cell of each chapter is `COLAB`.
+cell tagged `figure` does nothing but draw, one tagged `setup` only imports: JupyterLab folds its
+code away, behind a bar that opens it. Tagged `takeaway` and `card`, the three sentences and the
+formulas of a lesson stand in boxes on the site. A cell tagged `solution` (a worked explanation) is
+dropped from the exercise. An exercise keeps the outputs of cells that do nothing but show a
+question (`PROMPTS`); it has no other outputs, and its prose may not use what a solution computes.
+Where pyproject.toml names a public repository, the second cell of each chapter is `COLAB`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from lightspeed_authoring.claims import ClaimError, check_anchors, claims
 from lightspeed_show.bound import expressions
 
 PROMPTS = ("ask", "question")
+FOLDED = frozenset({"figure", "setup"})
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -134,7 +136,7 @@ def page(path: Path, stubs: bool = False) -> NotebookNode:
             "holds_line": cell.metadata.holds_line,
             **({"tags": tags} if tags else {}),
         }
-        if "figure" in tags:
+        if FOLDED & {*tags}:
             metadata["jupyter"] = {"source_hidden": True}
         new = new_code_cell if cell.cell_type == "code" else new_markdown_cell
         cells.append(new(source, id=identity, metadata=metadata))

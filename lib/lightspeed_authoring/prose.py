@@ -90,7 +90,7 @@ _NAMES = [
         r"\[\^\w+\]",
         r"^\s*(?:\#+\s+)?\d{1,2}(?:\.\d{1,2})*[.)]\s",  # numbered lists, numbered headings
         r"^\#+\s+\d{1,2}(?:\.\d{1,2})*\s",
-        rf"""\b(?:[Cc]hapter|[Ss]ection|[Ss]ec\.|[Pp]art|[Qq]uestion|[Pp]roblem|[Ee]xercise
+        rf"""\b(?:[Cc]hapter|[Ll]esson|[Ss]ection|[Ss]ec\.|[Pp]art|[Qq]uestion|[Pp]roblem|[Ee]xercise
              |[Ff]igure|[Ff]ig\.|[Tt]able|[Ee]quation|[Ee]q\.|[Ss]tep|[Aa]ppendix|[Pp]age|pp?\.|[Vv]ol\.|[Vv]olume|[Ii]ssue|[Ll]ab)s?
              \s+\d{{1,3}}(?:\.\d+)*
              (?:(?:,\s|\sand\s|\sto\s|[-–]|,\sand\s)\d{{1,3}}(?:\.\d+)*{_NOT_QUANTITY})*
@@ -110,7 +110,7 @@ _NAMES = [
         ),
         rf"(?<=[A-Z]{{3}}\s){_YEAR}\b{_NOT_QUANTITY} | ©\s?{_YEAR}",  # ISCA 2009
         rf"\b(?:[Ii]n|[Ss]ince|[Uu]ntil|[Bb]efore|[Aa]fter|early|late|mid)[\s-]{_YEAR}\b{_NOT_QUANTITY}(?!\s+[a-z]+s\b)",
-        r"(?<![\w.])0\d(?![\w.,]*\d)",  # 01, 02: chapters
+        r"(?<![\w.])0\d(?:\.\d)?(?![\w.,]*\d)",  # 01, 06.2: chapters, lessons
         r"(?<![\w.])\d+_[A-Za-z]\w*",  # 02_roofline
         r"\b\d{1,2}th\s+percentile",
         r"\b0[xb][\da-fA-F_\ufffc]+",
@@ -300,6 +300,10 @@ class _Strings(ast.NodeVisitor):
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, str) and id(node) not in self.skip:
             self.texts.append((node.lineno, node.value))
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg != "until":  # a lesson's number: job.sheet(until="10")
+            self.visit(node.value)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         parts = []

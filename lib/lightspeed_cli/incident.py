@@ -1,9 +1,11 @@
 """`lightspeed incident`: the incident room in a terminal."""
 
+import argparse
 import sys
+from pathlib import Path
 
 from lightspeed_cli.argument_types import count
-from lightspeed_cli.errors import UserError, tell_of_the_store
+from lightspeed_cli.errors import UserError, cause, tell_of_the_store
 
 
 def add(parser):
@@ -25,7 +27,28 @@ def add(parser):
     parser.add_argument(
         "--fix", type=count, metavar="N", help="the fix you would try, by its number"
     )
+    parser.add_argument(
+        "--gain", type=_gain, metavar="TIMES",
+        help="how many times better the fix makes the job, such as 1.2",
+    )  # fmt: skip
+    parser.add_argument(
+        "--files", metavar="FOLDER", help="write the trace files that you bought into this folder"
+    )
     parser.epilog = "Without --buy and --cause it asks, step by step, where it is run by hand."
+
+
+def _gain(text):
+    """A number above 0.
+
+    >>> _gain("1.2")
+    1.2
+    """
+    try:
+        if (value := float(text)) > 0:
+            return value
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} is no gain; expected a number such as 1.2")
 
 
 def run(options):
@@ -37,6 +60,8 @@ def run(options):
     o = options
     if bool(o.fix) != bool(o.cause):
         raise UserError("--cause and --fix go together; expected both")
+    if o.gain and not o.cause:
+        raise UserError("--gain is said with --cause and --fix; expected all three")
     case = session.opened(o.number)
     try:
         # Both are looked up first: a slip in the last word must not cost a purchase.
@@ -49,9 +74,11 @@ def run(options):
     print(f"Incident {case.seed}\n\n{plain(case.brief)}\n")
     for id in o.buy:
         _sell(session, case, id)
+    if o.files:
+        _write(session, case, o.files)
     if o.cause:
-        print(plain(session.name(case, o.cause, fix)))
-    elif o.buy or not sys.stdin.isatty():
+        print(plain(session.name(case, o.cause, fix, o.gain)))
+    elif o.buy or o.files or not sys.stdin.isatty():
         _standing(session, case)
     else:
         _ask(session, case)
@@ -73,9 +100,26 @@ def _fix(case, number):
     return fixes[number - 1].id
 
 
+def _write(session, case, folder):
+    """Write what was bought and comes as files."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        paths = case.write(session.state(case).bought, folder)
+    except OSError as error:
+        raise UserError(cause(error)) from error
+    if not paths:
+        sold = [m.id for m in case.setting.measurements if m.write]
+        hint = f"expected one of {', '.join(sold)}, with --buy" if sold else "this one sells none"
+        raise UserError(f"--files: none that you bought comes as files; {hint}")
+    print(f"{len(paths)} files in {folder}: lightspeed trace {paths[0]}\n")
+
+
 def _sell(session, case, id):
     shown = session.buy(case, id)  # first: it is what knows the right names
-    print(f"{case.setting.measurement(id).name}\n\n{plain(shown)}\n")
+    sold = case.setting.measurement(id)
+    print(f"{sold.name}\n\n{plain(shown)}\n")
+    if sold.write:
+        print("--files FOLDER writes what lightspeed trace reads.\n")
 
 
 def _standing(session, case, by_hand=False):
@@ -107,7 +151,7 @@ def _ask(session, case):
         print("Ctrl-D leaves; what you bought stays.")
     while not session.state(case).named:
         try:
-            words = input("\nbuy MEASUREMENT, or name CAUSE FIX: ").split()
+            words = input("\nbuy MEASUREMENT, or name CAUSE FIX [GAIN]: ").split()
         except EOFError:
             print("\nWhat you bought stays: the same command goes on.")
             return
@@ -115,10 +159,14 @@ def _ask(session, case):
             if len(words) == 2 and words[0] == "buy":
                 _sell(session, case, words[1])
                 print(f"Paid so far: {case.minutes(session.state(case).bought)} min.")
-            elif len(words) == 3 and words[0] == "name" and words[2].isdecimal():
+            elif len(words) in (3, 4) and words[0] == "name" and words[2].isdecimal():
                 fix = _fix(case, int(words[2]))
-                print(plain(session.name(case, words[1], fix)))
+                gain = _gain(words[3]) if len(words) == 4 else None
+                print(plain(session.name(case, words[1], fix, gain)))
             else:
-                print("Expected buy and a measurement, or name, a cause and the number of a fix.")
-        except UnknownChoice as error:
+                print(
+                    "Expected buy and a measurement, or name, a cause, the number of a fix and, if"
+                    " you like, its gain."
+                )
+        except (UnknownChoice, argparse.ArgumentTypeError) as error:
             print(error)

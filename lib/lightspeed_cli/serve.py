@@ -15,7 +15,7 @@ from lightspeed_cli import argument_types
 from lightspeed_cli.errors import UserError
 from lightspeed_models.served import ENGINES, FORMATS, decoder
 
-LESSON = "Why: chapter 4; `lightspeed evidence served_models` has every row behind the interval."
+LESSON = "Why: chapter 9; `lightspeed evidence served_models` has every row behind the interval."
 
 
 def add(parser):

@@ -27,7 +27,9 @@ from .page import words
 class View:
     """What an explorer shows for one set of parameters: charts, the verdict in words, named facts
     (texts), and the law with its numbers, where there is one. A picture that plays says how many
-    `moments` it has with these parameters. `measured` says whose rows lie in the charts, if any.
+    `moments` it has with these parameters, and at which of them it `opens`: the telling one, at
+    which it stops again. `measured` says whose rows lie in the charts, if any; `advice`, what to
+    change first, waits behind a button.
     """
 
     charts: tuple
@@ -36,6 +38,8 @@ class View:
     moments: int = 0
     formula: Formula | None = None
     measured: str = ""
+    opens: int = 0
+    advice: str = ""
 
     def __post_init__(self):
         charts = (self.charts,) if isinstance(self.charts, Chart) else tuple(self.charts)
@@ -49,7 +53,9 @@ class View:
     def spec(self):
         """The view as JSON, for the live renderer."""
         law = self.formula.lines() if self.formula else ()
-        return content(self.charts, self.verdict, self.facts, law, self.moments, self.measured)
+        more = {"advice": self.advice} if self.advice else {}
+        shown = content(self.charts, self.verdict, self.facts, law, self.moments, self.measured)
+        return shown | more
 
 
 @dataclass(frozen=True)
@@ -199,12 +205,13 @@ class Explorer:
     exception of the last redraw, or None; `.grid()` yields parameter sets that cover the controls,
     for tests."""
 
-    def __init__(self, view, controls, caption, alt, presets=None):
+    def __init__(self, view, controls, caption, alt, presets=None, guess="", later=()):
         self.view, self.controls = view, {control.name: control for control in controls}
         self.caption, self.alt = (
             words("explorer", "caption", caption),
             words("explorer", "alt", alt),
         )
+        self.guess, self.later = guess, [self._control(name).name for name in later]
         if len(self.controls) != len(controls):
             raise ValueError(
                 f"explorer: two controls of one name in {[control.name for control in controls]}"
@@ -215,6 +222,10 @@ class Explorer:
         ]
         self.params = {name: control.value for name, control in self.controls.items()}
         self.play = next((c.name for c in controls if c.kind == "play"), None)
+        self.opens = self.play and self.view(**self.params).opens
+        if self.opens:
+            self.params[self.play] = self.opens
+            self.controls[self.play] = replace(self.controls[self.play], value=self.opens)
         self.first = self.shown = self._seen()
         self.first.spec()  # an error in either stops the cell: what a reader sees first must work
         self.error = None
@@ -291,10 +302,10 @@ class Explorer:
                 yield state | ({self.play: moment} if self.play else {})
 
     def stills(self, count=3):
-        """(title, `View`) of some moments of a picture from early to its last, else of what was
-        shown first.
+        """(title, `View`) of some moments of a picture from early to its last; of one that says
+        where it opens, and of what does not play, what was shown first.
         """
-        if not self.play:
+        if not self.play or self.opens:
             return [("", self.first)]
         control, last = self.controls[self.play], self.first.moments - 1
         moments = sorted({round(last * (i + 1) / count) for i in range(count)})
@@ -332,6 +343,9 @@ class Explorer:
                 "presets": self.presets,
                 "caption": self.caption,
                 "alt": self.alt,
+                **({"opens": self.opens} if self.opens else {}),
+                **({"guess": self.guess} if self.guess else {}),
+                **({"later": self.later} if self.later else {}),
             }
             self.chart = here().chart(frame, self._content(self.shown.spec()), self.receive)
         return self.chart
@@ -374,8 +388,11 @@ class Explorer:
         return static.image(drawn, f"{self.alt} {shown.verdict} {law}".strip())
 
 
-def explorer(view, controls, caption, alt, presets=None):
+def explorer(view, controls, caption, alt, presets=None, guess="", later=()):
     """Controls above a live chart. As the last value of a cell it shows itself; without a kernel
     its first state is a static figure. `presets`: name -> the controls that it sets, as buttons.
+
+    With a `guess`, which asks where something will be, the first move waits for a click in the
+    picture; whoever does not want to guess says so. Controls named in `later` stand under "more".
     """
-    return Explorer(view, controls, caption, alt, presets)
+    return Explorer(view, controls, caption, alt, presets, guess, later)

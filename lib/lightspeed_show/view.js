@@ -17,7 +17,8 @@ const PLAYS = 12000, SHORTEST = 120, LONGEST = 900, ON_ITS_WAY = 350;
 const PAUSE = 900; // ms
 // More controls than these, or more than one chart: the controls stand beside, where there is room.
 const FEW = 4;
-const KEPT = "kept";
+const KEPT = "kept", BEFORE = "before";
+const REST = 1500; // ms; how long a picture that played by itself shows its end before it goes back to where it opened
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 const SILENCE = "No answer from the kernel. It may be busy: move a control to ask again. If it was restarted, run this cell again.";
@@ -73,7 +74,7 @@ const ICONS = {play: "M4 2 L14 8 L4 14 Z", pause: "M3 2 H7 V14 H3 Z M9 2 H13 V14
 function player(spec, changed, ready) {
   const slider = control({...spec, kind: "slider"}, () => (halt(), changed()));
   const {node, at} = slider, input = node.querySelector("input"), buttons = element("div", "sol-buttons");
-  let last = spec.texts.length - 1, timer;
+  let last = spec.texts.length - 1, timer, rest, home; // home: the moment at which it opened, while it plays by itself
   const button = (act) => {
     const made = element("button", "", undefined, {type: "button", ...OWN_KEYS});
     made.addEventListener("click", act);
@@ -88,12 +89,26 @@ function player(spec, changed, ready) {
   const move = (index) => (slider.show(Math.min(Math.max(index, 0), last)), changed());
   const halt = () => {
     clearInterval(timer);
-    timer = undefined;
+    clearTimeout(rest);
+    timer = home = undefined;
     face(play, "play", "play");
   };
   const tick = () => {
-    if (!node.isConnected || at() >= last) halt();
-    else if (ready()) move(at() + 1);
+    if (!node.isConnected || (at() >= last && home === undefined)) halt();
+    else if (at() >= last) {
+      const back = home;
+      halt();
+      rest = setTimeout(() => move(back), REST);
+    } else if (ready()) move(at() + 1);
+  };
+  const run = () => {
+    timer = setInterval(tick, Math.min(Math.max(PLAYS / (last + 1), SHORTEST), LONGEST));
+    face(play, "pause", "pause");
+  };
+  const once = (opens) => {
+    move(0);
+    home = opens;
+    run();
   };
   const limit = (moments) => {
     input.max = last = moments - 1;
@@ -101,9 +116,9 @@ function player(spec, changed, ready) {
   };
   const toggle = () => {
     if (timer) return halt();
+    clearTimeout(rest);
     if (at() >= last) move(0);
-    timer = setInterval(tick, Math.min(Math.max(PLAYS / (last + 1), SHORTEST), LONGEST));
-    face(play, "pause", "pause");
+    run();
   };
   const back = button(() => (halt(), move(at() - 1))), play = button(toggle), on = button(() => (halt(), move(at() + 1)));
   face(back, "back", "one step back");
@@ -113,7 +128,7 @@ function player(spec, changed, ready) {
   input.addEventListener("keydown", (event) => event.key === " " && !play.hidden && (event.preventDefault(), toggle()));
   node.classList.replace("sol-slider", "sol-play");
   node.prepend(buttons);
-  return {...slider, halt, playing: () => timer !== undefined, limit};
+  return {...slider, halt, once, playing: () => timer !== undefined, limit};
 }
 
 // --- drawing: no law, no formatting and no layout is written a second time here ------------------------------------
@@ -242,7 +257,7 @@ function ghost(before, now, x, y, clip, className) {
       if (mark.type !== "line") node.setAttribute("fill", "none");
       node.setAttribute("stroke", stroke);
     }
-    if (className === "sol-kept" && mark.moves) group.append(words(KEPT, x(mark.x[0]) - mark.size - 4, y(mark.y[0]), {halo: true, "text-anchor": "end", fill: stroke}));
+    if (mark.moves) group.append(words(className === "sol-kept" ? KEPT : BEFORE, x(mark.x[0]) - mark.size - 4, y(mark.y[0]), {halo: true, "text-anchor": "end", fill: stroke}));
     return group;
   });
 }
@@ -284,9 +299,11 @@ function shrunk(svg, share) {
 }
 
 function render({model, el}) {
-  const {controls: specs, caption, alt, presets = []} = model.get("frame");
+  const {controls: specs, caption, alt, presets = [], opens = 0, guess: question = "", later = []} = model.get("frame");
   const made = (spec) => (spec.kind === "play" ? player(spec, changed, () => answered === turn && !waiting) : control(spec, changed));
-  const controls = new Map(specs.map((spec) => [spec.name, made(spec)])), play = [...controls.values()].find(({halt}) => halt);
+  const controls = new Map(specs.map((spec) => [spec.name, made(spec)]));
+  for (const [name, {node}] of controls) node.dataset.name = name;
+  const play = [...controls.values()].find(({halt}) => halt);
   const panel = element("div", "sol-controls"), verdict = element("p", "sol-verdict", "", {"aria-live": "polite"});
   const charts = element("div", "sol-charts", undefined, {role: "img", "aria-label": alt, ...OWN_KEYS}), facts = element("dl", "sol-facts");
   const measured = element("p", "sol-caption sol-measured"), formula = element("p", "sol-formula"), compared = element("table", "sol-compared", undefined, {hidden: ""});
@@ -302,22 +319,33 @@ function render({model, el}) {
     changed();
   })));
   const side = element("div", "sol-side"), main = element("div", "sol-main"), frame = element("div", "sol-frame");
-  panel.append(...[...controls.values()].filter(({halt}) => !halt).map(({node}) => node));
+  const more = element("details", "sol-more");
+  more.append(element("summary", "", "more"));
+  for (const [name, {node, halt}] of controls) if (!halt) (later.includes(name) ? more : panel).append(node);
+  if (later.length) panel.append(more);
   side.append(panel, facts, compared);
-  main.append(stories, ...(play ? [play.node] : []), verdict, formula, hint, charts);
+  const asks = element("p", "sol-asks", question);
+  const advice = element("p", "sol-advice", "", {hidden: ""});
+  asks.hidden = !question;
+  asks.append(" ", button("show it without a guess", () => {
+    [asked, guess, asks.hidden] = [false, null, true];
+    redraw(model.get("content"));
+  }));
+  main.append(stories, ...(play ? [play.node] : []), asks, verdict, formula, hint, charts, advice);
   frame.append(side, main, element("p", "sol-caption", caption), measured);
   frame.classList.toggle("sol-beside", panel.children.length > FEW || model.get("content").charts.length > 1);
   el.classList.add("sol-view");
   el.append(frame);
 
   let turn = 0, answered = 0, waiting = false, silence = "", room = 0, patience, drawn = [], motion = 0;
-  let before = [], touched = -PAUSE, pulled = null, guess = null, kept = null;
+  let before = [], touched = -PAUSE, pulled = null, guess = null, kept = null, asked = Boolean(question);
 
   function changed() {
     const now = performance.now();
     if (now - touched > PAUSE) before = drawn;
     touched = now;
     if (guess?.at) guess = null;
+    if (asked) [asked, guess] = [false, {at: null}]; // the first move waits for the guess that was asked for
     waiting = true;
     send();
   }
@@ -375,6 +403,8 @@ function render({model, el}) {
     }));
     formula.hidden = !content.formula.length;
     formula.replaceChildren(...content.formula.map((line) => element("span", "", line)));
+    advise.hidden = !content.advice;
+    advice.textContent = content.advice ?? "";
     measured.hidden = !content.measured;
     measured.textContent = content.measured;
     facts.hidden = Boolean(kept);
@@ -467,6 +497,7 @@ function render({model, el}) {
   function grab(event) {
     const here = pointed(event), drag = here?.on?.mark.drag;
     if (!drag?.some(Boolean) || guess) return;
+    [asked, asks.hidden] = [false, true]; // a dot in the hand needs no guess
     event.preventDefault();
     charts.setPointerCapture(event.pointerId);
     pulled = {chart: here.chart, drag, want: here.at, past: {}, slope: {}, left: 0};
@@ -504,12 +535,14 @@ function render({model, el}) {
 
   // A guess before a move: the picture waits, with its verdict, until the reader has clicked where the point will be.
   function invite() {
-    verdict.textContent = "Now change a control, then click in the chart where the point will be. The answer waits for your click.";
+    verdict.textContent = question && turn ? "Click in the chart where you expect it. The answer waits for your click; or see it without a guess." : "Now change a control, then click in the chart where the point will be. The answer waits for your click.";
     facts.replaceChildren();
   }
 
   function guessing() {
     guess = guess && !guess.at ? null : {at: null};
+    asked = false;
+    asks.hidden = !guess || asks.hidden;
     before = drawn;
     redraw(model.get("content"));
     ask.setAttribute("aria-pressed", String(Boolean(guess)));
@@ -519,6 +552,7 @@ function render({model, el}) {
     const here = pointed(event);
     if (!guess || guess.at || !here?.inside) return;
     guess = {chart: here.chart, at: here.at};
+    asks.hidden = true;
     touched = -PAUSE;
     ask.setAttribute("aria-pressed", "false");
     redraw(model.get("content"));
@@ -527,11 +561,16 @@ function render({model, el}) {
   const ask = button("guess first", guessing);
   ask.setAttribute("aria-pressed", "false");
   ask.title = "Move a control and click where the point will be, before you see it";
-  if (!play && model.get("content").charts.some(({marks}) => marks.some(({moves}) => moves))) stories.append(ask);
+  if (question || (!play && model.get("content").charts.some(({marks}) => marks.some(({moves}) => moves)))) stories.append(ask);
+  const advise = button("what to change first", () => {
+    advice.hidden = !advice.hidden;
+    advise.setAttribute("aria-expanded", String(!advice.hidden));
+  });
+  advise.setAttribute("aria-expanded", "false");
   const hold = button("keep this state", keep);
   hold.setAttribute("aria-pressed", "false");
   hold.title = "Keep its numbers and its picture beside those of the next states; press again to let it go";
-  if (specs.length) stories.append(hold);
+  if (specs.length) stories.append(hold, advise);
   stories.hidden = !stories.children.length;
   for (const [name, act] of [["pointerdown", grab], ["pointermove", follow], ["click", click]]) charts.addEventListener(name, act);
   for (const name of ["pointerup", "pointercancel"]) charts.addEventListener(name, () => (pulled = null));
@@ -552,6 +591,13 @@ function render({model, el}) {
     if (seen.some(({target}) => target === charts)) measure(charts.clientWidth);
   });
   for (const node of [charts, ...lasting]) sizes.observe(node);
+  // A picture that opens in its middle plays once, when half of it is seen, and stops where it opened; not if the reader was there first.
+  const seen = new IntersectionObserver((entries) => {
+    if (!entries.some(({isIntersecting}) => isIntersecting)) return;
+    seen.disconnect();
+    if (!turn && !still()) play.once(opens);
+  }, {threshold: 0.5});
+  if (play && opens) seen.observe(charts);
   // What was never near the window is drawn for the printer.
   const printed = () => measure(charts.clientWidth);
   addEventListener("beforeprint", printed);
@@ -560,6 +606,7 @@ function render({model, el}) {
   update();
   return () => {
     sizes.disconnect();
+    seen.disconnect();
     removeEventListener("beforeprint", printed);
     clearTimeout(patience);
     cancelAnimationFrame(motion);

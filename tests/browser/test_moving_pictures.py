@@ -6,6 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from lightspeed_course.explorers import allreduce
+from lightspeed_show import Axis, Bars, Chart, Play, Points, Slider, View, explorer
 
 pytestmark = pytest.mark.slow
 
@@ -87,3 +88,61 @@ def test_axe_finds_nothing(ring, scheme, ground):
     found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"]})
     faults = [(v["id"], v["nodes"][0]["html"][:120]) for v in found.response["violations"]]
     assert faults == [] and found.response["passes"]
+
+
+def small(moment):
+    row = Bars(["a"], [moment + 1.0], [0.0], "steps", [str(moment)])
+    chart = Chart(Axis("steps", domain=(0, 6)), Axis(scale="category", categories=("a",)), [row])
+    return View(chart, f"Moment {moment}.", {}, 5, opens=2)
+
+
+def opening(make=small, **more):
+    return explorer(make, [Play("moment", "moment", 4)], caption="Steps.", alt="A bar.", **more)
+
+
+def test_it_opens_in_its_middle_plays_once_and_stops_there_again(opened):
+    page = opened(opening(), answers=True)
+    says(page, "Moment 4.")
+    says(page, "Moment 2.")
+    page.wait_for_function("document.querySelector('[aria-label=play]')")
+    assert page.locator(".sol-play input").input_value() == "2" and page.failures == []
+
+
+def test_it_stands_where_it_opens_if_motion_is_unwanted(opened):
+    page = opened(opening(), answers=True, reduced_motion="reduce")
+    says(page, "Moment 2.")
+    assert page.evaluate(DRAWN) <= 2  # what the one step on shows
+    says(page, "Moment 3.")
+
+
+def guessed(size, more):
+    chart = Chart(
+        Axis("size", domain=(0, 6)),
+        Axis("height", domain=(0, 6)),
+        [Points([size], [size + more], drop=True)],
+    )
+    return View(chart, f"Size {size}.", advice=f"Take {size + 1}.")
+
+
+def test_an_explorer_asks_first_and_advises_when_asked(opened):
+    controls = [Slider("size", "size", 1, 4, 1), Slider("more", "extra", 0, 1, 0)]
+    words = "Where will the point be?"
+    demo = explorer(guessed, controls, "A point.", "A point.", guess=words, later=["more"])
+    page = opened(demo, answers=True)
+    says(page, words)
+    says(page, "Size 1.")
+    assert not page.get_by_text("Take").is_visible()
+    assert not page.get_by_label("extra").is_visible()
+    page.get_by_text("more", exact=True).click()
+    assert page.get_by_label("extra").is_visible()
+    assert page.get_by_role("button", name="without a guess").is_visible()
+    page.get_by_label("size", exact=True).focus()
+    page.keyboard.press("ArrowRight")
+    says(page, "The answer waits for your click")
+    page.locator(".sol-charts svg").click()
+    says(page, "Size 2.")
+    assert page.locator(".sol-guess").count() == 1 and not page.get_by_text(words).is_visible()
+    assert page.locator(".sol-ghost").get_by_text("before").count() == 1
+    page.get_by_role("button", name="what to change first").click()
+    says(page, "Take 3.")
+    assert page.failures == []

@@ -10,10 +10,12 @@ import pytest
 
 from lightspeed import collectives, networks, queueing, scaling, serving
 from lightspeed.catalog import accelerator, find, link
+from lightspeed.memory import zero_bytes_per_device
 from lightspeed.parallel import data_parallel_bytes
 from lightspeed.precision import FORMATS
 from lightspeed.roofline import (
     WIDTH,
+    compute_time,
     matmul_bytes,
     matmul_flops,
     ridge_point,
@@ -22,11 +24,13 @@ from lightspeed.roofline import (
     transfer_time,
 )
 from lightspeed_course.explorers import precision, requests
+from lightspeed_course.explorers.layer_clock import LAYER, WAYS_IN
 from lightspeed_course.explorers.numbers import paths
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
 from lightspeed_course.explorers.roofline import ARITHMETIC
 from lightspeed_course.explorers.shards import PARAMETERS
 from lightspeed_course.web.live import explorers
+from lightspeed_models.served import decoder
 from lightspeed_models.simulators.schedules import simulate
 from lightspeed_show import Formula, si
 from lightspeed_tools.measure.machine import hardware
@@ -154,6 +158,10 @@ RESULTS = {
         "%",
     ),
     "queueing.explore_serving": (decoding, "s"),
+    "attention.explore_attention": (
+        lambda s, _: decoder(s["model"]).request_bytes(s["context"], s["element_bytes"]),
+        "byte",
+    ),
     "requests.explore_queue": (queued, None),
     "requests.explore_batching": (
         lambda s, _: max(
@@ -208,6 +216,15 @@ RESULTS = {
         ),
         "%",
     ),
+    # In its forward pass a layer does two FLOPs a parameter and token, and two bytes of it arrive.
+    "layer_clock.explore_layer_clock": (
+        lambda s, _: max(
+            compute_time(2 * s["tokens"] * LAYER, accelerator("h100_sxm").bf16),
+            transfer_time(2 * LAYER, math.prod(WAYS_IN[s["way"]])),
+        ),
+        "s",
+    ),
+    "states.explore_states": (lambda s, _: zero_bytes_per_device(1, 4, s["stage"]), ""),
     "shards.explore_shards": (
         lambda s, _: data_parallel_bytes(PARAMETERS, s["gpus"], s["stage"], s["micro_batches"]),
         "byte",

@@ -8,6 +8,7 @@ import pytest
 
 from lightspeed_course.explorers import (
     allreduce,
+    attention,
     nccl,
     number_line,
     numbers,
@@ -19,6 +20,7 @@ from lightspeed_course.explorers import (
     scaling,
     schedules,
     shards,
+    tokens,
     traffic,
 )
 from lightspeed_show.label_placement import Scale, text_width
@@ -36,6 +38,8 @@ EXPLORERS = {
     "schedules": schedules.explore_schedules,
     "two clocks": traffic.explore_two_clocks, "tiles": traffic.explore_tiles,
     "fusion": traffic.explore_fusion,
+    "tokens": tokens.explore_tokens,
+    "attention": attention.explore_attention,
     "requests": requests.explore_queue, "batching": requests.explore_batching,
     "shards": shards.explore_shards,
     "number line": number_line.explore_number_line,

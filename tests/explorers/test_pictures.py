@@ -5,20 +5,37 @@ of the library, and what the picture says at its end is what the closed form say
 import json
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from lightspeed import roofline
 from lightspeed.catalog import accelerator
 from lightspeed.collectives import busbw_factor
+from lightspeed.memory import zero_bytes_per_device
 from lightspeed.parallel import data_parallel_bytes
 from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
 from lightspeed.precision import FORMATS
 from lightspeed.queueing import mmc
-from lightspeed_course.explorers import allreduce, number_line, requests, schedules, shards, traffic
+from lightspeed_course.explorers import (
+    allreduce,
+    layer_clock,
+    node_map,
+    number_line,
+    requests,
+    schedules,
+    shards,
+    split_mlp,
+    sums,
+    tokens,
+    traffic,
+)
+from lightspeed_course.explorers import states as sixteen
+from lightspeed_models import training_step
+from lightspeed_models.plan import spans
 from lightspeed_models.simulators.allreduce import states
 from lightspeed_models.simulators.requests import decoded
 from lightspeed_models.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
-from lightspeed_show import Axis, Boxes, Chart, Play, Points, Slider, Text, View, explorer
+from lightspeed_show import Axis, Bars, Boxes, Chart, Play, Points, Slider, Text, View, explorer
 
 PICTURES = {
     "all-reduce": allreduce.explore_all_reduce,
@@ -26,9 +43,14 @@ PICTURES = {
     "two clocks": traffic.explore_two_clocks,
     "tiles": traffic.explore_tiles,
     "fusion": traffic.explore_fusion,
+    "tokens": tokens.explore_tokens,
     "queue": requests.explore_queue,
     "batching": requests.explore_batching,
     "shards": shards.explore_shards,
+    "sixteen bytes": sixteen.explore_states,
+    "a sum": sums.explore_sum,
+    "split MLP": split_mlp.explore_split_mlp,
+    "layer clock": layer_clock.explore_layer_clock,
     "number line": number_line.explore_number_line,
 }
 
@@ -183,6 +205,122 @@ def test_the_most_micro_batches_held_is_the_peak_of_the_schedule():
 def test_a_schedule_that_is_not_possible_says_why():
     found = schedules.explore_schedules().at(schedule="interleaved", stages=4, micro_batches=6)
     assert found.moments == 1 and "6 is no multiple of 4" in found.verdict
+
+
+# ---------------------------------------------------------------- a layer's clock (chapter 6)
+
+
+def drawn_in(row, **state):
+    (chart,) = layer_clock.explore_layer_clock().at(**state).charts
+    (bars,) = (m for m in chart.marks if isinstance(m, Bars) and m.at[0] == row)
+    return sum(b - a for a, b in zip(bars.start, bars.to, strict=True)) / chart.x.domain[1]
+
+
+def test_four_fifths_are_blank_and_the_tokens_of_the_law_fill_them():
+    assert drawn_in("computing") == pytest.approx(2048 / 9895, rel=1e-3)
+    assert drawn_in("arriving") == pytest.approx(1)
+    for way in layer_clock.WAYS_IN:
+        turn = layer_clock.enough(way)
+        exact = next(n for n in layer_clock.explore_layer_clock().controls["tokens"].options
+                     if n[1] >= turn)[1]  # fmt: skip
+        assert drawn_in("computing", way=way, tokens=exact) == pytest.approx(1, rel=1e-3)
+        assert drawn_in("computing", way=way, tokens=256) == pytest.approx(256 / turn)
+    # More tokens than that, and it is the links that rest.
+    assert drawn_in("arriving", tokens=131072) < 0.2
+
+
+def test_the_turn_of_the_layer_is_that_of_a_single_weight():
+    """Brute force over whole layers against C / (8 R), which knows no model."""
+    for way, (links, rate) in layer_clock.WAYS_IN.items():
+        arrival = 2 * layer_clock.LAYER / (links * rate)
+        least = next(t for t in range(1, 10**6)
+                     if 2 * t * layer_clock.LAYER / layer_clock.GPU.bf16 >= arrival)  # fmt: skip
+        assert least == -(-layer_clock.enough(way) // 1)
+
+
+# ---------------------------------------------------------------- sums, cuts, a map (chapter 6)
+
+
+def test_the_halves_of_a_sum_are_those_of_a_ring():
+    """Whose numbers each GPU holds: at the start, and where the sum is finished."""
+    ring = states("ring", sums.GPUS)
+    for moment, state in ((0, ring[0]), (1, ring[sums.GPUS - 1]), (2, ring[-1])):
+        held = {}
+        for holder, quarter, giver in sums.pieces(moment):
+            held.setdefault((holder, quarter), []).append(giver)
+        assert all(len(givers) == len(set(givers)) for givers in held.values())
+        if moment == 1:  # which quarter is whose is free; a ring's scatter leaves its parts behind
+            whole = [row for row in state.held for cell in row if len(cell) == sums.GPUS]
+            assert len(whole) == len(held) == len({h for h, _ in held}) == len({q for _, q in held})
+        else:
+            assert {place: set(givers) for place, givers in held.items()} == {
+                (gpu, k): set(cell) for gpu, row in enumerate(state.held)
+                for k, cell in enumerate(row)
+            }  # fmt: skip
+        share = float(shown(sums.view, moment=moment)["sent by each GPU so far"].split()[0])
+        assert share == pytest.approx(max(state.sent))
+
+
+def test_the_squares_of_a_weight_are_the_bytes_of_each_stage():
+    for stage in range(4):
+        (chart,) = sixteen.view(stage, 2).charts
+        squares = sum(len(m.x1) for m in chart.marks if isinstance(m, Boxes) and not m.soft)
+        law = zero_bytes_per_device(1, sixteen.GPUS, stage)
+        assert 2 * squares / sixteen.GPUS / sixteen.WEIGHTS == law
+    (chart,) = sixteen.view(0, 0).charts
+    weights, *others = (m for m in chart.marks if isinstance(m, Boxes) and not m.soft)
+    assert len(weights.x1) == 16 and not any(x for m in others for x in m.x2)
+
+
+@pytest.mark.parametrize("cut", [split_mlp.FIRST, split_mlp.OTHER])
+def test_the_parts_that_a_gpu_has_make_the_whole_mlp(cut):
+    """Each GPU multiplies what is coloured in its row, and nothing else."""
+    t, wide, hidden = 6, 8, 12
+    rng = np.random.default_rng(6)
+    shapes = {"X": (t, wide), "up": (wide, hidden), "down": (hidden, wide)}
+    tensors = {name: rng.standard_normal(shape) for name, shape in shapes.items()}
+
+    def mine(name, gpu):
+        of = tensors[name]
+        (a, b), (top, low) = split_mlp.owned(cut, gpu)[name]
+        rows, columns = of.shape
+        return of[round(top * rows) : round(low * rows), round(a * columns) : round(b * columns)]
+
+    first = [mine("X", gpu) @ mine("up", gpu) for gpu in range(2)]
+    if cut == split_mlp.OTHER:
+        first = [sum(first)] * 2
+    parts = [np.maximum(h, 0) @ mine("down", gpu) for gpu, h in enumerate(first)]
+    found = sum(parts) if cut == split_mlp.FIRST else np.hstack(parts)
+    assert np.allclose(found, np.maximum(tensors["X"] @ tensors["up"], 0) @ tensors["down"])
+
+
+def test_columns_first_talk_once_and_send_less():
+    ends = [split_mlp.exchanged(cut, 4) for cut in (split_mlp.FIRST, split_mlp.OTHER)]
+    assert [count for count, _ in ends] == [1, 2]
+    assert ends[0][1] == 2 * 2048 * 8192 and ends[1][1] == 2 * 2048 * (28672 + 8192 / 2)
+
+
+@pytest.mark.parametrize("order", node_map.ORDERS)
+def test_groups_on_the_map_divide_the_gpus(order):
+    here = node_map.plan(order)
+    for axis in node_map.COLORS:
+        groups = {tuple(node_map.group(gpu, axis, order)) for gpu in range(64)}
+        assert sorted(rank for members in groups for rank in members) == list(range(64))
+        apart = any(len({rank // 8 for rank in members}) > 1 for members in groups)
+        assert apart == spans(here, 8, axis)
+    size, rate = node_map.traffic(order)["tensor"]
+    took = training_step.step(node_map.MODEL, node_map.SEQUENCE, here, node_map.CLUSTER)
+    assert took.tensor == pytest.approx(size / rate)
+
+
+def test_every_gpu_of_the_map_can_be_drawn():
+    found = node_map.explore_map()
+    names = [name for name, _ in found.first.facts]
+    for state in found.grid(each=9):
+        view = found.view(**state)
+        assert [name for name, _ in view.facts] == names
+        boxes = [m for m in view.charts[0].marks if isinstance(m, Boxes) and m.label]
+        assert [len(m.x1) for m in boxes] == [7, 3, 1, 1]
 
 
 # ---------------------------------------------------------------- an all-reduce (chapter 7)
@@ -463,3 +601,17 @@ def test_the_share_below_one_is_counted():
         every = [float(v) for v in FORMATS[name].values() if v >= 0]
         share = number_line.si(sum(v < 1 for v in every) / len(every), "%", 2)
         assert f"{share} of all values" in number_line.view(name, len(groups) - 1).verdict
+
+
+def test_each_token_adds_its_flops_and_the_matrix_is_read_once():
+    picture = tokens.explore_tokens()
+    for weights, width in (("bf16", 2), ("int8", 1), ("int4", 0.5)):
+        for passed in range(1, tokens.TOKENS + 1):
+            facts = shown(picture.at, weights=weights, moment=passed + 1)
+            by_hand = 2 * passed / (width + 4 * passed / tokens.SIDE)
+            assert facts["FLOP for each byte"] == tokens.si(by_hand, digits=2)
+            assert facts["read for all of them"] == tokens.si(width * tokens.SIDE**2, "byte")
+            assert facts["could pass while it is read"] == tokens.si(
+                width / 2 * accelerator("h100_sxm").bf16 / accelerator("h100_sxm").hbm_bandwidth,
+                "token",
+            )

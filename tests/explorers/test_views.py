@@ -9,6 +9,7 @@ import pytest
 
 from lightspeed.catalog import accelerator, memory
 from lightspeed_course.explorers import (
+    attention,
     nccl,
     numbers,
     parallelism,
@@ -40,7 +41,7 @@ def test_every_setting_can_be_drawn(name, most):
 
 WITH_POINTS = EXPLORERS | {
     "scaling": scaling.explore, "queue": queueing.explore, "serving": queueing.explore_serving,
-    "precision": precision.explore,
+    "precision": precision.explore, "attention": attention.explore_attention,
     "parallelism": parallelism.explore, "nccl": nccl.explore,
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ from lightspeed.errors import BadArgument
 from lightspeed.inference import (
     burst_time,
     cache_ways,
+    drafted_tokens,
     exchange_time,
     experts_read,
     interrupted_step,
@@ -150,3 +151,14 @@ def test_an_engine_stands_with_its_intervals():
         shipped = engine(key)
         for name, told in table["fitted"].items():
             assert told["low"] < getattr(shipped, name) < told["high"], (key, name)
+
+
+def test_drafted_tokens_are_those_of_every_outcome():
+    """Each of the guesses is kept or not; those before the first wrong one count, and one more."""
+    for acceptance in (0.0, 0.3, 0.7, 1.0):
+        for drafts in range(6):
+            mean = 0.0
+            for kept in itertools.product((True, False), repeat=drafts):
+                chance = math.prod(acceptance if one else 1 - acceptance for one in kept)
+                mean += chance * (1 + len(list(itertools.takewhile(bool, kept))))
+            assert drafted_tokens(acceptance, drafts) == pytest.approx(mean, rel=1e-12)

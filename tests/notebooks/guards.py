@@ -10,6 +10,8 @@ import re
 from collections import Counter
 from statistics import median
 
+from lightspeed_authoring.notebooks import FOLDED
+
 LONGEST_CELL, LONGEST_FOLDED, MEDIAN_CELL = 30, 45, 5  # a folded cell only draws
 LEAST_WITH_OUTPUT = 0.4
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
@@ -46,13 +48,13 @@ def _faults_of(cell, number):
     if re.search(r";\s*(#[^\n]*)?\s*$", cell.source):
         yield "ends with a semicolon: nbval sees the output that it hides"
     tags = cell.metadata.get("tags", [])
-    folded = {"jupyter": {"source_hidden": True}} if "figure" in tags else {}
+    folded = {"jupyter": {"source_hidden": True}} if FOLDED & {*tags} else {}
     if _lines(cell) > (LONGEST_FOLDED if folded else LONGEST_CELL):
         yield f"{_lines(cell)} lines; longer code belongs in the library"
     other = {key: value for key, value in cell.metadata.items() if key != "tags"}
     if other != folded:
         yield f"metadata {other}"
-    if folded and not any(
+    if "figure" in tags and not any(
         is_figure(o) or "text/markdown" in o.get("data", {}) for o in cell.outputs
     ):
         yield "its code is folded away, but it draws neither a figure nor a table"

@@ -143,11 +143,14 @@ def test_what_is_changed_stands_there_once():
 
 @pytest.mark.slow
 def test_a_chapter_notices_a_changed_constant_or_law():
-    pages = {path.name[:2]: f"chapters/{path.name}" for path in (ROOT / "chapters").glob("0*.py")}
-    jobs = [["false_claims", pages[chapter], *change] for chapter, *change in changes()]
-    unnoticed = [
-        f"{page}: {was!r} -> {becomes!r}; {said[:1]}"
-        for (_, page, _, was, becomes), said in zip(jobs, run(jobs), strict=True)
-        if not any(kind == "claim" for kind, _ in said)
+    pages: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "chapters").glob("[01]*.py")):
+        pages.setdefault(path.name[:2], []).append(f"chapters/{path.name}")
+    jobs = [
+        ["false_claims", page, *change] for chapter, *change in changes() for page in pages[chapter]
     ]
-    assert unnoticed == []
+    noticed: dict[tuple, bool] = {}
+    for (_, page, _, *change), said in zip(jobs, run(jobs), strict=True):
+        key = (page[:11], *change)  # one page of the chapter has to
+        noticed[key] = noticed.get(key, False) or any(kind == "claim" for kind, _ in said)
+    assert [change for change, told in noticed.items() if not told] == []

@@ -159,9 +159,13 @@ def test_a_chapter_has_the_anatomy(course):
     made = new("chapter", "08_sample", course)
     assert [file.relative_to(course).as_posix() for file in made] == [
         "chapters/08_sample.py",
+        "chapters/08_sample_proof.py",
         "solutions/08_sample.py",
     ]
-    assert 'gallery("08")' in made[0].read_text()
+    lesson, proof, _ = (file.read_text() for file in made)
+    assert "](08_sample_proof.ipynb)" in lesson and 'job.sheet(until="08")' in lesson
+    assert 'tags=["takeaway"]' in lesson and 'tags=["card"]' in lesson
+    assert 'gallery("08")' in proof and proof.startswith("# %% [markdown]\n# # 8. TODO: name: the")
     with pytest.raises(BuildError, match="not written over"):
         new("chapter", "08_sample", course)
 

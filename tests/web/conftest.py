@@ -40,7 +40,8 @@ def address(site):
 @pytest.fixture(scope="session")
 def session_reader(chromium, address):
     """One reader's browser for the whole run: what it keeps, it keeps."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    # Pictures that play by themselves stand still: each test sees the state that it asks for.
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     context.set_default_timeout(PATIENCE)
     context.faults, context.hosts = [], set()
     context.on("weberror", lambda e: context.faults.append(str(e.error)))

@@ -21,6 +21,7 @@ from typing import Any
 
 from lightspeed_authoring.site import edition
 from lightspeed_authoring.site.pages import notebooks, write_source
+from lightspeed_authoring.site.reading import moved
 from lightspeed_course.practice.question_files import compiled
 from lightspeed_course.practice.questions import topics
 from lightspeed_course.web.packages import offered
@@ -145,6 +146,11 @@ def carry(live, packages):
     )
     told = json.dumps(elsewhere(lock), separators=(",", ":"))
     (live / "packages.json").write_text(told, "utf-8")
+    elsewhere_now = {
+        page: {anchor: place for anchor, place in known.items() if place != f"{page}#{anchor}"}
+        for page, known in moved().items()
+    }
+    (live / "moved.json").write_text(json.dumps(elsewhere_now, separators=(",", ":")), "utf-8")
     licence = packages / "katex" / "LICENSE"
     (live / "katex").mkdir()
     shutil.copy(packages / "katex" / "dist" / "katex.mjs", live / "katex")
@@ -286,7 +292,9 @@ SETTINGS: dict[str, Any] = {
     "author": "The Speed of Light authors",
     "copyright": "The Speed of Light authors; text CC BY 4.0, code MIT",
     "language": "en",
-    "extensions": ["myst_parser", "lightspeed_authoring.site.sphinx_math"],
+    "extensions": [
+        "myst_parser", "lightspeed_authoring.site.sphinx_math", "lightspeed_authoring.site.reading",
+    ],
     "html_math_renderer": "speed_of_light",
     "myst_enable_extensions": ["dollarmath", "amsmath"],
     "myst_dmath_double_inline": True,

@@ -15,6 +15,7 @@ from lightspeed_course.web.live import PRACTICE
 
 ROOMS = "lightspeed_course.explorers."
 PICTURE = re.compile(r'<img [^>]*?src="data:image/svg\+xml(?:;[^,"]*)?,([^"]*)"[^>]*>')
+BOXED = ("takeaway", "card")  # tags of Markdown cells
 MEASURED = "measured"  # the tag of cells that measure the machine they run on
 CLASSES = {"code": "edit", "progress": "tally"}  # of live cells; others by what they call
 OURS = (
@@ -89,7 +90,7 @@ def shown(output):
     if "text/html" in data:
         return inline("".join(data["text/html"]))
     if "text/markdown" in data:
-        return as_html("".join(data["text/markdown"]), own=True)
+        return _anchored(as_html("".join(data["text/markdown"]), own=True))
     text = "".join(data.get("text/plain", ""))
     if control := re.match(r"SelectionSlider\(description='([^']*)'", text):
         name = html.escape(control[1])
@@ -100,6 +101,13 @@ def shown(output):
     return f"<pre class='sol-out'>{html.escape(text)}</pre>" if text else None
 
 
+def _anchored(text):
+    """HTML whose links lead to sections of its page; JupyterLab keeps an anchor's capitals."""
+    from docutils.nodes import make_id
+
+    return re.sub(r'href="#([^"]+)"', lambda link: f'href="#{make_id(unquote(link[1]))}"', text)
+
+
 def for_page(notebook, stopped=()):
     """The cells of a notebook as Markdown cells of a page. `stopped`: number -> (the package that
     a cell lacks on a page, whether a reader may load it there).
@@ -107,10 +115,11 @@ def for_page(notebook, stopped=()):
     known, cells, stopped = {}, [], dict(stopped)
     for number, cell in enumerate(notebook["cells"]):
         source = "".join(cell["source"])
+        tags = cell["metadata"].get("tags", ())
         if cell["cell_type"] != "code":
-            cells.append(source)
+            cells.append(_boxed(source, next((tag for tag in BOXED if tag in tags), None)))
             continue
-        if "colab" in cell["metadata"].get("tags", ()):
+        if "colab" in tags:
             continue
         results = [s for s in map(shown, cell["outputs"]) if s]
         call = call_of(source, known)
@@ -123,6 +132,14 @@ def for_page(notebook, stopped=()):
                 made = _code(number, cell, source, results, stopped.get(number))
             cells.append(made)
     return "\n\n".join(filter(None, cells))
+
+
+def _boxed(source, kind):
+    """Markdown in a box of this kind, under its own headings; as it is without a kind."""
+    if kind is None:
+        return source
+    [(headings, text)] = re.findall(r"\A((?:#.*\n+)*)(.*)", source, re.S)
+    return f"{headings}````{{container}} sol-{kind}\n{text}\n````"
 
 
 def _before_the_call(source):
@@ -150,10 +167,13 @@ def _code(number, cell, source, results, lack=None):
     told = why and f"<p class='sol-note sol-lack'>{why}</p>"
     code = f"<div class='sol-still'>{_source(source)}{told}</div>"
     if hidden or "figure" in tags:
-        code = f"<details class='sol-folded'><summary>Code of the figure</summary>{code}</details>"
+        name = "Setup" if "setup" in tags else "Code of the figure"
+        code = f"<details class='sol-folded'><summary>{name}</summary>{code}</details>"
     if MEASURED in tags and not results:
         results = ["<p class='sol-note'>This cell measures your machine; it runs in the lab.</p>"]
     shown = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
+    if source.startswith("job.sheet("):
+        return f"<div class='sol-job' id='cell-{number}'>{_one_block(shown)}</div>"
     only = " sol-lab" if lack and not lack[1] else ""
     return _one_block(f"<div class='sol-cell{only}' id='cell-{number}'>{code}{shown}</div>")
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from lightspeed_authoring.notebooks import public_repository
 from lightspeed_authoring.site import edition
 from lightspeed_authoring.site.cells import for_page
+from lightspeed_authoring.site.reading import PROOF, families
 
 HERE = Path(__file__).parent
 
@@ -27,31 +28,60 @@ def write_source(course, source, stopped, lite=False):
     marked; with `lite`, pages lead to their notebooks in JupyterLite.
     """
     (source / "chapters").mkdir()
-    names, titles = [], []
-    for path, notebook in notebooks(course):
-        if path.parent.name != "chapters":
-            continue
+    chapters = {p.stem: (p, n) for p, n in notebooks(course) if p.parent.name == "chapters"}
+    titles = {
+        stem: _title(stem, "".join(notebook["cells"][0]["source"]))
+        for stem, (_, notebook) in chapters.items()
+    }
+    kin = families(chapters)
+    for path, notebook in chapters.values():
         text = for_page(notebook, stopped.get(("chapters", path.stem), {}))
         # Links between chapters lead to pages here; to other files of the course, to nothing.
-        text = re.sub(r"\]\((?:\./)?(\d\d_\w+)\.ipynb(#[^)]*)?\)", r"](\1.md)", text)
+        text = re.sub(r"\]\((?:\./)?(\d\d_\w+)\.ipynb(#[^)]*)?\)", _link, text)
         text = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)
-        [(heading, rest)] = re.findall(r"\A(# .+\n)?(.*)", text, re.S)[:1]
+        [(heading, rest)] = re.findall(r"\A(# [^\n]+\n)?(.*)", text, re.S)[:1]
         first = "".join(notebook["cells"][0]["source"])
-        names.append(path.stem)
-        titles.append(_title(path.stem, first))
-        text = heading + door(course, path, lite) + rest
-        words = course / "chapters" / f"{path.stem}.py", titles[-1], _question(first)
+        family = next([one, *more] for one, more in kin.items() if path.stem in (one, *more))
+        text = heading + tabs(path.stem, family, titles) + door(course, path, lite) + rest
+        if family[1:] and path.stem == family[0]:
+            text += f"\n\n```{{toctree}}\n:hidden:\n\n{_listed(family[1:], titles)}\n```\n"
+        words = course / "chapters" / f"{path.stem}.py", titles[path.stem], _question(first)
         write_page(course, source, f"chapters/{path.stem}", text, *words)
     exercises = write_exercises(course, source, stopped)
     start = (HERE / "start.md").read_text("utf-8").replace("EXERCISES", exercises)
-    listed = "\n".join(
-        f"{title} <chapters/{name}>" for name, title in zip(names, titles, strict=True)
-    )
-    start = start.replace("TREE", listed).replace("EXPLORER", first_explorer(course))
+    start = start.replace("TREE", _listed(kin, titles, "chapters/"))
+    start = start.replace("EXPLORER", first_explorer(course))
     words = HERE / "start.md", "Start", edition.project(course).get("description", "")
     write_page(course, source, "index", start, *words)
     (source / "404.md").write_text(MISSING, "utf-8")
-    return names
+    return list(kin)
+
+
+def _listed(stems, titles, folder=""):
+    """Lines of a table of contents; under its lesson a proof is only that."""
+    named = {stem: "Proof" if stem.endswith(PROOF) else titles[stem] for stem in stems}
+    return "\n".join(f"{title} <{folder}{stem}>" for stem, title in named.items())
+
+
+def _link(match):
+    """A link to a chapter as Sphinx resolves it: JupyterLab keeps the capitals of an anchor."""
+    page, anchor = match[1], re.sub(r"[^\w-]", "", (match[2] or "").lower())
+    return f"]({page}.md{'#' * bool(anchor)}{anchor})"
+
+
+def tabs(stem, family, titles):
+    """Under the title, links between the lesson, or its parts, and the proof; none if alone."""
+    if not family[1:]:
+        return ""
+    lessons = [one for one in family if not one.endswith(PROOF)]
+    told = []
+    for one in family:
+        name = "Proof" if one.endswith(PROOF) else "Lesson"
+        if name == "Lesson" and lessons[1:]:
+            name = f"Lesson {titles[one].partition(' ')[0].rstrip('.')}"
+        here = ' aria-current="page"' if one == stem else ""
+        told.append(f'<a href="{one}.html"{here}>{html.escape(name)}</a>')
+    return f'\n<nav class="sol-tabs" aria-label="Lesson and proof">{"".join(told)}</nav>\n'
 
 
 MISSING = """---
@@ -120,8 +150,10 @@ BOXES = (
 def _title(stem, first):
     """The title of a chapter with its number: "2. The roofline"."""
     title = re.findall(r"^# (.+)$", first, re.M)[0]
-    own = title if title[0].isdigit() else stem[3:].replace("_", " ").capitalize()
-    return own if own[0].isdigit() else f"{int(stem[:2])}. {own}"
+    if title[0].isdigit():
+        return title
+    own = stem[3:].replace("_", " ").capitalize()
+    return own if stem.startswith("00") else f"{int(stem[:2])}. {own}"
 
 
 def _question(first):

@@ -7,6 +7,7 @@ import math
 from lightspeed import roofline as r
 from lightspeed.catalog import accelerator, number
 from lightspeed.roofline import WIDTH
+from lightspeed.transformer import transformer
 from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.derivation import step
 from lightspeed_course.practice.questions import Parameter
@@ -114,6 +115,18 @@ def shortens(batch, D, key, what):
 
 def square(batch, D, key):
     return bounds(key, "bf16", r.matmul_flops(batch, D, D), r.matmul_bytes(batch, D, D))
+
+
+def layer_parameters():
+    """Those of the matrices of one layer of the job's model."""
+    model = transformer("llama3_70b")
+    return model.block_matrices / model.layers
+
+
+def layer_clocks(tokens, key):
+    """Both clocks of one layer of the job's model, its activations left out."""
+    weights = layer_parameters()
+    return bounds(key, "bf16", 2 * weights * tokens, 2 * weights)
 
 
 def step_of(params, key, batch, width):

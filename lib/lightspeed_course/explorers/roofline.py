@@ -188,4 +188,6 @@ def explore():
             " dashed lines to both axes."
         ),
         presets=STORIES,
+        guess="Where will the point go? Change B or the weights, then click where you expect it.",
+        later=("activations", "contraction", "output"),
     )

@@ -67,7 +67,7 @@ def clocks_view(hardware, batch, pieces, moment):
         "moved": f"{si(shares[0] * size, 'byte')} of {si(size, 'byte')}",
         "computed": f"{si(shares[1] * flops, 'FLOP')} of {si(flops, 'FLOP')}",
         "memory idle so far": si(max(idle[0], 0.0), "%", 2),
-        "units idle so far": si(max(idle[1], 0.0), "%", 2),
+        "tensor cores idle so far": si(max(idle[1], 0.0), "%", 2),
     }
     words = clocks_verdict(bounds, pieces, run, time, idle)
     machine = hardware_of(hardware)
@@ -82,7 +82,8 @@ def clocks_view(hardware, batch, pieces, moment):
         },
         (bounds.lower, "s"),
     )
-    return View(clocks_chart(bounds, moved, worked, time), words, told, SLICES + 1, law)
+    chart = clocks_chart(bounds, moved, worked, time)
+    return View(chart, words, told, SLICES + 1, law, opens=SLICES // 2)
 
 
 def clipped(start, end, time):
@@ -90,7 +91,7 @@ def clipped(start, end, time):
 
 
 def clocks_verdict(bounds, pieces, run, time, idle):
-    slower, other = ("FLOPs", "memory") if bounds.compute_bound else ("bytes", "units")
+    slower, other = ("FLOPs", "memory") if bounds.compute_bound else ("bytes", "tensor cores")
     if time == 0:
         return (
             f"A matmul in {pieces} piece{'s' * (pieces > 1)}. A piece is computed when its bytes"
@@ -178,7 +179,9 @@ def tiles_view(side, across, moment):
         {"tiles_across": (across, ""), "a_matrix": (2 * side * side, "byte")},
         (roofline.tiled_matmul_bytes(side, side, side, tile, tile), "byte"),
     )
-    return View(tiles_chart(across, moment, rows, columns), words, told, len(all_tiles) + 1, law)
+    chart = tiles_chart(across, moment, rows, columns)
+    second = across + min(across, 2)  # the second tile of the second row
+    return View(chart, words, told, len(all_tiles) + 1, law, opens=min(second, len(all_tiles)))
 
 
 def tiles_verdict(side, across, moment, rows, columns, moved, once):
@@ -300,7 +303,8 @@ def fusion_view(passes, fused, elements, moment):
         },
         (bounds.lower, "s"),
     )
-    return View(fusion_chart(passes, fused, moment), words, told, len(all_events) + 1, law)
+    chart, last = fusion_chart(passes, fused, moment), len(all_events)
+    return View(chart, words, told, last + 1, law, opens=last // 2)
 
 
 def fusion_verdict(passes, fused, moment, moved, flops):

@@ -52,6 +52,18 @@ class Incident:
         """Measurement id -> what an expert sees in it."""
         return {m.id: m.tell(self.job, self._reading(m)) for m in self.setting.measurements}
 
+    @cached_property
+    def gain(self):
+        """How many times better the fix makes the job, by its simulator."""
+        pace = self.setting.pace
+        return pace(self.cause.mend(self.job)) / pace(self.job)
+
+    def write(self, ids, folder):
+        """The files of these measurements, those that come as files, in a folder."""
+        sold = [self.setting.measurement(id) for id in ids]
+        widest = [m for m in sold if m.write][-1:]  # that of all ranks has that of rank 0
+        return [path for m in widest for path in m.write(self.job, folder)]
+
     def minutes(self, ids):
         return sum(self.setting.measurement(id).minutes for id in ids)
 

@@ -3,6 +3,8 @@ that is cheapest over all causes. In one incident luck may pay less.
 
 A purchase is wrong if nothing that was still possible would have shown anything else. A cause that
 was named while another was possible is a guess: right or wrong, it earns nothing for its cost.
+A gain of the fix that was said earns up to GAIN back of what purchases lost, if it is the
+simulator's to within NEAR.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from lightspeed_course.incidents import policy
 
 CAUSE, FIX, COST, WRONG = 50, 20, 30, 5
+GAIN, NEAR = 10, 0.1
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Score:
     minutes: int
     best: int
     wrong: tuple[str, ...]
+    gain: bool = False
 
     @property
     def points(self):
@@ -32,11 +36,13 @@ class Score:
             return 0
         # who paid nothing has proved nothing
         cost = COST * min(1.0, self.best / self.minutes) if self.proved else 0.0
-        return round(CAUSE + FIX * self.fix + max(0.0, cost - WRONG * len(self.wrong)))
+        earned = max(0.0, cost - WRONG * len(self.wrong)) + GAIN * self.gain
+        return round(CAUSE + FIX * self.fix + min(COST, earned))
 
 
-def score(incident, bought, cause, fix):
-    """The `Score` of purchases in order, and of the cause and the fix (a cause's id) named.
+def score(incident, bought, cause, fix, gain=None):
+    """The `Score` of purchases in order, of the cause and the fix (a cause's id) named, and of how
+    many times better the fix is said to make the job.
 
     Raises UnknownChoice for what the incident does not have.
     """
@@ -60,12 +66,13 @@ def score(incident, bought, cause, fix):
         incident.minutes(bought),
         incident.minutes(best),
         tuple(wrong),
+        gain is not None and abs(gain / incident.gain - 1) <= NEAR,
     )
 
 
-def debrief(incident, bought, cause, fix):
+def debrief(incident, bought, cause, fix, gain=None):
     """(score, the words that go with it)."""
-    s = score(incident, bought, cause, fix)
+    s = score(incident, bought, cause, fix, gain)
     best, _ = policy.solve(incident)
     names = {m.id: m.name for m in incident.setting.measurements}
 
@@ -85,6 +92,11 @@ def debrief(incident, bought, cause, fix):
     lines.append(
         ("Your fix is the right one." if s.fix else "Your fix leaves it.")
         + f" The fix: {incident.cause.fix}"
+    )
+    said = "" if gain is None else f" You said {gain:.2f}{', which is near.' if s.gain else '.'}"
+    lines.append(
+        f"What it gains: {incident.gain:.2f} times {incident.setting.paced}, by the"
+        f" simulator.{said}"
     )
     if s.cause and not s.proved:
         lines.append("What you bought left another cause possible: this was a guess.")

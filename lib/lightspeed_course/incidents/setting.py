@@ -22,7 +22,8 @@ class Cause:
 @dataclass(frozen=True)
 class Measurement:
     """What can be bought: `read(job, rng)` are its numbers, `show(job, reading)` their table, and
-    `tell(job, reading)` what an expert sees in them, in a few words.
+    `tell(job, reading)` what an expert sees in them, in a few words. What comes as files too has
+    `write(job, folder)`.
     """
 
     id: str
@@ -31,12 +32,14 @@ class Measurement:
     read: Callable
     show: Callable
     tell: Callable
+    write: Callable | None = None
 
 
 @dataclass(frozen=True)
 class Setting:
     """A kind of job: `plan(rng)` draws a sound one, `rate(job)` is what is complained about,
-    relative to the plan (1 is as planned, less is worse), `brief(job)` says so.
+    relative to the plan (1 is as planned, less is worse), `brief(job)` says so. `pace(job)` is
+    what a repair raises, called `paced`.
     """
 
     id: str
@@ -45,6 +48,8 @@ class Setting:
     brief: Callable
     causes: tuple[Cause, ...]
     measurements: tuple[Measurement, ...]
+    pace: Callable
+    paced: str
 
     def cause(self, id):
         return next(c for c in self.causes if c.id == id)

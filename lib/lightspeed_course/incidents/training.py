@@ -17,6 +17,7 @@ from lightspeed_course.incidents.training_job import (
     Job,
     assumed_peak,
     own_time,
+    pace,
     planned,
     rate,
     sound,
@@ -360,7 +361,76 @@ def tell_batches(job, reading):
     return "much padding" if sum(reading) / len(reading) < 0.9 else "hardly any padding"
 
 
+def read_file(job, rng):
+    """Of rank 0: seconds of a step by what ran, and how often a forward pass ran."""
+    s = terms(job)
+    waiting = time(job) - s.time
+    seen = (s.compute, s.memory, s.tensor, s.data + waiting)
+    again = 2 if job.recompute == "full" else 1
+    return dict(zip(TERMS, seen, strict=True)) | {"forward passes for a backward pass": again}
+
+
+def show_file(job, reading):
+    rows = [
+        (name, si(value, "s") if name in TERMS else value, f"{100 * value / time(job):.1f} %"
+         if name in TERMS else "") for name, value in reading.items()
+    ]  # fmt: skip
+    return grid(("rank 0, exposed", "in a step", "share"), rows)
+
+
+def tell_file(job, reading):
+    if reading["forward passes for a backward pass"] > 1:
+        return "the forward pass runs again"
+    return tell_profile(job, {name: reading[name] for name in TERMS})
+
+
+def read_files(job, rng):
+    """Of all ranks: seconds at work, and what the sums take once all are there."""
+    s = terms(job)
+    work = [(s.compute + s.memory) / job.speed(rank) for rank in range(job.ranks)]
+    return read_file(job, rng), work, s.tensor, s.data
+
+
+def show_files(job, reading):
+    of_rank_0, work, tensor, data = reading
+    middle = sorted(work)[len(work) // 2]
+    slow = _outliers(work)
+    rows = [
+        ("work, the middle rank", si(middle, "s")),
+        ("work, the slowest rank", si(max(work), "s")),
+        ("ranks more than a twelfth slower", len(slow)),
+        ("tensor-parallel sums once all are there", si(tensor, "s")),
+        ("gradients, exposed once all are there", si(data, "s")),
+        ("forward passes for a backward pass", of_rank_0["forward passes for a backward pass"]),
+    ]
+    return grid(("all ranks, one step", ""), rows)
+
+
+def tell_files(job, reading):
+    of_rank_0, work, tensor, data = reading
+    slow = tell_ranks(job, work)
+    if slow != "all ranks alike":
+        return slow
+    return tell_file(job, of_rank_0 | {TERMS[2]: tensor, TERMS[3]: data})
+
+
+def _writes(everyone):
+    def write(job, folder):
+        from lightspeed_course.incidents import training_trace  # a page that sells it is light
+
+        return training_trace.write(job, folder, everyone)
+
+    return write
+
+
 MEASUREMENTS = (
+    Measurement(
+        "file", "the trace file of rank 0", 25, read_file, show_file, tell_file, _writes(False)
+    ),
+    Measurement(
+        "files", "the trace files of all ranks", 45, read_files, show_files, tell_files,
+        _writes(True),
+    ),
     Measurement(
         "batches", "what is in six batches", 15, read_batches, show_batches, tell_batches
     ),
@@ -393,4 +463,7 @@ MEASUREMENTS = (
     ),
 )  # fmt: skip
 
-TRAINING = Setting("training", draw_plan, rate, brief, CAUSES, MEASUREMENTS)
+TRAINING = Setting(
+    "training", draw_plan, rate, brief, CAUSES, MEASUREMENTS,
+    pace=pace, paced="as many tokens a second",
+)  # fmt: skip

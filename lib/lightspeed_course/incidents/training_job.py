@@ -104,3 +104,8 @@ def time(job):
 def rate(job):
     """Useful tokens a second over the plan's."""
     return planned(job).time / time(job) * (1 - job.padding)
+
+
+def pace(job):
+    """Useful steps a second."""
+    return (1 - job.padding) / time(job)

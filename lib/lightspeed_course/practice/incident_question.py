@@ -134,6 +134,7 @@ class Variant:
         sold = [
             (f"`{m.id}`", m.minutes, m.name)
             for m in sorted(setting.ordered("measurements"), key=lambda m: m.minutes)
+            if m.id in self.sheet.readings  # one that was released may be older than a measurement
         ]
         causes = "\n".join(f"- `{c.id}`: {c.name}" for c in setting.ordered("causes"))
         fixes = "\n".join(f"{n}. {c.fix}" for n, c in enumerate(setting.fixes, 1))
@@ -164,7 +165,7 @@ class Variant:
             bought = []
         if type(bought) not in (list, tuple) or len(bought) > 64:
             raise Unreadable("type", '`bought` is a list of measurements, such as `["profile"]`.')
-        known = [m.id for m in self.setting.measurements]
+        known = [m.id for m in self.setting.measurements if m.id in self.sheet.readings]
         bought = [_one_of(known, "measurement", id) for id in bought]
         cause, fix = answer.get("cause"), answer.get("fix")
         causes = [c.id for c in self.setting.causes]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lightspeed_course.practice import incident_session as session
-from lightspeed_course.practice.forms import Panel, as_html
+from lightspeed_course.practice.forms import Panel, as_html, number_field
 
 HOW = (
     "*Each measurement costs minutes. Buy what tells you most, then name the cause and the fix."
-    " You name them once.*"
+    " You name them once. How many times better the fix makes the job is worth points, too.*"
 )
 
 
@@ -28,10 +28,13 @@ class Room(Panel):
         self._draw()
 
     def _submit(self, values):
-        if "" in values:
+        if "" in values[:2]:
             return "**Not answered.** Choose one of the options.", "Not answered.", "bad"
         if self.naming:
-            words = session.name(self.case, *values)
+            gain = _number(values[2]) if len(values) > 2 and values[2] else None
+            if gain is not None and not gain > 0:
+                return "**Not a gain.** Expected a number such as 1.2.", "Not a gain.", "bad"
+            words = session.name(self.case, values[0], values[1], gain)
             self._draw()
             return words, words.replace("*", ""), "plain"
         session.buy(self.case, values[0])
@@ -61,6 +64,7 @@ class Room(Panel):
             form.fields = [
                 {"label": "The cause", "options": causes},
                 {"label": "The fix", "options": fixes},
+                number_field(label=f"How many times {case.setting.paced}? It may stay empty"),
             ]
             form.action, form.extra = "Name cause and fix", "Buy more first"
         else:
@@ -71,3 +75,11 @@ class Room(Panel):
             ]
             form.fields = [{"label": "Measurements", "options": left}]
             form.action, form.extra = "Buy" if left else "", "I know the cause"
+
+
+def _number(text):
+    """A gain as it was typed; 0 for what is none."""
+    try:
+        return float(text.replace(",", ".").rstrip(" ×x"))
+    except ValueError:
+        return 0.0

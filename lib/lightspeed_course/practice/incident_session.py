@@ -16,10 +16,12 @@ KIND = "incident"
 
 @dataclass(frozen=True)
 class State:
-    """What was bought, in order, and the (cause, fix) that was named first, or None."""
+    """What was bought, in order, and the (cause, fix, gain or None) that was named first, or
+    None.
+    """
 
     bought: tuple[str, ...]
-    named: tuple[str, str] | None
+    named: tuple[str, str, float | None] | None
 
 
 def state(incident):
@@ -27,7 +29,8 @@ def state(incident):
     bought: dict[str, None] = {}
     for event in store.events(KIND, incident.id):
         if "cause" in event.detail:
-            return State(tuple(bought), (event.detail["cause"], event.detail["fix"]))
+            said = event.detail
+            return State(tuple(bought), (said["cause"], said["fix"], said.get("gain")))
         bought.setdefault(event.detail["buy"])
     return State(tuple(bought), None)
 
@@ -43,8 +46,9 @@ def buy(incident, id):
     return incident.show(id)
 
 
-def name(incident, cause, fix):
-    """Name cause and fix (a cause's id), which ends the incident; the words of the debrief.
+def name(incident, cause, fix, gain=None):
+    """Name cause and fix (a cause's id), and how many times better the fix makes the job, which
+    ends the incident; the words of the debrief.
 
     Raises UnknownChoice. Once it is ended the first naming counts.
     """
@@ -52,8 +56,9 @@ def name(incident, cause, fix):
         incident.named("causes", id)
     now = state(incident)
     if not now.named:
-        told, words = debrief(incident, now.bought, cause, fix)
+        told, words = debrief(incident, now.bought, cause, fix, gain)
         detail = {"cause": cause, "fix": fix, "solved": told.cause, "points": told.points}
+        detail |= {} if gain is None else {"gain": gain}
         store.record(KIND, incident.id, detail)
         return words
     return debrief(incident, now.bought, *now.named)[1]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count as numbers
 from random import Random
@@ -24,7 +25,8 @@ from lightspeed.law import checked, count, nonnegative, positive
 from lightspeed.networks import LOSS, WINDOW
 
 __all__ = (
-    "DCQCN", "Incast", "Port", "Senders", "Transport", "simulate_incast", "simulate_transport",
+    "DCQCN", "Incast", "Moment", "Port", "Senders", "Sent", "Transport", "simulate_incast",
+    "simulate_transport", "transmissions",
 )  # fmt: skip
 
 SCHEMES = ("selective_repeat", "go_back_n", "go_back_zero")
@@ -47,6 +49,18 @@ class Transport:
         return self.packets / self.slots
 
 
+@dataclass(frozen=True)
+class Sent:
+    """One packet on its way: the packet time in which it left, its number, whether the line lost
+    it, and whether the receiver kept it (it may throw away what comes early).
+    """
+
+    slot: int
+    packet: int
+    lost: bool
+    kept: bool
+
+
 def simulate_transport(
     scheme: str,
     packets: int,
@@ -65,17 +79,34 @@ def simulate_transport(
     1.0
     """
     law = "simulate_transport"
+    loss = checked(law, "loss", loss, LOSS)
+    sent = slots = 0
+    for each in transmissions(scheme, packets, lambda _: rng.random() < loss, window, timeout):
+        sent, slots = sent + 1, each.slot + 1
+    return Transport(packets, sent, slots)
+
+
+def transmissions(
+    scheme: str, packets: int, loses: Callable[[int], bool], window: int, timeout: int = 0
+) -> Iterator[Sent]:
+    """Each `Sent` of a message in turn, over a line that loses the k-th of them if `loses(k)`;
+    the rest is as in `simulate_transport`.
+
+    >>> lost = {2}.__contains__
+    >>> [each.packet for each in transmissions("go_back_n", 6, lost, 3)]
+    [0, 1, 2, 3, 4, 2, 3, 4, 5]
+    """
+    law = "transmissions"
     one_of(law, "scheme", scheme, SCHEMES)
     packets = checked(law, "packets", packets, count())
-    loss = checked(law, "loss", loss, LOSS)
     window = checked(law, "window", window, replace(WINDOW, whole=True))
     timeout = checked(law, "timeout", timeout, nonnegative(whole=True))
     if scheme == "selective_repeat":
-        return _selective(packets, loss, window, rng)
-    return _in_order(packets, loss, window, rng, timeout, restart=scheme == "go_back_zero")
+        return _selective(packets, loses, window)
+    return _in_order(packets, loses, window, timeout, restart=scheme == "go_back_zero")
 
 
-def _selective(packets: int, loss: float, window: int, rng: Random) -> Transport:
+def _selective(packets: int, loses: Callable[[int], bool], window: int) -> Iterator[Sent]:
     """The receiver keeps what comes early; the sender repeats what was asked for, then goes on."""
     asked: deque[tuple[int, int]] = deque()  # (when the sender hears of it, packet)
     fresh = arrived = sent = slot = 0
@@ -87,36 +118,37 @@ def _selective(packets: int, loss: float, window: int, rng: Random) -> Transport
         else:  # nothing to send until it is asked for
             slot = asked[0][0]
             continue
+        lost = loses(sent)
+        if lost:
+            asked.append((slot + window, packet))
+        arrived += not lost
+        yield Sent(slot, packet, lost, not lost)
         sent, slot = sent + 1, slot + 1
-        if rng.random() < loss:
-            asked.append((slot - 1 + window, packet))
-        else:
-            arrived += 1
-    return Transport(packets, sent, slot)
 
 
 def _in_order(
-    packets: int, loss: float, window: int, rng: Random, timeout: int, restart: bool
-) -> Transport:
+    packets: int, loses: Callable[[int], bool], window: int, timeout: int, restart: bool
+) -> Iterator[Sent]:
     """The receiver takes packets in order only, and asks once for the one that it lacks; the
     sender then goes back to it, or to the first of the message.
     """
-    expected = following = sent = slot = 0
+    expected = following = slot = 0
     hears, resent = INF, -1  # when the sender hears of a gap; the packet that it went back to
     while expected < packets:
         if slot >= hears:
             following = resent = 0 if restart else expected
             expected, hears = following, INF
         packet = min(following, packets - 1)  # at the end it idles, and the last one stands for it
-        lost = rng.random() < loss
-        if packet == expected and not lost:
+        lost = loses(slot)
+        kept = packet == expected and not lost
+        if kept:
             expected, resent = expected + 1, -1
         elif packet == expected and hears == INF:
             # Lost. Asked for a second time, it is answered by the clock if there is one.
             again = timeout if timeout and packet == resent else window
             hears = slot + again
-        sent, slot, following = sent + 1, slot + 1, following + 1
-    return Transport(packets, sent, slot)
+        yield Sent(slot, packet, lost, kept)
+        slot, following = slot + 1, following + 1
 
 
 # ---------------------------------------------------------------- many senders, one port
@@ -169,13 +201,27 @@ class Senders:
 
 
 @dataclass(frozen=True)
+class Moment:
+    """The port at a time: its queue (byte), packets lost and marked so far, whether it has stopped
+    its senders, and how many of them have something to send and may.
+    """
+
+    time: float
+    queue: float
+    lost: int
+    marked: int
+    stopped: bool
+    sending: int
+
+
+@dataclass(frozen=True)
 class Incast:
-    """What the port saw: (time, queue) from the first packet to the end, packets lost and marked,
+    """What the port saw: its `Moment`s from the first packet to the end, packets lost and marked,
     pauses and the share of time that senders stood still, when the last byte was through, each
     flow's bytes, and how often a sender's timer had to ring.
     """
 
-    samples: tuple[tuple[float, float], ...]
+    moments: tuple[Moment, ...]
     longest_queue: float
     sent: int
     lost: int
@@ -185,6 +231,11 @@ class Incast:
     end: float
     delivered: tuple[float, ...]
     timeouts: int
+
+    @property
+    def samples(self) -> tuple[tuple[float, float], ...]:
+        """(time, queue) of each moment."""
+        return tuple((moment.time, moment.queue) for moment in self.moments)
 
 
 @dataclass
@@ -256,7 +307,7 @@ class _Run:
         self.time = port.packet / port.bandwidth  # of one packet at the port
         expected = min(until, senders.n * whole * self.time)
         self.every, self.next_sample = expected / samples, 0.0
-        self.seen: list[tuple[float, float]] = []
+        self.seen: list[Moment] = []
         self.empty = 0.0  # when the queue will be empty
         self.stopped, self.stopped_at, self.still = False, 0.0, 0.0
         self.sent = self.lost = self.marked = self.pauses = self.timeouts = 0
@@ -266,12 +317,17 @@ class _Run:
         """Look at the queue; if that was often enough, keep the longer of each two and look half as
         often: a run that waits for its timers is seen to its end.
         """
-        self.seen.append((self.next_sample, self.queue(self.next_sample)))
+        self.seen.append(self.moment(self.next_sample, self.queue(self.next_sample)))
         self.next_sample += self.every
         if len(self.seen) == self.most:
             pairs = zip(self.seen[::2], self.seen[1::2], strict=True)
-            self.seen = [max(pair, key=lambda seen: seen[1]) for pair in pairs]
+            self.seen = [max(pair, key=lambda seen: seen.queue) for pair in pairs]
             self.every *= 2
+
+    def moment(self, time: float, queue: float) -> Moment:
+        stopped = self.stopped and time >= self.stopped_at
+        sending = 0 if stopped else sum(not flow.idle for flow in self.flows)
+        return Moment(time, queue, self.lost, self.marked, stopped, sending)
 
     def at(self, when: float, what: str, flow: int = 0, epoch: int = 0) -> None:
         heapq.heappush(self.events, (when, next(self.order), what, flow, epoch))
@@ -306,7 +362,7 @@ class _Run:
         stop = self.until if remaining else self.end
         if self.stopped:
             self.still += max(stop - self.stopped_at, 0.0)
-        drained = [] if remaining else [(self.empty, 0.0)]
+        drained = [] if remaining else [self.moment(self.empty, 0.0)]
         return Incast(
             (*self.seen, *drained), self.longest, self.sent, self.lost, self.marked, self.pauses,
             self.still / stop if stop else 0.0, self.end,

@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median_low
 
 from lightspeed_tools.trace.account import Account, accounts
 from lightspeed_tools.trace.pieces import TraceError
-from lightspeed_tools.trace.reader import COMPUTE, Trace, read
-from lightspeed_tools.trace.rebuild import rebuild
+from lightspeed_tools.trace.reader import COMMUNICATION, COMPUTE, Trace, read
+from lightspeed_tools.trace.rebuild import PAIR, rebuild
 from lightspeed_tools.trace.replay import replay
 from lightspeed_tools.trace.work import expect
 
@@ -179,6 +180,17 @@ def _say(found: Diagnosis) -> None:
             found.notes.append(
                 f"{trace.path}: counted as compute, though a collective launched it: {during}"
             )
+    pairs = sum(
+        device.kind[row] == COMMUNICATION and bool(PAIR.search(trace.names[device.name[row]]))
+        for trace in found.traces
+        for device in [trace.device]
+        for row in range(len(device))
+    )
+    if pairs:
+        found.notes.append(
+            f"{pairs:,} sends and receives are between two ranks: their waits, such as a pipeline's"
+            " bubble, stay as they are in each gain"
+        )
     steps = sorted({len(trace.steps()) for trace in found.traces} - {0})
     if steps:
         found.notes.append(
@@ -259,11 +271,15 @@ def _judge(found: Diagnosis, step: float | None) -> None:
 
 
 def _slow_rank(found: Diagnosis) -> str:
-    """Which rank computes the longest."""
+    """Which ranks compute the longest: the slowest, and those that are nearly as slow."""
     chosen = [account.compute for account in found.all_accounts]
-    slowest = max(range(len(chosen)), key=chosen.__getitem__)
-    rank = found.traces[slowest].rank
-    return f"rank {rank}" if rank is not None else found.traces[slowest].path
+    usual, most = median_low(chosen), max(chosen)
+    slow = [at for at, time in enumerate(chosen) if time > (usual + most) / 2 or time == most]
+    ranks = [found.traces[at].rank for at in slow]
+    if None in ranks:
+        return ", ".join(found.traces[at].path for at in slow[:3])
+    several = len(ranks) > 1
+    return f"rank{'s' * several} {', '.join(map(str, ranks[:8]))}{', …' * (len(ranks) > 8)}"
 
 
 def _slowed(found: Diagnosis, step: float | None) -> bool:

@@ -9,7 +9,6 @@ forward through the program; `replay` works the other way, from the events alone
 from __future__ import annotations
 
 import functools
-import json
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,13 +20,13 @@ from lightspeed.errors import BadArgument
 from lightspeed.roofline import matmul_bytes, matmul_flops
 from lightspeed_models.nccl_fit import predict
 from lightspeed_models.products import kernel, product_time
+from lightspeed_tools.trace.writer import COMPUTE, NCCL, NETWORK, Recorder, collective, save
 
 FAULTS = (
     "loader", "allocator", "slow_rank", "slow_link", "launch_bound", "small_products",
     "synchronize", "no_overlap",
 )  # fmt: skip
 LATENCY, BETWEEN = 6_000, 1_000  # ns: from a launch to an idle stream; from kernel to kernel
-COMPUTE, NETWORK = 7, 13  # streams, as PyTorch numbers them
 
 
 @dataclass(frozen=True)
@@ -55,50 +54,38 @@ class Job:
         return replace(self, faults={k: v for k, v in self.faults.items() if k not in names})
 
 
-class _Rank:
+class _Rank(Recorder):
     """One rank's clocks and what was recorded; times in ns."""
 
     def __init__(self, job: Job, number: int):
-        self.number, self.host, self.events = number, 0, []
+        super().__init__(number)
+        self.host = 0
         self.ready = {COMPUTE: 0, NETWORK: 0}
         self.random = random.Random(f"{job.seed} {number}")
         self.pace = job.faults.get("slow_rank", 1.0) if number == job.ranks // 2 else 1.0
         self.cost = 5_000 * job.faults.get("launch_bound", 1.0)
-        self.serial = 0
 
     def near(self, time: float, spread: float = 0.02) -> int:
         return max(1, round(time * self.random.uniform(1 - spread, 1 + spread)))
 
-    def called(self, name: str, start: int, duration: int, **args: Any) -> None:
-        self.record("cuda_runtime", name, start, duration, 100 + self.number, 1, args)
-
-    def record(self, category, name, start, duration, pid, tid, args) -> None:
-        self.events.append(
-            {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid,
-             "ts": start / 1000, "dur": duration / 1000, "args": args}
-        )  # fmt: skip
-
     def launch(self, shape: tuple[int, int, int] | None = None) -> tuple[int, dict[str, int]]:
         """The host launches something: when, and the arguments that tie its events together."""
-        self.serial += 1
-        cost, begin = self.near(self.cost, 0.1), self.host
+        cost, begin, tie = self.near(self.cost, 0.1), self.host, self.tie()
         self.host += cost
-        tie = {"External id": self.serial, "correlation": self.serial}
         if shape:
             rows, depth, columns = shape
-            dims = {
+            dims: dict[str, Any] = {
                 "Input Dims": [[rows, depth], [depth, columns]],
                 "Input type": ["c10::BFloat16"] * 2,
             }
-            self.record("cpu_op", "aten::mm", begin, cost, 100 + self.number, 1,
-                        {"External id": self.serial} | dims)  # fmt: skip
+            outer = {"External id": self.serial}
+            self.of_host("cpu_op", "aten::mm", begin, cost, **outer, **dims)
         self.called("cudaLaunchKernel", begin + cost // 2, cost // 3, **tie)
         return begin + cost // 2, tie
 
     def runs(self, name: str, stream: int, start: int, duration: int, **args: Any) -> None:
         """The device runs something."""
-        args |= {"device": self.number, "stream": stream}
-        self.record("kernel", name, start, duration, self.number, stream, args)
+        self.ran(name, stream, start, start + duration, **args)
         self.ready[stream] = start + duration
 
     def start_of(self, launched: int, stream: int, *after: int) -> int:
@@ -113,8 +100,7 @@ def run(job: Job) -> list[_Rank]:
         begins = [rank.host for rank in ranks]
         _step(job, ranks)
         for rank, begin in zip(ranks, begins, strict=True):
-            rank.record("user_annotation", f"ProfilerStep#{step}", begin, rank.host - begin,
-                        100 + rank.number, 1, {})  # fmt: skip
+            rank.of_host("user_annotation", f"ProfilerStep#{step}", begin, rank.host - begin)
     return ranks
 
 
@@ -131,20 +117,7 @@ def span(ranks: Iterable[_Rank]) -> int:
 
 def write(job: Job, folder: str | Path) -> list[Path]:
     """The files of a job's ranks in a folder, `rank0.json` and so on; none is written over."""
-    paths = []
-    for rank in run(job):
-        about = {
-            "schemaVersion": 1,
-            "deviceProperties": [{"id": rank.number, "name": "NVIDIA H100 80GB HBM3"}],
-            "distributedInfo": {"backend": "nccl", "rank": rank.number, "world_size": job.ranks},
-            "traceName": f"made by the course: {dict(job.faults) or 'healthy'}",
-        }
-        path = Path(folder) / f"rank{rank.number}.json"
-        with open(path, "x", encoding="utf-8") as file:
-            events = ",\n  ".join(map(json.dumps, rank.events))
-            file.write(json.dumps(about)[:-1] + f',\n  "traceEvents": [\n  {events}\n  ]\n}}\n')
-        paths.append(path)
-    return paths
+    return save(run(job), job.ranks, folder, str(dict(job.faults) or "healthy"))
 
 
 def _step(job: Job, ranks: list[_Rank]) -> None:
@@ -154,7 +127,7 @@ def _step(job: Job, ranks: list[_Rank]) -> None:
     for rank in ranks:
         loading = rank.near(60_000 + 1e6 * faults.get("loader", 0))
         name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
-        rank.record("user_annotation", name, rank.host, loading, 100 + rank.number, 1, {})
+        rank.of_host("user_annotation", name, rank.host, loading)
         rank.host += loading
     for layer in range(job.layers):
         for rank in ranks:
@@ -218,11 +191,9 @@ def _reduce(job: Job, ranks: list[_Rank]) -> None:
     seconds = predict("all_reduce", size, job.ranks, 1, "h100").time
     time = ranks[0].near(1e9 * seconds * job.faults.get("slow_link", 1.0))
     end = max(start for start, _ in arrivals) + time
-    told = {"Collective name": "allreduce", "In msg nelems": size // 2, "Out msg nelems": size // 2,
-            "dtype": "BFloat16", "Group size": job.ranks}  # fmt: skip
+    told = collective("allreduce", size, range(job.ranks), "default_pg")
     for rank, (start, tie) in zip(ranks, arrivals, strict=True):
-        name = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
-        rank.runs(name, NETWORK, start, end - start, **tie, **told)
+        rank.runs(NCCL.format("AllReduce_Sum"), NETWORK, start, end - start, **tie, **told)
 
 
 def _wait(rank: _Rank) -> None:

@@ -87,8 +87,8 @@ class Mark(NamedTuple):
 @dataclass
 class Trace:
     """What one file has: `device` and `calls` in columns, `names` of both, `lanes` as (device,
-    stream), `marks` of the host, `products` and `collectives` by
-    External id and by row of the device, and what the file says of itself.
+    stream), `marks` of the host, `products` by External id, `collectives` and `groups` (name and
+    ranks of a process group, as written) by row of the device, and what the file says of itself.
     """
 
     path: str
@@ -99,6 +99,7 @@ class Trace:
     marks: list[Mark] = field(default_factory=list)
     products: dict[int, tuple] = field(default_factory=dict)
     collectives: dict[int, tuple[str, float, int]] = field(default_factory=dict)
+    groups: dict[int, tuple[str, str]] = field(default_factory=dict)
     collective_operators: set[int] = field(default_factory=set)
     graph_rows: int = 0
     left_out: int = 0
@@ -224,6 +225,8 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
             kind = known
             if kind == COMMUNICATION and "Collective name" in args:
                 trace.collectives[len(trace.device)] = _collective(args)
+                label = args.get("Process Group Name"), args.get("Process Group Ranks")
+                trace.groups[len(trace.device)] = (str(label[0]), str(label[1]))
         device = args.get("device", event.get("pid"))
         lane = (_id(device, 0), str(args.get("stream", event.get("tid", ""))))
         trace.graph_rows += bool(args.get("graph node id"))

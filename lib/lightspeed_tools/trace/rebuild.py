@@ -8,7 +8,9 @@ held anything up leaves no mark.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median_low
@@ -27,6 +29,7 @@ from lightspeed_tools.trace.reader import (
 CLOSE = 5_000  # ns: what starts so soon after an end waited for it
 MARKED, RETURNS, BEGINS, RUNS = range(4)  # the order of what is at the same time
 ANNOTATED = ("loader", "compile")  # causes that are known by annotations of the host
+PAIR = re.compile("sendrecv|_p2p", re.IGNORECASE)
 LARGEST = 400_000  # rows of a device that a replay takes
 
 
@@ -45,6 +48,7 @@ class Operation:
     alone: int = 0  # ns after its predecessor, where no launch is known
     after: list[Operation] = field(default_factory=list)
     meeting: Meeting | None = None
+    group: tuple[str, str] | None = None  # of a collective; None: of two ranks, or no collective
     duration: int = 0
     factor: float = 1.0  # of its duration on a rank that is as fast as the others
     merged: int = -1  # ns of it in one product with those like it; -1: it is none of many
@@ -70,12 +74,17 @@ class Call:
 
 @dataclass
 class Meeting:
-    """A collective: its operations, one a rank, and the time that it took once all were there."""
+    """A collective: its operations by rank, and the time that it took once all were there."""
 
-    members: list[Operation]
+    of: dict[int, Operation]
     transfer: int = 0
     expected: int = -1  # ns by the law, where bytes and fabric are known
     began: int = 0
+
+    @property
+    def members(self) -> list[Operation]:
+        """Its operations."""
+        return list(self.of.values())
 
 
 @dataclass
@@ -154,6 +163,8 @@ def _operations(trace: Trace, account: Account) -> tuple[list[Operation], list[C
             start, start + device.duration[row], device.kind[row], device.place[row], call, row
         )
         op.duration = device.duration[row]
+        if op.kind == COMMUNICATION and not PAIR.search(trace.names[device.name[row]]):
+            op.group = trace.groups.get(row, ("", ""))
         if call is not None and call.operation is None:
             call.operation = op
         found.append(op)
@@ -267,40 +278,56 @@ def _blocked(found: list[Operation], called: dict[int, Call], trace: Trace) -> N
 
 
 def _meetings(ranks: list[list[Operation]]) -> list[Meeting]:
-    """Collectives of all ranks, matched by the order of their launches on streams in the order of
-    first use. Where the counts differ between ranks nothing is matched.
+    """Collectives of a process group, matched by the order of their launches; where the file names
+    no groups, on streams in the order of first use. Where the counts differ between ranks nothing
+    is matched.
     """
-    if len(ranks) < 2:
-        return []
-    columns = []
-    for found in ranks:
-        streams: dict[int, list[Operation]] = {}
-        ordered = [op for op in found if op.kind == COMMUNICATION]
+    columns: dict[tuple, dict[int, list[Operation]]] = {}
+    for rank, found in enumerate(ranks):
+        streams: dict[int, int] = {}
+        ordered = [op for op in found if op.group is not None]
         ordered.sort(key=lambda op: op.call.start if op.call else op.start)
         for op in ordered:
-            streams.setdefault(op.stream, []).append(op)
-        columns.append(list(streams.values()))
-    if len({tuple(map(len, streams)) for streams in columns}) != 1:
-        return []
+            named: tuple = op.group or ()
+            if named == ("", ""):
+                named = (streams.setdefault(op.stream, len(streams)),)
+            columns.setdefault(named, {}).setdefault(rank, []).append(op)
     meetings = []
-    for alike in zip(*columns, strict=True):
-        for members in zip(*alike, strict=True):
-            meeting = Meeting(list(members))
-            meetings.append(meeting)
+    for named, of_rank in columns.items():
+        if len({len(listed) for listed in of_rank.values()}) > 1 or (
+            len(named) == 1 and len(of_rank) < len(ranks)
+        ):
+            return []
+        for members in zip(*of_rank.values(), strict=True) if len(of_rank) > 1 else ():
+            meetings.append(Meeting(dict(zip(of_rank, members, strict=True))))
     for meeting in meetings:
-        for op in meeting.members:
+        for op in meeting.of.values():
             op.meeting = meeting
     return meetings
 
 
 def _clock_shifts(meetings: list[Meeting], ranks: int) -> list[int]:
-    """What to add to each rank's times so that collectives end together."""
-    if not meetings:
-        return [0] * ranks
-    return [
-        median_low([meeting.members[0].end - meeting.members[rank].end for meeting in meetings])
-        for rank in range(ranks)
-    ]
+    """What to add to each rank's times so that collectives end together: from rank to rank, by
+    the groups in which they meet.
+    """
+    apart: dict[tuple[int, int], list[int]] = {}
+    for meeting in meetings:
+        (first, anchor), *others = meeting.of.items()
+        for rank, op in others:
+            apart.setdefault((first, rank), []).append(anchor.end - op.end)
+    beside: dict[int, list[tuple[int, int]]] = {}
+    for (rank, other), differences in apart.items():
+        beside.setdefault(rank, []).append((other, median_low(differences)))
+        beside.setdefault(other, []).append((rank, -median_low(differences)))
+    shifts: dict[int, int] = {}
+    for start in range(ranks):
+        waiting = deque([] if start in shifts else [(start, 0)])
+        while waiting:
+            rank, shift = waiting.popleft()
+            if rank not in shifts:
+                shifts[rank] = shift
+                waiting += [(to, shift + by) for to, by in beside.get(rank, ())]
+    return [shifts[rank] for rank in range(ranks)]
 
 
 def _rank_factors(ranks: list[list[Operation]]) -> None:

@@ -65,6 +65,7 @@ class Collective:
     time: float
     shortest: float
     expected: float | None
+    nodes: int | None
 
 
 def products(trace: Trace, account: Account) -> tuple[list[Product], float]:
@@ -136,26 +137,43 @@ def _roof(device: str, shape: tuple[int, ...], form: str, count: int) -> tuple[f
 
 def collectives(trace: Trace, account: Account) -> list[Collective]:
     """The collectives of which the file says kind and bytes, longest first."""
-    found: dict[tuple[str, float, int], list[float]] = {}
+    found: dict[tuple[str, float, int, int | None], list[float]] = {}
     for row in account.rows:
         if row in trace.collectives:
-            found.setdefault(trace.collectives[row], []).append(trace.device.duration[row] * 1e-9)
+            key = (*trace.collectives[row], nodes_of(trace, row))
+            found.setdefault(key, []).append(trace.device.duration[row] * 1e-9)
     listed = [
         Collective(NAMED.get(name, name), size, n, len(times), sum(times), min(times),
-                   expected_time(account.name, name, size, n))
-        for (name, size, n), times in found.items()
+                   expected_time(account.name, name, size, n, nodes), nodes)
+        for (name, size, n, nodes), times in found.items()
     ]  # fmt: skip
     return sorted(listed, key=lambda c: -c.time)
 
 
+def nodes_of(trace: Trace, row: int) -> int | None:
+    """The nodes over which the group of a collective is spread, None where the file doesn't tell.
+    Ranks are numbered node by node, with as many to a node as the host has devices.
+    """
+    ranks = [int(n) for n in re.findall(r"\d+", trace.groups.get(row, ("", ""))[1])]
+    size = trace.collectives[row][2]
+    listed = trace.about.get("deviceProperties")
+    per_node = len(listed) if isinstance(listed, list) else 0
+    if len(ranks) != size or (per_node < 2 and size > 1):
+        whole = trace.world is not None and trace.world == size <= 8
+        return 1 if whole else None
+    return len({rank // per_node for rank in ranks})
+
+
 @functools.cache
-def expected_time(device: str, name: str, size: float, ranks: int) -> float | None:
+def expected_time(
+    device: str, name: str, size: float, ranks: int, nodes: int | None
+) -> float | None:
     """Seconds of a collective by the law fitted to NCCL's measurements; None where the bytes, the
-    kind or the link is not known. More ranks than a node has run over its network, of which a
+    kind, the nodes or the link is not known. More than one node runs over its network, of which a
     profile says nothing.
     """
     fabric = next((k.fabric for k in KINDS if re.search(k.pattern, device)), "")
-    if fabric not in FABRICS or name not in NAMED or size <= 0 or not 2 <= ranks <= 8:
+    if fabric not in FABRICS or name not in NAMED or size <= 0 or nodes != 1 or not 2 <= ranks <= 8:
         return None
     try:
         return predict(NAMED[name], size, ranks, 1, fabric).time
@@ -166,8 +184,10 @@ def expected_time(device: str, name: str, size: float, ranks: int) -> float | No
 def expect(run: Run, traces: list[Trace], accounts: list[Account]) -> None:
     """Tell the run what its collectives and its cut products should take."""
     for meeting in run.meetings:
-        told = traces[0].collectives.get(meeting.members[0].row)
-        time = expected_time(accounts[0].name, *told) if told else None
+        rank, op = next(iter(meeting.of.items()))
+        trace = traces[rank]
+        told = trace.collectives.get(op.row)
+        time = expected_time(accounts[rank].name, *told, nodes_of(trace, op.row)) if told else None
         # a third above the law is within what was measured on sound machines
         if time is not None and meeting.transfer > 1.33e9 * time:
             meeting.expected = round(1e9 * time)

@@ -403,7 +403,7 @@ function brief(model) {
 function fold(cell, model) {
   const wanted = cell.dataset.first.split(" "), panel = cell.querySelector(".sol-controls"), more = element("button", "sol-link", "More controls and numbers");
   cell.querySelector(".sol-frame").classList.remove("sol-beside");
-  model.get("frame").controls.forEach(({name}, k) => panel.children[k].classList.toggle("sol-later", !wanted.includes(name)));
+  for (const node of panel.querySelectorAll("[data-name]")) node.classList.toggle("sol-later", !wanted.includes(node.dataset.name));
   Object.assign(more, {type: "button", ariaExpanded: "false"});
   more.addEventListener("click", () => {
     const open = cell.classList.toggle("sol-all");
@@ -471,12 +471,28 @@ dark.addEventListener("change", shade);
 new MutationObserver(shade).observe(document.body, {attributeFilter: ["data-theme"]});
 shade();
 
+// --- an anchor that has moved to another page -------------------------------------------------------------------------
+
+async function moved() {
+  const [, anchor] = linked(), page = location.pathname.match(/(\w+)\.html$/)?.[1];
+  const explorer = ({dataset}) => JSON.parse(dataset.call)[0].endsWith(".explore");
+  if (!anchor || !page || document.getElementById(anchor) || (anchor === "explore" && cells.some(explorer))) return;
+  try {
+    const place = (await (await fetch(new URL("./moved.json?build=BUILD", import.meta.url))).json())[page]?.[anchor];
+    if (place) location.replace(`${place.replace("#", ".html#")}${linked()[2] ? `?${linked()[2]}` : ""}`);
+  } catch {
+    // the page is shown from its beginning
+  }
+}
+addEventListener("hashchange", moved);
+
 // --- begin ----------------------------------------------------------------------------------------------------------
 
 const soon = window.requestIdleCallback?.bind(window) ?? ((work) => setTimeout(work, 200));
 
 (document.querySelector("article") ?? document.body).append(note);
 note.hidden = true;
+moved();
 document.querySelectorAll(".sol-cell:not(.sol-lab):has(.sol-code)").forEach(editable);
 if (cells.length) {
   soon(start, {timeout: 1500});

@@ -1,0 +1,141 @@
+# %% [markdown]
+# # 10. Plan a run: the proof
+#
+# The [lesson](10_plan_a_run.ipynb) trusts a law of time and a count of memory with the choice of a
+# plan. What would following them have cost, on runs that were really made?
+
+# %% tags=["setup"]
+import numpy as np
+
+from lightspeed.catalog import fitted
+from lightspeed_course import figure, residual_chart, table, weigh
+from lightspeed_models.evidence.pairings import training
+from lightspeed_models.evidence.sets import dataset
+from lightspeed_tools.plan.answer import three_that_differ
+from lightspeed_tools.plan.search import ROOM
+
+# %%
+times, memory, tuned = (weigh(k) for k in ("step-expected", "memory-expected", "step-megatron"))
+sweep = training.sweep(dataset("training_sweep"))
+
+
+def followed(plans):
+    """(the first pick, the best of three that differ), over the best run, for each model and number
+    of nodes; a pick that failed scores nothing.
+    """
+    rows, rate = plans.rows, np.where(plans.finished, plans.rows["rate"], 0.0)
+    fits = plans.memory <= ROOM * training.CLUSTER.capacity
+    pace = np.where(fits, plans.expected * rows["nodes"] / rows["batch"], np.inf)
+    found = []
+    for model in rows["model"].present():
+        for nodes in np.unique(rows["nodes"]):
+            own = np.flatnonzero((rows["model"] == model) & (rows["nodes"] == nodes))
+            if plans.finished[own].sum() < 10:
+                continue
+            columns = pace, plans.memory, rows["tensor"], rows["pipeline"]
+            picks = own[three_that_differ(*(c[own] for c in columns), 8)]
+            found.append([rate[picks[0]] / rate[own].max(), rate[picks].max() / rate[own].max()])
+    return np.array(found).T
+
+
+clean = followed(sweep.where(training.clean(sweep.rows)))
+every = followed(sweep)
+over = sweep.memory > ROOM * training.CLUSTER.capacity
+caught, false = over[~sweep.finished].mean(), over[sweep.finished].mean()
+
+# %% tags=["figure"]
+table(
+    [
+        ["a step, untuned runs", f"{times.all.rows:,}", f"{times.all.median:.0%}",
+         "pipelines over many nodes"],
+        ["a step, tuned runs on a chip left out", f"{tuned.all.rows:,}", f"{tuned.all.median:.0%}",
+         "experts"],
+        ["memory of the fullest GPU", f"{memory.all.rows:,}", f"{memory.all.median:.0%}",
+         "the same plan run twice differs by as much"],
+    ],
+    ["what is claimed", "runs", "median error", "where it fails"],
+    caption="Constants are fitted without the model, or without the chip, that they are judged on.",
+)  # fmt: skip
+
+# %% [markdown]
+# ## What does following it cost?
+#
+# In the Ultra-Scale sweep somebody ran {{len(sweep.rows):,}} plans of several models on up to sixty-four nodes,
+# so for each model and number of nodes we know which plan was really the best. Let the law choose among
+# the same plans, with its memory *predicted*, and count a plan that failed as zero.
+
+# %% tags=["figure"]
+table(
+    [
+        [name, len(one), f"{one.mean():.1%}", f"{np.quantile(one, 0.1):.1%}", f"{best.mean():.1%}"]
+        for name, (one, best) in (("clean", clean), ("all", every))
+    ],
+    ["runs", "cells", "the first pick, mean", "tenth from below", "best of three"],
+    caption="Tokens a second of the pick over those of the best plan that was run. Clean leaves out"
+    " rows whose own repetition differs too much, by a rule stated before fitting.",
+)
+
+# %% [markdown]
+# **Where it breaks.** Over all rows the first pick is far from the best in some cells, because a
+# pipeline over sixty-four nodes stalled there and nothing that the law knows says so. Three picks that
+# differ save most of it: {{every[1].mean():.0%}} in the mean instead of {{every[0].mean():.0%}}. Of the
+# plans that failed, the count of memory refuses {{caught:.0%}}, and {{false:.1%}} of those that ran.
+
+# %% tags=["holds"]
+assert every[1].mean() > every[0].mean() + 0.05, "Three picks that"
+assert np.quantile(every[0], 0.1) < 0.6, "far from the best in some"
+assert caught > 15 * false, "Of the plans that failed"
+
+# %% [markdown]
+# ## How well does a step hold?
+
+# %% tags=["figure"]
+figure(
+    residual_chart(times),
+    caption=f"Every step of an untuned run: what is expected over what was measured, half of them within"
+    f" {times.all.median:.0%}.",
+    alt="A cloud of points around the line of a right prediction, wider to the left.",
+)
+
+# %% tags=["figure"]
+figure(
+    residual_chart(tuned),
+    caption=f"Every step of a tuned run on a chip that was left out: what is expected over what was measured, half of them within"
+    f" {tuned.all.median:.0%}.",
+    alt="A cloud of points around the line of a right prediction, wider to the left.",
+)
+
+# %% [markdown]
+# ## How well does memory hold?
+
+# %% tags=["figure"]
+figure(
+    residual_chart(memory),
+    caption=f"Every memory of the fullest GPU: what is expected over what was measured, half of them within"
+    f" {memory.all.median:.0%}.",
+    alt="A cloud of points around the line of a right prediction, wider to the left.",
+)
+
+# %% [markdown]
+# ## What the model leaves out
+#
+# - **The optimizer's curse.** Whoever takes the best of tens of thousands of predictions takes one whose
+#   error is kind. So the gain that the planner claims over a plan of yours is too large by about the
+#   law's own error; the group and the three are there for that.
+# - **Experts** in the stack for H100s: its constants come from two models, and its error is
+#   {{fitted("stacks")["megatron_h100_experts"]["error"]:.0%}}.
+# - **The cluster's state**, unless you tell it (`--state`): one sick node costs more than most choices.
+# - **Data loading, evaluation and the host's own pauses.**
+#
+# ## Measure it here
+#
+# A few runs of your own make a stack of your own, and published ones tell how far the law is off:
+#
+# ```sh
+# lightspeed plan --check published.json
+# ```
+#
+# ## Further reading
+#
+# Tazi and others, *The Ultra-Scale Playbook* (2025), for the sweep. Narayanan and others (2021).
+# Isaev and others, *Calculon* (2023).

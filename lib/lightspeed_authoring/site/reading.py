@@ -1,0 +1,113 @@
+"""The order in which pages are read: a chapter is all pages with its two digits, the lesson first,
+then its parts, and the proof beside them. And where a heading went that once stood elsewhere:
+
+    python -m lightspeed_authoring.site.reading    # after headings moved: writes moved.json anew
+
+`moved.json` has every anchor that was ever published, and where it is now; page.js follows it. A
+heading that no longer exists by its name keeps the place that was written there by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+PROOF = "_proof"
+MOVED = Path(__file__).parent / "moved.json"
+COURSE = Path(__file__).parents[3]
+
+
+def families(stems):
+    """Lesson -> its other pages, in order: {"06_x": ["06_x_2_y", "06_x_proof"], ...}. Pages whose
+    names do not begin with one another's stand alone.
+    """
+    found: dict[str, list[str]] = {}
+    for stem in sorted(stems):
+        lesson = next((known for known in found if stem.startswith(f"{known}_")), None)
+        if lesson is None:
+            found[stem] = []
+        else:
+            found[lesson].append(stem)
+    return found
+
+
+def anchors(notebook):
+    """The anchors of a page of the site: the explorer's, and those of its headings."""
+    from docutils.nodes import make_id
+
+    text = "\n\n".join("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] != "code")
+    text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    titles = re.findall(r"^#{1,4} +(.+)$", text, re.M)
+    code = "\n".join("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code")
+    own = ["explore"] if re.search(r"^explore\(\)", code, re.M) else []
+    return [*own, *(make_id(re.sub(r"[`*$]", "", title)) for title in titles)]
+
+
+def pages(course=COURSE):
+    """Chapter page -> its anchors."""
+    return {
+        path.stem: anchors(json.loads(path.read_text("utf-8")))
+        for path in sorted((Path(course) / "chapters").glob("[0-9][0-9]_*.ipynb"))
+    }
+
+
+def moved():
+    """Page -> anchor that it once had -> "page#anchor" where that is now."""
+    return json.loads(MOVED.read_text("utf-8"))
+
+
+def followed(now, before):
+    """`before` (as `moved()`) with each anchor where it is `now` (as `pages()`): on its own page,
+    else on one of the same chapter, else on the only one that has it, else as it was.
+    """
+    found = {}
+    for page, kept in before.items():
+        near = sorted(now, key=lambda other: (other != page, other[:2] != page[:2], other))
+        found[page] = {}
+        for anchor, known in kept.items():
+            having = [other for other in near if anchor in now[other]]
+            sure = [other for other in having if other[:2] == page[:2]] or having[: len(having) < 2]
+            found[page][anchor] = f"{sure[0]}#{anchor}" if sure else known
+    return found
+
+
+def lost(now, known):
+    """Anchors that lead nowhere, each as "page#anchor"."""
+    return [
+        f"{page}#{anchor}"
+        for page, kept in known.items()
+        for anchor, place in kept.items()
+        if place.partition("#")[2] not in now.get(place.partition("#")[0], ())
+    ]
+
+
+def setup(app):
+    """For Sphinx: who turns pages goes from lesson to lesson, past the proofs."""
+
+    def turned(app, pagename, _, context, __):
+        if app.builder.name != "html":
+            return
+        related = app.builder.relations
+        for name, place in (("prev", 1), ("next", 2)):
+            there = related.get(pagename, (None, None, None))[place]
+            while there and there.endswith(PROOF):
+                there = related[there][place]
+            context[name] = there and {
+                "link": app.builder.get_relative_uri(pagename, there),
+                "title": app.builder.render_partial(app.env.titles[there])["title"],
+            }
+
+    app.connect("html-page-context", turned)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def main():
+    now = pages()
+    known = followed(now, moved())
+    MOVED.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
+    print(*(f"leads nowhere: {one}" for one in lost(now, known)), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""Chapter 8: one lost packet between two hosts, and many senders in front of one port, drawn from
+the simulators in `lightspeed_models.simulators.network_simulation`.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from lightspeed import networks as net
+from lightspeed.catalog import link
+from lightspeed_course.explorers.network import (
+    CONTROLS,
+    DELAY,
+    TIMERS,
+    how_long,
+    run,
+    thresholds,
+    what_happened,
+)
+from lightspeed_models.simulators.network_simulation import transmissions
+from lightspeed_show import (
+    Axis,
+    Boxes,
+    Chart,
+    Choice,
+    Formula,
+    Line,
+    LogSlider,
+    Play,
+    Points,
+    Slider,
+    Text,
+    View,
+    explorer,
+    si,
+)
+
+# ---------------------------------------------------------------- a lost packet
+
+RULES = {
+    "go back n": "go_back_n",
+    "selective repeat": "selective_repeat",
+    "go back zero": "go_back_zero",
+}
+PACKETS, BEFORE = 10, 2  # of the message, and those before the one that is lost
+WINDOWS = (3, 9)
+TOP, FOOT = 1.0, 0.0  # the sender's line and the receiver's
+LOOKS = {"kept": "blue", "thrown away": "grey", "lost": "orange"}
+
+
+@functools.lru_cache(maxsize=32)
+def sent(rule, window):
+    """Every transmission of a message of which one packet is lost once."""
+    return tuple(transmissions(rule, PACKETS, {BEFORE}.__contains__, window))
+
+
+def lost_view(rule, window, moment):
+    """Both hosts over time, in packet times: what has left, and what has arrived, by now."""
+    found, way = sent(rule, window), (window - 1) // 2
+    end, told, noticed = found[-1].slot + 1, BEFORE + window, BEFORE + 1 + way
+    kinds = {kind: [] for kind in LOOKS}
+    for each in found[:moment]:
+        kinds["lost" if each.lost else "kept" if each.kept else "thrown away"].append(each)
+    marks = [Line([0, end + way], [y, y], color="black") for y in (TOP, FOOT)]
+    for kind, color in LOOKS.items():
+        strokes = [stroke(each, way, moment) for each in kinds[kind]]
+        marks += [Line(*ends, color=color) for ends in strokes]
+        marks += [Text(e.slot, TOP + 0.1, str(e.packet + 1), color) for e in kinds[kind]]
+        nowhere = ((0, -9), (TOP, TOP))
+        tips = [(xs[1], ys[1]) for xs, ys in strokes or [nowhere]]
+        keys = [str(each.slot) for each in kinds[kind]] or [f"no {kind}"]
+        marker = "cross" if kind == "lost" else "circle"
+        marks.append(Points(*zip(*tips, strict=True), kind, color=color, marker=marker, keys=keys))
+    if moment > noticed:
+        now = min(moment, told)
+        high = FOOT + (now - noticed) / way * (TOP - FOOT)
+        marks.append(Line([noticed, now], [FOOT, high], color="purple", dash=True, arrow=True))
+        marks.append(Text(noticed, FOOT - 0.13, f"{BEFORE + 1} is missing", "purple"))
+    marks += [
+        Text(0, TOP + 0.26, "sender", anchor="start"),
+        Text(0, FOOT - 0.13, "receiver", anchor="start"),
+    ]
+    chart = Chart(
+        Axis(domain=(-0.6, end + way + 0.6)),
+        Axis(domain=(FOOT - 0.3, TOP + 0.4)),
+        marks,
+        height=300,
+        bare=True,
+    )
+    arrived = {kind: sum(e.slot + way <= moment for e in kinds[kind]) for kind in LOOKS}
+    facts = {
+        "sent": f"{len(found[:moment])}",
+        "kept": f"{arrived['kept']} of {PACKETS}",
+        "thrown away": f"{arrived['thrown away']}",
+    }
+    words = lost_words(rule, window, moment, end, noticed, told)
+    return View(chart, words, facts, end + way + 1, cost(rule, window, end))
+
+
+def stroke(each, way, moment):
+    """From where it left to where it is by now; a lost one ends half way."""
+    now = min(moment, each.slot + (way / 2 if each.lost else way))
+    return (each.slot, now), (TOP, TOP - (now - each.slot) / way * (TOP - FOOT))
+
+
+def cost(rule, window, end):
+    """What the message took: its packets, and what the loss adds under this rule."""
+    added = {"selective_repeat": "1", "go_back_n": "window", "go_back_zero": "before + window"}[
+        rule
+    ]
+    names = {"packets": PACKETS, "window": window, "before": BEFORE}
+    values = {n: (v, "") for n, v in names.items() if n in f"packets {added}"}
+    return Formula("packet times", f"packets + {added}", values, (end, ""))
+
+
+def lost_words(rule, window, moment, end, noticed, told):
+    """What the sender knows, and what it will send."""
+    number = BEFORE + 1
+    if moment <= number:
+        return f"A packet leaves in each packet time. Number {number} will not arrive."
+    if moment <= noticed:
+        return "The sender can't know yet. It goes on, and so would you."
+    if moment <= told:
+        return (
+            f"Number {number + 1} arrives where {number} was due: a gap. The receiver asks for"
+            f" {number}, but the question has to travel, too."
+        )
+    if moment < end:
+        repeated = {
+            "selective_repeat": f"{number} alone",
+            "go_back_n": f"{number}, and all that followed it",
+            "go_back_zero": "the message again, from its first packet",
+        }[rule]
+        return (
+            f"The sender hears of it {window} packet times after {number} left. It sends"
+            f" {repeated}."
+        )
+    times = end - PACKETS
+    return f"Sent in {end} packet times, for {PACKETS} packets: the loss cost {times} of them."
+
+
+def explore_lost():
+    """A lost packet, played, under three rules."""
+    return explorer(
+        lost_view,
+        [
+            Choice("rule", "the adapter", RULES),
+            Slider("window", "packets in a round trip", *WINDOWS, 5, step=2),
+            Play("moment", "packet time", PACKETS + BEFORE + WINDOWS[1] + WINDOWS[1] // 2, 6),
+        ],
+        caption=(
+            f"{PACKETS} packets, of which number {BEFORE + 1} is lost. A stroke is a packet on its"
+            " way, and time goes to the right. Count the grey ones: they were sent for nothing."
+        ),
+        alt=(
+            "Two lines over time, the sender's above and the receiver's below, with a slanted"
+            " stroke for each packet. One stroke ends half way in a cross. A dashed one leads back"
+            " up, and the sender repeats packets from there."
+        ),
+    )
+
+
+# ---------------------------------------------------------------- an incast
+
+BURST, LINK = 262144.0, "ethernet_400g"
+FILL, DRAIN, AFTER = 16, 14, 10  # moments while the bursts come in, drain, and after that
+TANK = (5.6, 8.4, 1.0, 9.0)  # left, right, foot, brim, in units of the picture
+
+
+def incast_view(control, senders, buffer, moment):
+    """The queue at a receiver's port as a tank, at a moment of a simulated incast."""
+    line = float(link(LINK).bandwidth)
+    marks, pause = thresholds(senders, line, buffer)
+    here = run(senders, BURST, LINK, buffer, control, TIMERS[1])
+    ideal = net.incast_time(senders, BURST, line) + 2 * DELAY
+    times = clock(here, line, ideal)
+    time = times[moment]
+    state = [m for m in here.moments if m.time <= time][-1]
+    done = moment == len(times) - 1
+    facts = {
+        "time": si(time, "s"),
+        "in the queue": si(state.queue, "byte"),
+        "packets lost so far": f"{state.lost:,}",
+        "packets marked so far": f"{state.marked:,}",
+        "the link alone needs": si(ideal, "s"),
+        "it took": si(here.end, "s") if done else "play to the end",
+    }
+    words = [what_happened(here, control, pause), how_long(here, ideal)]
+    levels = {"full": buffer}
+    if "marks" in control:
+        levels["marks all"] = marks[1]
+    if "pauses" in control and pause is not None:
+        levels["pauses"] = pause
+    return View(
+        tank(senders, state, buffer, levels, time >= times[-1]),
+        " ".join(words) if done else incast_words(state, senders, buffer),
+        facts,
+        len(times),
+        Formula(
+            "queue, if nothing slows it",
+            "(senders - 1) * burst",
+            {"senders": (senders, ""), "burst": (BURST, "byte")},
+            (float(net.incast_queue(senders, BURST, line, line)), "byte"),
+        ),
+    )
+
+
+def clock(here, line, ideal):
+    """The times of the moments: close together while the bursts come in, and wide apart later."""
+    filled = BURST / line + 2 * DELAY
+    times = [filled * i / FILL for i in range(FILL)]
+    times += [filled + (ideal - filled) * i / DRAIN for i in range(DRAIN)]
+    late = max(here.end - ideal, 0)
+    after = AFTER if late > 0.02 * ideal else 1
+    return times + [ideal + late * i / after for i in range(after)] + [max(here.end, ideal)]
+
+
+def incast_words(state, senders, buffer):
+    """What the port and its senders do at this moment."""
+    if state.stopped:
+        return "The port has stopped its senders, and drains. Nobody sends."
+    if not state.sending and not state.queue and state.lost:
+        return (
+            "Nobody sends, and the port stands idle: the last packet of a burst was lost, nothing"
+            " came after it to show the gap, and its sender waits for a timer."
+        )
+    if not state.sending:
+        return "All bursts are in the queue. The port drains them, one packet at a time."
+    full = state.queue / buffer
+    if state.lost and full > 0.9:
+        return f"The tank is full. Packets that found no room in it: {state.lost:,}."
+    marked = f" Packets that carry a mark: {state.marked:,}." if state.marked else ""
+    return (
+        f"{state.sending} of {senders} send, each as fast as the one pipe that drains the tank. It"
+        f" is {si(full, '%', 2)} full.{marked}"
+    )
+
+
+def tank(senders, state, buffer, levels, over):
+    """Pipes that lead into a tank, and one that leads out."""
+    left, right, foot, brim = TANK
+    marks = [Boxes([left], [right], [foot], [brim], color="grey", soft=True)]
+    for i in range(senders):
+        y, mouth = 9.4 - 8.8 * (i + 0.5) / senders, brim + 0.35 - 0.2 * i / senders
+        color = "orange" if state.stopped else "blue" if i < state.sending else "grey"
+        marks.append(Line([0.9, left], [y, mouth], color=color, width=1.5))
+        marks.append(Boxes([0.1], [0.9], [y - 3 / senders], [y + 3 / senders], color=color))
+    high = foot + (brim - foot) * min(state.queue / buffer, 1)
+    marks.append(Boxes([left], [right], [foot], [high], color="blue", keys=["queue"]))
+    drains = "grey" if over or not state.queue else "blue"
+    marks.append(Line([right, 11.2], [foot + 0.4, foot + 0.4], color=drains, width=4, arrow=True))
+    marks.append(Text(11.2, foot + 1.1, "receiver", anchor="end"))
+    marks.append(Text(0.1, 9.75, "senders", anchor="start"))
+    for level, (text, color) in heights(levels).items():
+        y = foot + (brim - foot) * level / buffer
+        marks.append(Line([left, right], [y, y], color=color, dash=True))
+        marks.append(Text(right + 0.2, y, text, color, "start"))
+    return Chart(Axis(domain=(0, 11.5)), Axis(domain=(0, 10)), marks, height=320, bare=True)
+
+
+def heights(levels):
+    """Queue -> (words, colour); what is as high as the brim shares its label."""
+    colors = {"full": "black", "marks all": "purple", "pauses": "amber"}
+    above = [text for text, level in levels.items() if level > 0.9 * levels["full"]]
+    shown = {levels["full"]: (", ".join(above), "black")}
+    return shown | {
+        level: (text, colors[text]) for text, level in levels.items() if text not in above
+    }
+
+
+def explore_incast():
+    """Many senders into one port, played; what slows them is for the reader to choose."""
+    return explorer(
+        incast_view,
+        [
+            Choice("control", "what slows the senders", list(CONTROLS)),
+            LogSlider("senders", "senders", 2, 32, 16, base=2, whole=True),
+            LogSlider("buffer", "buffer of the port", 5e5, 3.2e7, 2e6, base=2, unit="byte"),
+            Play("moment", "moment", FILL + DRAIN + AFTER, 8),
+        ],
+        caption=(
+            f"Each sender has {si(BURST, 'byte')} and begins at once. The clock runs slowly while"
+            " the tank fills, and faster later."
+        ),
+        alt=(
+            "Pipes lead from a column of senders into one tank, which fills, and a single pipe"
+            " leads out to the receiver. Dashed lines on the tank show where it is full, and where"
+            " the port marks or pauses."
+        ),
+    )

@@ -1,0 +1,116 @@
+"""Chapter 7: one transfer, read by who waits for it (algbw) and on the wire (busbw)."""
+
+from __future__ import annotations
+
+from lightspeed.catalog import find, link
+from lightspeed.collectives import algbw_from_busbw, busbw, busbw_factor
+from lightspeed_show import (
+    Axis,
+    Boxes,
+    Chart,
+    Choice,
+    Formula,
+    LogSlider,
+    Rule,
+    View,
+    explorer,
+    si,
+)
+
+# What the buffer does while it crosses, pass by pass.
+PASSES = {
+    "all_reduce": ("adding up", "handing out"),
+    "all_gather": ("handing out",),
+    "broadcast": ("passing on",),
+}
+MOST = 1000  # ranks: those of the question
+COLORS = ("blue", "green")
+
+
+def told():
+    """What the question says: the buffer (byte), and the rate that a node sent and can send
+    (byte/s).
+    """
+    said = find("efa_note")
+    sent = float(busbw("all_reduce", MOST, float(said.algbw_125)))
+    return float(said.message), sent, float(link("efa_p5").bandwidth_per_node)
+
+
+def view(collective, ranks):
+    """The bytes on the wire as areas, rate times time, beside the buffer of who waits."""
+    size, sent, line = told()
+    factor = float(busbw_factor(collective, ranks))
+    seen = float(algbw_from_busbw(collective, ranks, sent))
+    time, names = size / seen, PASSES[collective]
+    longest = size * float(busbw_factor("all_reduce", MOST)) / sent
+    each, crossing = time / len(names), sent * time / len(names)
+    waited = Boxes(
+        [0], [time], [0], [seen], labels=[si(size, "byte")], label="your buffer", color="orange"
+    )
+    carried = [
+        Boxes(
+            [i * each],
+            [(i + 1) * each],
+            [0],
+            [sent],
+            labels=[si(crossing, "byte")],
+            label=name,
+            color=color,
+        )
+        for i, (name, color) in enumerate(zip(names, COLORS, strict=False))
+    ]
+    charts = [
+        Chart(
+            Axis("time", "s", domain=(0, 1.05 * longest)),
+            Axis("rate", "byte/s", domain=(0, 1.15 * line)),
+            [*marks, Rule(y=line, label="what a node can send", color="black")],
+            title=title,
+            height=270,
+        )
+        for title, marks in (
+            (f"What you wait for: algbw {si(seen, 'byte/s')}", [waited]),
+            (f"What the wire carries: busbw {si(sent, 'byte/s')}", carried),
+        )
+    ]
+    crossed = "once" if factor == 1 else f"{factor:.4g} times"
+    words = (
+        f"Who waits gets {si(size, 'byte')} in {si(time, 's')} and reads"
+        f" {si(seen, 'byte/s')}. Each byte crossed the wire {crossed} meanwhile, so the wire"
+        f" carried {si(sent, 'byte/s')}, {si(sent / line, '%', 2)} of its line."
+    )
+    facts = {
+        "crossings of a byte": f"{factor:.4g}",
+        "algbw": si(seen, "byte/s"),
+        "busbw": si(sent, "byte/s"),
+        "algbw over the line": si(seen / line, "%", 2),
+        "busbw over the line": si(sent / line, "%", 2),
+    }
+    expression = {"all_reduce": "2 * (n - 1) / n", "all_gather": "(n - 1) / n", "broadcast": "1"}
+    law = Formula(
+        "busbw",
+        f"{expression[collective]} * buffer / time",
+        ({"n": (ranks, "")} if collective != "broadcast" else {})
+        | {"buffer": (size, "byte"), "time": (time, "s")},
+        (float(busbw(collective, ranks, seen)), "byte/s"),
+    )
+    return View(charts, words, facts, formula=law)
+
+
+def explore_wire():
+    """The same wire at the same rate, and what the caller sees of it."""
+    return explorer(
+        view,
+        [
+            Choice("collective", "collective", list(PASSES)),
+            LogSlider("ranks", "ranks", 2, MOST, MOST, per_decade=8, whole=True),
+        ],
+        caption=(
+            "An area is bytes. The wire always carries the same rate; with more ranks each byte"
+            " crosses it more often, so the caller waits longer for the same buffer."
+        ),
+        alt=(
+            "Two charts of rate over time, with the same axes. Left, a box for the buffer, as high"
+            " as the algbw. Right, boxes for its crossings of the wire, as high as the busbw and"
+            " done at the same time. A line above both is what a node can send."
+        ),
+    )

@@ -1,0 +1,470 @@
+"""The job that runs through all lessons: its premises once, and for each lesson what it finds out.
+
+Llama 3 70B is trained further by 64 H100 behind cheap ports, in a week by its plan, and then served
+on eight. `sheet` prints what is known of it so far; each function below is a line of that sheet, or
+what one rests on. Lines from 6.2 on come from the step model, whose error chapter 6 proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from lightspeed.catalog import accelerator, find, link
+from lightspeed.collectives import algbw, bandwidth_bound, busbw
+from lightspeed.memory import training_state_bytes, transformer_activation_bytes
+from lightspeed.networks import go_back_n, window_packets
+from lightspeed.parallel import data_parallel_tokens
+from lightspeed.roofline import TimeBounds, time_bounds
+from lightspeed.scaling import karp_flatt
+from lightspeed.serving import (
+    batch_that_fits,
+    batch_within,
+    decode_step,
+    knee_batch,
+    kv_cache_bytes,
+    prefill_servers,
+    prefill_time,
+    request_rate,
+)  # fmt: skip
+from lightspeed.training import training_flops, training_time
+from lightspeed.transformer import transformer
+from lightspeed_show.format import si
+
+if TYPE_CHECKING:
+    from lightspeed.inference import Engine
+    from lightspeed_models.served import Served
+    from lightspeed_models.training_step import Step
+    from lightspeed_tools.plan.answer import Job
+
+MODEL, GPU = "llama3_70b", "h100_sxm"
+NETWORK, BETTER = "ethernet_100g", "infiniband_ndr"  # a port of each GPU; one four times as fast
+GPUS, PER_NODE, OFFERED = 64, 8, 512
+WEEK = 7  # days that were promised
+TOKENS, UTILIZATION = 36e9, 0.4  # what is trained on, and the share of the peak that was planned
+SEQUENCES, SEQUENCE = 512, 2048  # of a step
+LONG = 8192  # tokens of a sequence that memory is counted for, and of a request half-way
+ANSWER, BUDGET = 500, 0.02  # tokens of an answer, and seconds that each may take
+WINDOW, PACKET, LOSS = 16e-6, 4096, 0.01  # s of a round trip, bytes, and what a bad cable loses
+TENSOR, PIPELINE = 8, 4  # of the plan that mends the week
+
+
+# ---------------------------------------------------------------- 1: what it weighs, and a week
+
+
+def weights() -> float:
+    """Bytes of the weights in bf16."""
+    return 2 * float(find(MODEL).parameters)
+
+
+def token_flops() -> float:
+    """FLOPs to train on one token: 6 for each parameter."""
+    return float(training_flops(find(MODEL).parameters, 1))
+
+
+def read_time() -> float:
+    """Seconds in which one GPU would read all weights once."""
+    return weights() / float(accelerator(GPU).hbm_bandwidth)
+
+
+def planned() -> float:
+    """Seconds of the run by its plan: all FLOPs at the share of the peak that was hoped for."""
+    flops = training_flops(find(MODEL).parameters, TOKENS)
+    return float(training_time(flops, GPUS, accelerator(GPU).bf16, UTILIZATION))
+
+
+# ---------------------------------------------------------------- 2: one layer
+
+
+def layer_bytes() -> float:
+    """Bytes of the matrices of one layer in bf16."""
+    model = transformer(MODEL)
+    return 2 * model.block_matrices / model.layers
+
+
+def layer(tokens: float) -> TimeBounds:
+    """Both clocks of one layer's matrices for so many tokens, on one GPU; its activations are
+    small beside its weights and are left out.
+    """
+    chip = accelerator(GPU)
+    return time_bounds(layer_bytes() * tokens, layer_bytes(), chip.bf16, chip.hbm_bandwidth)
+
+
+# ---------------------------------------------------------------- 3: an offer
+
+
+def share_for_a_day() -> float:
+    """The share that may not shrink if a week is to become a day on the GPUs that are offered."""
+    return float(karp_flatt(WEEK, OFFERED / GPUS))
+
+
+# ---------------------------------------------------------------- 4 and 5: served on eight
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a replica of eight GPUs may promise: bytes a token leaves, requests that fit, the batch
+    at the knee, the one within the budget, requests a second, the time of a token alone (s), and
+    replicas that do nothing but read its prompts.
+    """
+
+    per_token: float
+    slots: float
+    knee: float
+    batch: float
+    rate: float
+    alone: float
+    feeders: float
+
+
+def replica(weight_bytes: float = 2, cache_bytes: float = 2) -> Promise:
+    """The `Promise`, with so many bytes for each weight and for each number of a cache."""
+    model, chip = find(MODEL), accelerator(GPU)
+    per_token = kv_cache_bytes(model.layers, model.kv_heads, model.head_width, 1) * cache_bytes / 2
+    machine = {
+        "parameters": model.parameters,
+        "kv_bytes": per_token * LONG,
+        "peak": PER_NODE * chip.bf16,
+        "bandwidth": PER_NODE * chip.hbm_bandwidth,
+        "parameter_bytes": weight_bytes,
+    }
+    memory, held = PER_NODE * chip.hbm_capacity, weight_bytes * model.parameters
+    batch = batch_within(BUDGET, **machine)
+    step = decode_step(batch, **machine).time
+    prefill = prefill_time(LONG - ANSWER // 2, model.parameters, machine["peak"])
+    return Promise(
+        float(per_token),
+        float(batch_that_fits(memory, held, machine["kv_bytes"])),
+        float(knee_batch(**machine)),
+        float(batch),
+        float(request_rate(batch, ANSWER, step)),
+        float(decode_step(1, **machine).time),
+        float(prefill_servers(prefill, batch, step, ANSWER)),
+    )
+
+
+# ---------------------------------------------------------------- 6: what fits, is sent, waits
+
+
+def states() -> float:
+    """Bytes of weights, gradients and optimizer of one whole copy."""
+    return float(training_state_bytes(find(MODEL).parameters).total)
+
+
+def activations(tokens: int = LONG) -> float:
+    """Bytes that one sequence of so many tokens keeps for its backward pass."""
+    return float(transformer_activation_bytes(transformer(MODEL), tokens))
+
+
+def node_memory() -> float:
+    """Bytes of the GPUs of one node."""
+    return PER_NODE * float(accelerator(GPU).hbm_capacity)
+
+
+def node_rate(network: str = NETWORK) -> float:
+    """Bytes a second that come into a node through the ports of its GPUs together."""
+    return PER_NODE * float(link(network).bandwidth)
+
+
+def layer_arrives(network: str = NETWORK) -> float:
+    """Seconds in which one layer's weights come into a node."""
+    return layer_bytes() / node_rate(network)
+
+
+def tokens_to_hide() -> float:
+    """Tokens a GPU would need for each gather, to compute as long as it sends."""
+    return float(data_parallel_tokens(accelerator(GPU).bf16, node_rate()))
+
+
+@cache
+def step(plan: str = "spread", gpus: int = GPUS, network: str = NETWORK) -> Step:
+    """The `Step` of the job: "spread" is ZeRO-3 over all GPUs, "split" tensor 8 inside a node and
+    pipeline 4 between nodes.
+    """
+    from lightspeed_models import training_step
+    from lightspeed_models.plan import Plan, machine
+    from lightspeed_models.training_runs import fit_share
+
+    data = gpus // (TENSOR * PIPELINE)
+    plans = {
+        "spread": Plan(data=gpus, micro_batches=SEQUENCES // gpus, stage=3),
+        "split": Plan(data, TENSOR, PIPELINE, micro_batches=SEQUENCES // data, stage=1),
+    }
+    return training_step.step(
+        transformer(MODEL), SEQUENCE, plans[plan], machine(GPU, network, PER_NODE, fit_share())
+    )
+
+
+def run(plan: str = "spread", gpus: int = GPUS, network: str = NETWORK) -> float:
+    """Seconds of the whole run with this plan."""
+    return step(plan, gpus, network).time * TOKENS / (SEQUENCES * SEQUENCE)
+
+
+def narrower(gain: float) -> float:
+    """How many times faster the split step is if its products alone become `gain` times so."""
+    whole = step("split")
+    return float(whole.time / (whole.time - whole.compute * (1 - 1 / gain)))
+
+
+# ---------------------------------------------------------------- 7 and 8: on 512
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The all-reduce of gradients on the offered GPUs: bytes of a rank, ranks, seconds at the rate
+    of a port, and what nccl-tests would print of it (byte/s).
+    """
+
+    size: float
+    ranks: int
+    time: float
+    algbw: float
+    busbw: float
+
+
+def gradients() -> Sum:
+    """The `Sum` of the split plan on the GPUs that are offered."""
+    ways = TENSOR * PIPELINE
+    size, ranks = weights() / ways, OFFERED // ways
+    time = float(bandwidth_bound("all_reduce", size, ranks, link(NETWORK).bandwidth))
+    seen = algbw(size, time)
+    return Sum(size, ranks, time, float(seen), float(busbw("all_reduce", ranks, seen)))
+
+
+def speedup(network: str = NETWORK) -> float:
+    """How many times faster the split run is on the GPUs that are offered."""
+    return step("split", network=network).time / step("split", OFFERED, network).time
+
+
+def share(network: str = NETWORK) -> float:
+    """The share of the split run that does not shrink, from 64 GPUs to those offered."""
+    return float(karp_flatt(speedup(network), OFFERED / GPUS))
+
+
+def money() -> float:
+    """GPU-hours on the offered GPUs over those on the ones that are there."""
+    return OFFERED / GPUS / speedup()
+
+
+def kept(network: str = NETWORK) -> float:
+    """The share of its rate that a link keeps whose cable loses one packet in a hundred."""
+    return float(go_back_n(LOSS, window_packets(link(network).bandwidth, WINDOW, PACKET)))
+
+
+def tuesday() -> float:
+    """Seconds of a step on the offered GPUs while one cable loses packets."""
+    return step("split", OFFERED).time + gradients().time * (1 / kept() - 1)
+
+
+# ---------------------------------------------------------------- 9: prompts, too
+
+
+@cache
+def engine() -> Engine:
+    """The constants of the engine that serves: vLLM's."""
+    from lightspeed_models.inference_step import engine
+
+    return engine("vllm")
+
+
+def loaded(requests: float) -> Served:
+    """The replica with so many requests in flight, which reads their prompts itself."""
+    from lightspeed_models.served import Served, decoder, served_replica
+
+    gpus = served_replica(GPU, PER_NODE, 1, "bf16")
+    memory = float(accelerator(GPU).hbm_capacity)
+    model = decoder("Llama-3.1-70B")  # of the same shape
+    return Served(model, gpus, gpus, memory, requests, LONG - ANSWER // 2, ANSWER)
+
+
+@cache
+def served() -> tuple[int, float]:
+    """(requests in flight, requests a second) within the budget, its own prompts read."""
+    inside = max(n for n in range(1, 100) if loaded(n).between(engine()) <= BUDGET)
+    load = loaded(inside)
+    return inside, inside / (load.first(engine()) + ANSWER * load.between(engine()))
+
+
+# ---------------------------------------------------------------- 10: planned anew
+
+
+@cache
+def planning(network: str = NETWORK) -> Job:
+    """The job as `lightspeed plan` is asked for it, for Megatron on H100s."""
+    from lightspeed_tools.plan import inputs
+    from lightspeed_tools.plan.answer import Job
+
+    asked = {"gpu": GPU, "gpus": GPUS, "network": network, "gpus_per_node": PER_NODE}
+    cluster = inputs.cluster_from(asked, "bf16", "the job")
+    setting, found = inputs.given_stack("megatron_h100", cluster, transformer(MODEL))
+    return Job(MODEL, transformer(MODEL), SEQUENCE, SEQUENCES, cluster, found, setting)
+
+
+@cache
+def planned_anew(network: str = NETWORK) -> dict[str, Any]:
+    """What `lightspeed plan` answers for the job: the best plan, those to measure, the rest."""
+    from lightspeed_tools.plan.answer import answer
+
+    return answer(planning(network), tokens=TOKENS)
+
+
+@cache
+def explained(
+    plan: str = f"dp{GPUS // (TENSOR * PIPELINE)} tp{TENSOR} pp{PIPELINE}",
+) -> dict[str, Any]:
+    """What it says of one plan, by default of the one that mended the week."""
+    from lightspeed_tools.plan import answer
+
+    asked = planning()
+    return answer.explained(asked, answer.plan_of(plan, GPUS, SEQUENCES))
+
+
+# ---------------------------------------------------------------- the sheet
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one lesson finds out: the question, the earlier lessons that it uses, and how the answer
+    is written.
+    """
+
+    asks: str
+    uses: tuple[str, ...]
+    answer: Callable[[], str]
+
+
+def _days(seconds: float) -> str:
+    return f"{seconds / 86400:.1f} days"
+
+
+def _one() -> str:
+    return (
+        f"weights {si(weights(), 'byte')}, training {si(token_flops(), 'FLOP')} a token; planned:"
+        f" **{_days(planned())} on {GPUS} GPUs**"
+    )
+
+
+def _two() -> str:
+    one, many = layer(1), layer(SEQUENCE)
+    return (
+        f"read in {si(one.comms, 's')}, and {SEQUENCE:,} tokens computed in"
+        f" **{si(many.math, 's')}**"
+    )
+
+
+def _three() -> str:
+    return f"only if the share that does not shrink is below **{share_for_a_day():.1%}**"
+
+
+def _four() -> str:
+    promised = replica()
+    return (
+        f"{si(promised.per_token, 'byte')} of cache a token, {promised.slots:.0f} slots;"
+        f" **{promised.rate:.1f} requests a second** within {si(BUDGET, 's')} a token"
+    )
+
+
+def _five() -> str:
+    return (
+        f"weights in one byte: {replica(1).rate:.1f} a second; the caches:"
+        f" **{replica(2, 1).rate:.1f}**"
+    )
+
+
+def _six() -> str:
+    return (
+        f"states {si(states(), 'byte')}, a node has {si(node_memory(), 'byte')}; spread over"
+        f" {GPUS}: **{si(states() / GPUS, 'byte')} each**"
+    )
+
+
+def _sent() -> str:
+    return (
+        f"a layer arrives in {si(layer_arrives(), 's')}, about {step().mfu:.1%} of the peak is"
+        f" left: **{_days(run())}**"
+    )
+
+
+def _waits() -> str:
+    return (
+        f"tensor {TENSOR} × pipeline {PIPELINE} × data {GPUS // (TENSOR * PIPELINE)}: about"
+        f" {step('split').mfu:.1%} of the peak, **{_days(run('split'))}**; a step on {OFFERED}"
+        f" takes {si(step('split', OFFERED).time, 's')}"
+    )
+
+
+def _offer() -> str:
+    return (
+        f"the network runs at line rate; {speedup():.1f} times as fast, so the share is"
+        f" {share():.1%}: **about {_days(run('split', OFFERED))}**, for {money():.2f} times the"
+        " money"
+    )
+
+
+def _tuesday() -> str:
+    lost = 1 - step("split", OFFERED).time / tuesday()
+    return f"a step takes {si(tuesday(), 's')}: **{lost:.0%} of {OFFERED} GPUs**"
+
+
+def _shared() -> str:
+    inside, rate = served()
+    return f"{inside} in flight, **about {rate:.1f} requests a second** within {si(BUDGET, 's')}"
+
+
+def _anew() -> str:
+    best = planned_anew()["best"]
+    run = best["step_seconds"] * TOKENS / (SEQUENCES * SEQUENCE)
+    return f"{best['plan']}: a step takes {si(best['step_seconds'], 's')}, **about {_days(run)}**"
+
+
+LINES = {
+    "01": Line("The plan", (), _one),
+    "02": Line("One layer on one GPU", ("01",), _two),
+    "03": Line(f"{OFFERED} GPUs are offered: done in a day?", ("01",), _three),
+    "04": Line("Served on eight", ("01",), _four),
+    "05": Line("Served in narrower numbers", ("01", "04"), _five),
+    "06.1": Line("Does it fit?", ("01",), _six),
+    "06.2": Line("As it runs", ("01", "02", "06.1"), _sent),
+    "06.3": Line("With a better split", ("01", "06.2"), _waits),
+    "07": Line("The offer, again", ("01", "03", "06.3"), _offer),
+    "08": Line("With one bad cable", ("06.3", "07"), _tuesday),
+    "09": Line("Served on eight, by an engine that reads its own prompts", ("04",), _shared),
+    "10": Line("Planned anew, of all plans there are", ("06.2", "06.3"), _anew),
+}
+
+
+class Sheet:
+    """Lines of the job sheet, as `sheet` makes it."""
+
+    def __init__(self, head: str, lines: dict[str, str]):
+        self.head, self.lines = head, lines
+
+    def _repr_markdown_(self) -> str:
+        said = (
+            f"- {asks if asks.endswith('?') else asks + ':'} {text}"
+            for asks, text in self.lines.items()
+        )
+        return "\n".join([self.head, "", *said])
+
+    def __repr__(self) -> str:
+        return self._repr_markdown_().replace("**", "")
+
+
+def sheet(until: str | None = None) -> Sheet:
+    """What is known of the job before a lesson ("02", "06.2"), of what that lesson uses, with its
+    own line open; all of it without `until`. Raises ValueError for no lesson of the thread.
+    """
+    if until is not None and until not in LINES:
+        raise ValueError(f"sheet: until = {until!r}: expected one of {', '.join(LINES)}")
+    head = (
+        f"**The job{'' if until is None else ' so far'}.** {find(MODEL).name}, trained on"
+        f" {TOKENS / 1e9:.0f} billion tokens by {GPUS} H100 in a week, each behind a port of"
+        f" {link(NETWORK).bandwidth.printed}."
+    )
+    if until is None:
+        return Sheet(head, {line.asks: line.answer() for line in LINES.values()})
+    own = LINES[until]
+    known = {LINES[name].asks: LINES[name].answer() for name in own.uses}
+    return Sheet(head, known | {own.asks: "**?**"})
