@@ -24,7 +24,7 @@ def book(course):
         for student in ("ada", "bob"):
             book.add_student(student, student.title())
             id = book.add_submission(student, NAME, b'{"cells": []}', 1.0)
-            book.add_grading(id, "key", graded({RIDGE: wrong(RIDGE), WORD: right(WORD)}))
+            book.add_grading(id, "key", graded({RIDGE: right(RIDGE), WORD: wrong(WORD)}))
         yield book
 
 
@@ -49,7 +49,8 @@ def test_it_is_read_shown_and_answered_once(course, book, tmp_path, capsys):
     asked = waiting(book, NAME)
     assert asked == {("ada", RIDGE): "The unit was *right*.\nSee $b_1$."}
     places = cards.queue(book.results(NAME), ASSIGNMENT, "question", asked)
-    assert {(p.student, p.question) for p in places if p.state == "to mark"} >= {("ada", RIDGE)}
+    ridge = {p.student: p.state for p in places if p.question == RIDGE}
+    assert ridge == {"ada": "to mark", "bob": "right"}
     main(["class", "status", NAME, "--class", str(course.root)])
     assert "asks for another look: ada" in capsys.readouterr().out
     book.set_manual("ada", NAME, RIDGE, None, "It was not.", "eve")

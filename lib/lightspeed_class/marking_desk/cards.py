@@ -33,10 +33,10 @@ class Place:
     together: tuple[str, ...] = ()
 
 
-def queue(results, assignment, order, asked=()):
+def queue(results, assignment, order, requests=()):
     """The places of those who handed something in that counts, in order of question or student; of
-    those who hand in together, the first stands for all. `asked`: (student, question) of what is to
-    be looked at again.
+    those who hand in together, the first stands for all. `requests`: (student, question) of what is
+    to be looked at again.
     """
     notebooks = {}
     for r in results:
@@ -50,13 +50,13 @@ def queue(results, assignment, order, asked=()):
         if order == "question"
         else [(rs, q) for rs in notebooks.values() for q in asked]
     )
-    return [_place(rs, q, asked) for rs, q in pairs if q in rs[0].now]
+    return [_place(rs, q, requests) for rs, q in pairs if q in rs[0].now]
 
 
-def _place(results, question, asked):
+def _place(results, question, requests):
     ids = [r.student.id for r in results]
     states = [
-        "to mark" if (r.student.id, question) in asked else state(r, question) for r in results
+        "to mark" if (r.student.id, question) in requests else state(r, question) for r in results
     ]
     worst = "to mark" if "to mark" in states else states[0]
     return Place(ids[0], question, worst, tuple(ids[1:]))

@@ -74,6 +74,7 @@ def run(options, course, book):
         for id, page in packed.items():
             questions = book.assignment(name).points
             write_whole(page.with_suffix(".ipynb"), request_notebook(name, id, questions))
+        print("  beside each a notebook in which its student can ask for another look")
     if options.moodle:
         path = course.root / "feedback" / f"{name}-moodle.zip"
         missing = write_moodle_zip(book, name, packed, path)
