@@ -64,15 +64,15 @@ figure(
 # four and ends at eleven. The next product starts at thirteen and ends at twenty.
 #
 # ```
-# compute   ████████████████          ██████████████
-# sends             ██████████████
-#                           └ exposed ┘ idle
+# compute   ████████     ███████
+# sends         ███████
+# counted   CCCCCCCCEEEiiCCCCCCC     C compute, E exposed, i idle
 # ```
 #
-# The kernels' times add up to twenty-two, which is more than the twenty that passed, because four
-# of them were hidden under a product. So we count in an order. **Compute comes first; of
-# communication only what sticks out of it counts, and of copies only what sticks out of both; the
-# rest is idle.** Then the four parts are the span, to the nanosecond
+# Each sign is a millisecond. The kernels' times add up to twenty-two, which is more than the twenty
+# that passed, because four of them were hidden under a product. So we count in an order. **Compute
+# comes first; of communication only what sticks out of it counts, and of copies only what sticks
+# out of both; the rest is idle.** Then the four parts are the span, to the nanosecond
 # ([proof](11_profile_proof.ipynb#The-account-against-a-brute-force-count)).
 
 # %% tags=["holds"]

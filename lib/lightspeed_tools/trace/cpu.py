@@ -24,8 +24,9 @@ def own_times(events: Iterable[dict[str, Any]]) -> dict[str, tuple[int, float]]:
     thread is taken off its time.
 
     >>> row = {"ph": "X", "cat": "cpu_op", "tid": 1}
-    >>> own_times([row | {"name": "a", "ts": 0, "dur": 10}, row | {"name": "b", "ts": 2, "dur": 4}])
-    {'a': (1, 6e-06), 'b': (1, 4e-06)}
+    >>> outer = row | {"name": "a", "ts": 0, "dur": 8e6}
+    >>> own_times([outer, row | {"name": "b", "ts": 2, "dur": 2e6}])
+    {'a': (1, 6.0), 'b': (1, 2.0)}
     """
     threads = defaultdict(list)
     for event in events:

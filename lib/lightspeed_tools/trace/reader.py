@@ -280,10 +280,8 @@ def _mark(trace: Trace, event: dict, places: _Places) -> None:
         if isinstance(args, dict) and "Input Dims" in args:
             outer = _id(args.get("External id", args.get("external id")))
             shape: tuple[str, ...] = (
-                name,
-                str(args["Input Dims"]),
-                str(args.get("Input type", "")),
-            )
+                name, str(args["Input Dims"]), str(args.get("Input type", "")),
+            )  # fmt: skip
             if name.endswith("attention"):  # whether it is causal stands among the values
                 shape += (str(args.get("Concrete Inputs", "")),)
             trace.products[outer] = places.shapes.setdefault("|".join(shape), shape)
