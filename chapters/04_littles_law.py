@@ -434,7 +434,7 @@ slots, batch_within(job.BUDGET, **replica)
 # heads (*latent* attention), look back over a window or over the tokens that an index picks, or
 # keep a state of fixed size in most of their layers. So there are two numbers to ask a model for,
 # what a request *holds* and what a step *reads* of it. The sum below stays, and some of its terms
-# shrink a lot. [proof](04_littles_law_proof.ipynb#What-a-step-reads,-by-kind-of-attention)
+# shrink a lot. [Lesson 4.2](04_littles_law_2_attention.ipynb) draws both.
 #
 # Do one step on paper. It reads the weights once for the whole batch, in
 # {{si(job.weights() / replica["bandwidth"], "s")}}, and the cache of each request, in

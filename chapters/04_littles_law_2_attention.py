@@ -10,7 +10,7 @@
 # In the last lesson each step read the weights once and everyone's cache. That is still so, but
 # what "cache" means has changed: models differ in what they keep of a text, and in how much of it a
 # step reads. Twenty minutes; you need chapter 2 and [lesson 4](04_littles_law.ipynb). The evidence
-# is at the end of this page.
+# is at the end of this page and on the [proof page](04_littles_law_proof.ipynb).
 
 # %% tags=["setup"]
 from lightspeed.attention import *

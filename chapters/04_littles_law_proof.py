@@ -1133,44 +1133,6 @@ assert half.wait_probability < 1e-9, "next to nothing until"
 assert abs(half.L - half.Lq - 0.5 * most * (half.W - half.Wq)) < 1e-6, "times the time spent"
 
 # %% [markdown]
-# ## What a step reads, by kind of attention
-#
-# The lesson's model keeps a key and a value of every token in every layer, and reads them all in each
-# step. Two numbers of a request have come apart since: what it *holds*, which fills the memory, and
-# what a step *reads* of it, which takes the time. Before you look: which of these models reads least
-# at the longest context, and does it hold least, too?
-
-# %%
-from lightspeed_course.explorers.attention import MODELS, decoder, explore_attention
-
-explore_attention()
-
-# %%
-long = 2**17
-held = {name: decoder(key).request_bytes(long) for name, key in MODELS.items()}
-reads = {name: decoder(key).read_bytes(long) for name, key in MODELS.items()}
-_, llama, _, latent, sparse, _, mixed, _ = MODELS
-{name: si(bytes, "byte") for name, bytes in reads.items()}
-
-# %% [markdown]
-# At {{long:,}} tokens a request of {{llama}} holds {{si(held[llama], "byte")}} and reads all of it in
-# every step. {{latent}} keeps one vector a token and layer, *latent* attention, and holds
-# {{si(held[latent], "byte")}}. {{sparse}} holds a little more, since an index looks at every token, but
-# then reads {{si(reads[sparse], "byte")}}: the tokens that the index picked. {{mixed}} keeps all
-# tokens in one layer of four and a state of fixed size in the others, and holds
-# {{si(held[mixed], "byte")}}.
-#
-# The lesson's step stays as it is. Give `batch_that_fits` what a request holds and `decode_step` what
-# it reads; where those are small, the weights and the arithmetic decide.
-
-# %% tags=["holds"]
-assert reads[llama] == held[llama], "and reads all of it in"
-assert held[latent] < held[sparse] < 1.2 * held[latent], "a little more"
-assert reads[sparse] < held[sparse] / 5, "index picked"
-kept = [layer.repeat for layer in decoder(MODELS[mixed]).layers if layer.mixer.growth(2)]
-assert sum(kept) * 4 == decoder(MODELS[mixed]).depth, "one layer of four"
-
-# %% [markdown]
 # ### Can the chain of states be trusted?
 #
 # Here the replica runs step by step: requests join between steps, and each leaves after its own

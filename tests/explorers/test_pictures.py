@@ -17,6 +17,7 @@ from lightspeed.parallel import data_parallel_bytes
 from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
 from lightspeed.precision import FORMATS
 from lightspeed.queueing import mmc
+from lightspeed.scaling import processors_at_efficiency
 from lightspeed_course.explorers import (
     allreduce,
     layer_clock,
