@@ -24,6 +24,8 @@ PAIRS = {
     "06_parallelism": ("parallelism.claim_traffic_hides", "parallelism.claim_half_more"),
     "07_nccl_bandwidth": ("nccl.claim_on_a_ring", "nccl.claim_faster_links"),
     "08_network": ("network.first_counter", "network.rail_spine"),
+    "09_serving": ("inference.first_suspect", "inference.read_the_log"),
+    "10_plan_a_run": ("planning.buy_what", "planning.front"),
     "11_profile": ("profile.transfer", "profile.exposed"),
 }
 HOW = """\

@@ -26,7 +26,7 @@ from lightspeed.roofline import (
 from lightspeed_course import job
 from lightspeed_course.explorers import planner, precision, requests, serving_steps
 from lightspeed_course.explorers.layer_clock import LAYER, WAYS_IN
-from lightspeed_course.explorers.numbers import paths
+from lightspeed_course.explorers.numbers import PING, paths
 from lightspeed_course.explorers.packets import BEFORE, BURST, LINKS, PACKETS
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
 from lightspeed_course.explorers.roofline import ARITHMETIC
@@ -147,6 +147,10 @@ RESULTS = {
         lambda s, _: transfer_time(
             s["size"], paths()[s["path"]].bandwidth, paths()[s["path"]].latency
         ),
+        "s",
+    ),
+    "numbers.explore_two_waits": (
+        lambda s, _: transfer_time(s["size"], link("ethernet_10g").bandwidth, PING),
         "s",
     ),
     "numbers.explore_generations": (

@@ -147,9 +147,9 @@ def view(tensor, pipeline, stage, network, batch, memory):
         )
         return View(chart(splits, capacity, mine), words, facts, advice=advice)
     waiting = max((n for n in mine.terms if n in WAITS and n != "compute"), key=mine.terms.get)
-    run = mine.time * job.TOKENS / (batch * job.SEQUENCE)
+    steps = job.TOKENS / (batch * job.SEQUENCE)
     told = (
-        si(mine.time, "s"), f"{run / 86400:.1f} days", si(mine.held, "byte"),
+        si(mine.time, "s"), f"{mine.time * steps / 86400:.1f} days", si(mine.held, "byte"),
         f"{fit.index(mine) + 1} of {len(fit)} that fit",
         f"{WAITS[waiting]}, {si(mine.terms[waiting], 's')}",
     )  # fmt: skip
@@ -159,13 +159,8 @@ def view(tensor, pipeline, stage, network, batch, memory):
         if slower == 1
         else f"The fastest split takes {si(1 / slower, '%', 2)} of this time."
     )
-    law = Formula(
-        "the run",
-        "step * tokens / tokens_of_a_step",
-        {"step": (mine.time, "s"), "tokens": (job.TOKENS, "token"),
-         "tokens_of_a_step": (batch * job.SEQUENCE, "token")},
-        (run, "s"),
-    )  # fmt: skip
+    values = {"step": (mine.time, "s"), "steps": (steps, "")}
+    law = Formula("the run", "step * steps", values, (mine.time * steps, "s"))
     return View(
         chart(splits, capacity, mine), words, dict(zip(FACTS, told, strict=True)), formula=law,
         advice=advice,
