@@ -297,6 +297,7 @@ def test_help_tells_the_tour(say):
         "roster",
         "incident",
         "prose",
+        "preview",
         "release",
         "collect",
         "grade",

@@ -37,8 +37,9 @@ class Questions(Roster):
             )
             if (before := now.fetchone()) != (content, seeded):
                 had = json.loads(before[0])["points"] if before else {}
-                factors = {q: p / had[q] for q, p in assignment.points.items() if had.get(q)}
-                self._scale(assignment.name, {q: f for q, f in factors.items() if f != 1})
+                now_of = {q: p for q, p in assignment.points.items() if p != had.get(q, p)}
+                if factors := {q: p / had[q] for q, p in now_of.items() if had[q]}:
+                    self._scale(assignment.name, factors)
                 self._file.execute(
                     "INSERT INTO assignments (name, content, seeded, at) VALUES (?, ?, ?, ?)",
                     (assignment.name, content, seeded, time.time()),
