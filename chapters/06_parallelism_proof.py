@@ -55,11 +55,11 @@ rows = [
      "[published runs](#Check:-against-published-runs)"],
     ["time of a step, as expected of a framework", of_expectation, "pipelines over nodes",
      "[Bound and expectation](#Bound-and-expectation)"],
-    ["memory of a GPU", of_memory, "gaps of the allocator",
+    ["memory of a GPU", of_memory, "small models cut into many parts",
      "[Bound and expectation](#Bound-and-expectation)"],
     ["MFU, with attention", of_mfu, "nowhere in these rows",
      "[Three checks](#Three-checks-at-scale)"],
-    ["FLOPs of a model", of_flops, "small models with experts",
+    ["FLOPs of a model", of_flops, "GPT OSS, and single rows",
      "[Three checks](#Three-checks-at-scale)"],
 ]  # fmt: skip
 table(
@@ -830,8 +830,13 @@ best = {}
 for model, nodes, ways, reached in zip(*(runs[n] for n in ("model", "nodes", "tensor", "mfu"))):
     of_size = best.setdefault((str(model), int(nodes)), {})
     of_size[int(ways)] = max(reached, of_size.get(int(ways), 0))
+
+# %%
 pairs = {few: [of[2 * few] / of[few] for of in best.values() if {few, 2 * few} <= of.keys()]
          for few in (2, 4, 8, 16)}
+[len(seen) for seen in pairs.values()]
+
+# %%
 table(
     [[f"{2 * few} in place of {few}", len(seen), si(np.median(seen), "%", 2),
       sum(each > 1 for each in seen)] for few, seen in pairs.items()],
