@@ -1,76 +1,66 @@
 # %% [markdown]
 # # Speed of Light
 #
-# *An executable course on the performance of ML systems.*
+# *Learn to say how fast an ML system can be, and what holds it back, before you run it.*
 #
-# Every chapter starts with a question that an engineer was really asked, and ends with you able to
-# answer it in two minutes on paper. Between the two you run code. No result on these pages was
-# typed: results are computed by the small library `lightspeed`, constants are traced to their
-# sources, and a test fails when one goes stale.
+# You have a job. A model of seventy billion parameters is to be trained further by a rented cluster,
+# in a week, and then to answer users. Somebody has planned it, and somebody will ask you whether the
+# plan is any good: what it weighs, what one layer costs, whether twice the GPUs would help, why it
+# runs at half of its speed, and which cable it was. Each lesson of this course answers one such
+# question, with a law that fits on a card, and puts it to work on this job. The sheet below begins
+# nearly empty, and you fill it.
+
+# %% tags=["setup"]
+from lightspeed_course import ask, incident, job, predict, progress, reveal, today
+
+# %%
+job.sheet(until="01")
+
+# %% [markdown]
+# ## A guess to begin with
 #
-# ## Five minutes to see how it works
+# One user waits for one answer, token by token. For each token the GPU has to read every weight of
+# the model once. How fast can that be? Write down a guess, however rough: your guesses stay on your
+# machine, and after a few of them `calibration()` shows how far off your intuition is.
+
+# %%
+predict("roofline.token_of_the_job", ...)
+
+# %%
+reveal("roofline.token_of_the_job")
+
+# %% [markdown]
+# That was a division, and it already says what no software can change: how many tokens a second that
+# user gets at most.
 #
-# Run a cell with Shift and Enter. This one fetches a number with its provenance.
+# ## How a lesson goes
+#
+# A story, a guess, a picture that you move, and the law behind it; then the job, and a few decisions
+# with a pencil. It takes half an hour or a little more, and every chapter has an explorer in which
+# you drag the law itself. Beside each lesson stands its proof: the law against measurements of
+# others, where it fails, and how to measure it on your own machine. No result on these pages was
+# typed. Constants carry their source, and a test fails when one goes stale.
+#
+# In a notebook, run a cell with Shift and Enter; code that only draws is folded away behind three
+# dots. Questions are checked at once, and a wrong answer gets a diagnosis, not a red cross. Try the
+# sparse peak of the data sheet here:
 
-# %%
-from lightspeed.catalog import accelerator
-from lightspeed_course import ask, incident, predict, progress, reveal, today
+# %% tags=["holds"]
+from pathlib import Path
 
-h100 = accelerator("h100_sxm")
-print(h100.hbm_bandwidth.printed, "in", h100.hbm_bandwidth.source)
-h100.hbm_bandwidth
-
-# %% [markdown]
-# A **law** is a plain function in SI units that reads like its equation. It takes numbers, numpy
-# arrays, or quantities with units. This one gives the *ridge point* of a chip: how many operations
-# it can do while one byte arrives from its memory.
-
-# %%
-from lightspeed.roofline import ridge_point
-from lightspeed.units import Q
-
-ridge_point(h100.bf16, h100.hbm_bandwidth)
-
-# %%
-print(ridge_point(h100.bf16.quantity, h100.hbm_bandwidth.quantity).to("FLOP/bit"))
-
-# %% [markdown]
-# And it refuses nonsense. **The next cell fails on purpose:** it divides FLOP/s by a size where a
-# bandwidth belongs.
-
-# %% tags=["raises-exception"]
-ridge_point(h100.bf16.quantity, Q(3, "GB"))
-
-# %% [markdown]
-# **Predict before you look.** Type a guess in the box, or in place of the dots, and run the next
-# cell; until then its answer is folded away. Guesses are kept on this machine only, and after a few
-# of them `calibration()` shows by how much your intuition is off, in powers of ten.
-
-# %%
-predict("roofline.ridge", ...)
-
-# %%
-reveal("roofline.ridge")
-
-# %% [markdown]
-# **Questions** are checked at once. A wrong answer gets a diagnosis, not a red cross: try the
-# sparse peak of the data sheet, or forget that a byte has eight bits. It also offers a smaller
-# question, to try first. Hints come one step at a time, and after a try there is the whole
-# derivation.
+assert all(
+    any("\nexplore" in page.read_text("utf-8") for page in Path().glob(f"{chapter}_*.py"))
+    for chapter in {page.name[:2] for page in Path().glob("[01][0-9]_*.py")} - {"00", "12"}
+), "every chapter has an explorer"
 
 # %%
 ask("roofline.h100_critical_batch")
 
 # %% [markdown]
-# **Explorers** have sliders. Until a kernel runs, you see a still picture. Every chapter has one.
-# Its verdict is always also in words.
+# ## The lessons
 #
-# Code that only draws a figure is folded away. Click the three dots to see it.
-#
-# ## The chapters
-#
-# 1. [Numbers to know](01_numbers_to_know.ipynb): what is fast, what is far, and what will still be
-#    true in ten years.
+# 1. [Numbers to know](01_numbers_to_know.ipynb): what is fast, what is far, and is a week a sound
+#    plan?
 # 2. [The roofline](02_roofline.ipynb): what bounds an operation, before you run it.
 # 3. [Amdahl and Gustafson](03_amdahl_gustafson.ipynb): what more processors give, and when they
 #    take it back.
@@ -84,37 +74,27 @@ ask("roofline.h100_critical_batch")
 #    bounds it.
 # 8. [The network](08_network.ipynb): what a lost packet, a full queue or a wrong place costs a job.
 #
-# If you have twenty minutes for a chapter, read its sections marked with ◆. They lead from the
-# opening question to its answer.
+# Then comes [the call](12_the_call.ipynb). Each chapter has exercises in `exercises/`, next to this
+# folder. Start with lesson 1, or with lesson 2 if you know what HBM is and roughly how far away it
+# is.
 #
-# Exercises for chapter N are in `exercises/`, next to this folder. Start with chapter 1, or with
-# chapter 2 if you know what HBM is and roughly how far away it is.
+# ## The incident room
 #
+# A job misses its plan, and you are called. You buy measurements, which cost minutes, and then name
+# the cause and the fix. Take one now and fail; take it again after lesson 8.
+
+# %%
+incident(1)
+
+# %% [markdown]
 # ## Ten minutes a day
 #
 # Run this cell on any day: it asks what is due and what comes next, with fresh numbers.
 # `today(placement=True)` finds out first what you know already. In a terminal, `lightspeed today`
 # does the same.
 
-# %% tags=["holds"]
-from pathlib import Path
-
-assert all(
-    any("\nexplore()" in page.read_text("utf-8") for page in Path().glob(f"{chapter}_*.py"))
-    for chapter in {page.name[:2] for page in Path().glob("0[1-9]_*.py")}
-), "Every chapter"
-
 # %%
 today()
-
-# %% [markdown]
-# ## An incident
-#
-# A job misses its plan, and you are called. You buy measurements, which cost time, then name the
-# cause and the fix. `incident(2)` is another one.
-
-# %%
-incident(1)
 
 # %% [markdown]
 # ## Your work is yours

@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = lazy(
         ".practice.today": ("today",),
         ".practice.incident_question": ("incident_sheet",),
         ".practice.incident_room": ("incident",),
+        ".practice.bench": ("bench",),
         ".content.wrong_claims": ("gallery",),
         "lightspeed_show.format": ("human_time", "plain", "si"),
         "lightspeed_show.chart": (

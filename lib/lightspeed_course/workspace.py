@@ -248,11 +248,11 @@ def _cells(data):
 
 def _find(name, delivered):
     """The notebook meant; a name without its folder that a chapter and its exercises share is
-    the chapter's, and so is a bare number, such as 02.
+    the chapter's, and so is a bare number, such as 02; 00 is where one starts.
     """
     wanted = name.replace("\\", "/").removeprefix("./").removesuffix(".ipynb")
     for shortened in (False, True):
-        for one in delivered:
+        for one in sorted(delivered, key=lambda one: one != START):
             folder, _, stem = one.removesuffix(".ipynb").rpartition("/")
             stem = stem.partition("_")[0] if shortened else stem
             if wanted in (f"{folder}/{stem}", stem):

@@ -344,7 +344,8 @@ class Explorer:
                 "caption": self.caption,
                 "alt": self.alt,
                 **({"opens": self.opens} if self.opens else {}),
-                **({"guess": self.guess} if self.guess else {}),
+                # Who follows a link to a state has made a move already.
+                **({"guess": self.guess} if self.guess and not self.link() else {}),
                 **({"later": self.later} if self.later else {}),
             }
             self.chart = here().chart(frame, self._content(self.shown.spec()), self.receive)

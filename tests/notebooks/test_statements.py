@@ -229,7 +229,7 @@ def test_the_command_counts_and_lists(capsys):
 def test_the_command_knows_no_file_of_that_name(capsys):
     assert main(["statements", "chapters/99"]) == 2
     assert (
-        "no file of the course has chapters/99 in its name; there are chapters/00_start_here.py"
+        "no file of the course has chapters/99 in its name; there are chapters/00_checklist.py"
         in capsys.readouterr().err
     )
 

@@ -52,7 +52,7 @@ def test_every_explorer_and_question_of_the_chapters_is_live_and_no_picture_lack
         expected = sum(
             bool(
                 re.search(
-                    r"^(explore\w*\(\)|(ask|predict|reveal|cards|today|incident|progress)\()",
+                    r"^(explore\w*\(\)|(ask|predict|reveal|cards|today|incident|bench|progress)\()",
                     s,
                     re.M,
                 )

@@ -90,7 +90,7 @@ def test_a_link_opens_a_state_and_the_keyboard_moves_it(roofline):
 
 
 def test_each_kind_of_answer_is_judged_and_kept(roofline):
-    cell = roofline.locator('.sol-ask[data-call*="int8_critical_batch"]')
+    cell = roofline.locator('.sol-ask[data-call*="weight_only_batch"]')
     cell.locator("input").fill("3 s")
     cell.locator("input").press("Enter")
     cell.locator(".sol-reply").get_by_text("the question asks for").wait_for()
@@ -108,9 +108,9 @@ def test_each_kind_of_answer_is_judged_and_kept(roofline):
     cell.locator(".sol-reply").get_by_text("A worked solution", exact=True).wait_for()
     cell.get_by_role("button", name="Try a smaller question").click()
     inner = cell.locator(".sol-practice .sol-practice")
-    inner.get_by_text("How many operations does it take").wait_for()
+    inner.get_by_text("What is the ridge point").wait_for()
     _, _, *seed = json.loads(cell.get_attribute("data-call"))  # of the page's own numbers
-    inner.locator("input").fill(f"{question('roofline.int8_ops').variant(*seed).right[0]:.6g}")
+    inner.locator("input").fill(f"{question('roofline.ridge').variant(*seed).right[0]:.6g}")
     inner.locator("input").press("Enter")
     inner.locator(".sol-reply").get_by_text("Right.", exact=True).wait_for()
     guess = roofline.locator(".sol-predict").first

@@ -31,21 +31,53 @@ from lightspeed_authoring.site.build import (
     zip_course,
 )
 from lightspeed_authoring.site.cells import for_page
-from lightspeed_authoring.site.pages import door, first_explorer
+from lightspeed_authoring.site.pages import (
+    door,
+    evidence,
+    first_explorer,
+    minutes,
+    with_minutes,
+)
 from lightspeed_authoring.site.serve import server
-from lightspeed_course.explorers import roofline
+from lightspeed_course import job
+from lightspeed_course.explorers.layer_clock import explore_layer_clock
 
 COURSE = Path(__file__).parents[2]
 
 
-def test_the_start_page_shows_a_roofline():
-    shown = first_explorer(Path(__file__).parents[2])
-    assert shown.count("data-call") == 1 and "roofline.explore&quot;" in shown
+def test_the_start_page_shows_the_clock_of_a_layer():
+    shown = first_explorer()
+    assert shown.count("data-call") == 1 and "layer_clock.explore_layer_clock&quot;" in shown
     assert shown.count("<svg") >= 1 and shown.endswith("</div></div>")
     wanted = re.search(r' data-first="([^"]*)"', shown)[1].split()
-    assert 2 <= len(wanted) <= 3 and set(wanted) < set(roofline.explore().controls), (
+    assert len(wanted) == 1 and set(wanted) < set(explore_layer_clock().controls), (
         "the others are behind a button"
     )
+
+
+def test_the_start_page_says_what_the_job_s_laws_say():
+    said = Path(site_build.HERE, "start.md").read_text("utf-8")
+    assert "planned for a week. It will take thirteen days" in said
+    assert round(job.planned() / 86400) == 7 and round(job.run() / 86400) == 13
+
+
+def test_a_page_s_minutes_grow_with_its_words_and_pictures():
+    prose = {"cell_type": "markdown", "source": "one word and more " * 300, "metadata": {}}
+    picture = {"cell_type": "code", "source": "explore()", "metadata": {}}
+    assert minutes({"cells": [prose]}) == 10
+    assert minutes({"cells": [prose, *[picture] * 5]}) == 20
+    assert minutes({"cells": [picture]}) == 5
+    row = "1. [Why?](chapters/02_x.md)"
+    assert with_minutes(row, {"02_x": {"cells": [prose]}}) == f"{row} · 10 min"
+
+
+def test_the_start_page_quotes_the_first_row_of_each_proof():
+    table = "| law | tested | median |\n| --- | --- | --- |\n| it falls | 12 | 3 % |\n| b | 1 | 2 |"
+    shown = {"output_type": "display_data", "data": {"text/markdown": table}}
+    proof = {"cells": [{"cell_type": "code", "outputs": [shown], "source": ""}]}
+    told = evidence({"02_x": {"cells": []}, "02_x_proof": proof}, {"02_x_proof": "2. X: the proof"})
+    assert told.endswith("| [2. X](chapters/02_x_proof.md) | it falls | 12 | 3 % |")
+    assert evidence({"02_x": {"cells": []}}, {}) == ""
 
 
 def test_a_folder_that_is_no_site_stays(tmp_path):

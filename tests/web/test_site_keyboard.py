@@ -86,9 +86,9 @@ def test_an_explorer_and_a_question_answer_to_the_keys(page):
         "([cell, old]) => cell.querySelector('.sol-verdict').textContent !== old",
         arg=[explorer.element_handle(), said],
     )
-    variant = question("roofline.int8_critical_batch").variant("chapter")
+    variant = question("roofline.weight_only_batch").variant("chapter")
     call = ["ask", variant.question.id, "chapter"]
-    reply = page.locator('.sol-ask[data-call*="int8_critical_batch"] .sol-reply')
+    reply = page.locator('.sol-ask[data-call*="weight_only_batch"] .sol-reply')
     until(page, of(call, "text"), "the box of the question")
     for factor, verdict in ((3.7, "Not yet."), (1, "Right.")):
         page.keyboard.press("Control+a")

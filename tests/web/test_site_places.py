@@ -64,13 +64,15 @@ def test_a_reader_who_has_moved_stays(stranger, address):
 
 @pytest.mark.parametrize("size", SIZES, ids=["desk", "phone"])
 def test_the_first_screen_asks_the_questions_of_the_chapters(stranger, address, size):
-    page = stranger(address + "index.html", size)
+    page = stranger(address + "index.html", size, reduced_motion="reduce")
     alive(page)
     questions = page.locator("article ol a").all()
-    assert len(questions) == 8 and all(q.inner_text().endswith("?") for q in questions)
+    assert len(questions) >= 8 and all(q.inner_text().endswith("?") for q in questions)
     seen = [q for q in questions if q.bounding_box()["y"] + q.bounding_box()["height"] < size[1]]
-    assert len(seen) >= (8 if size[0] > 1000 else 5)
-    assert page.locator(".sol-first").bounding_box()["y"] > questions[-1].bounding_box()["y"]
+    assert len(seen) >= (2 if size[0] > 1000 else 0)
+    assert page.locator(".sol-first").bounding_box()["y"] < questions[0].bounding_box()["y"]
+    for name in ("Learn to find out", "Take a call"):
+        assert page.get_by_role("link", name=name).bounding_box()["y"] < size[1]
     drawn = page.locator(".sol-first .sol-charts svg").first
     share = drawn.evaluate("svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width")
     sizes = "all => all.map(text => Number(text.getAttribute('font-size')))"
@@ -106,11 +108,12 @@ def named(page, found):
 
 
 def test_cells_that_cannot_run_are_marked_and_import_cells_run(stranger, address):
-    page = stranger(address + "chapters/02_roofline.html", SIZES[0])
+    page = stranger(address + "chapters/02_roofline_proof.html", SIZES[0])
     alive(page)
     marked = page.locator(".sol-cell:has(.sol-lack)")
     assert 5 < marked.count() < page.locator(".sol-cell").count() / 2
     assert not page.locator(".sol-cell.sol-lab").get_by_role("button", name="Edit and run").count()
+    page.locator("summary", has_text="Setup").first.click()
     first = named(page, ".sol-cell:has(.sol-code)")
     assert "import numpy" in first.locator(".sol-code").inner_text()
     first.get_by_role("button", name="Edit and run").click()
@@ -133,7 +136,7 @@ def test_stop_keeps_explorers_and_words_and_says_what_is_lost(stranger, address)
     moved = slider.input_value()
     box = page.locator(".sol-ask .sol-form input[type=text]").first
     box.fill("about 12")
-    cell = named(page, ".sol-cell:not(:has(.sol-lack)):has(.sol-code)")
+    cell = named(page, ".sol-cell:not(:has(.sol-lack, .sol-folded)):has(.sol-code)")
     cell.get_by_role("button", name="Edit and run").click()
     editor = written(cell)
     editor.fill("while True: pass")

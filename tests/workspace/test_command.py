@@ -246,6 +246,12 @@ def test_reset_takes_a_number_as_build_does(name, tmp_path, capsys):
     assert capsys.readouterr().out.startswith(f"{folder}/02_roofline.ipynb in ")
 
 
+def test_nought_is_where_one_starts(tmp_path, capsys):
+    workspace.sync(tmp_path)
+    assert main(["reset", "00", "--dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith(f"{workspace.START} in ")
+
+
 def test_reset_acts_on_the_workspace_it_stands_in(tmp_path, capsys, monkeypatch):
     mine, other, nowhere = (tmp_path / name for name in ("mine", "other", "nowhere"))
     for folder in (mine, other):

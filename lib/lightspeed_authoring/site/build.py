@@ -64,7 +64,7 @@ def build(course, out, report=print, lite=None):
         chapters = write_source(course, source, stopped(course, live), bool(lite))
         address = edition.site_address(course)
         if address:
-            shutil.copy(course / "docs" / "explorer.png", built.parent / "source" / edition.CARD)
+            shutil.copy(course / "docs" / "clock.png", built.parent / "source" / edition.CARD)
         run_sphinx(source, built, {"html_baseurl": address})
         for language in LANGUAGES:
             translate(source, built, language, address)
@@ -247,6 +247,7 @@ def translate(source, built, language, address):
     own.mkdir()
     shutil.copytree(HERE / "locale", own / "locale")
     text = (source / "index.md").read_text("utf-8").partition("```{toctree}")[0]
+    text = re.sub(r" · \d+ min$", "", text, flags=re.M)
     text = re.sub(r"\]\(chapters/(\w+)\.md\)", r"](<../chapters/\1.html>)", text)
     text = re.sub(r'<p lang="ko">.*', '<p lang="en"><a href="../index.html">English</a></p>', text)
     (own / "index.md").write_text(text, "utf-8")

@@ -127,7 +127,7 @@ def for_page(notebook, stopped=()):
             results = [_source(source)]
         if call != []:
             if call:
-                made = _live(number, call, results, _before_the_call(source))
+                made = live_cell(f"cell-{number}", call, results, _before_the_call(source))
             else:
                 made = _code(number, cell, source, results, stopped.get(number))
             cells.append(made)
@@ -148,14 +148,15 @@ def _before_the_call(source):
     return "\n".join(source.splitlines()[: lines[-1].end_lineno]) if lines else ""
 
 
-def _live(number, call, results, makes):
-    name = CLASSES.get(call[0], call[0] if call[0] in PRACTICE else "explore")
+def live_cell(name, call, results, makes=""):
+    """A cell that comes alive: its id, what it calls, and what it shows until then."""
+    kind = CLASSES.get(call[0], call[0] if call[0] in PRACTICE else "explore")
     told = html.escape(json.dumps(call), quote=True)
     # No empty line inside: Markdown would end the HTML there.
     still = _one_block("".join(results))
-    made = f' data-makes="{html.escape(makes, quote=True)}"' if makes and name != "edit" else ""
+    made = f' data-makes="{html.escape(makes, quote=True)}"' if makes and kind != "edit" else ""
     return _one_block(
-        f'<div class="sol-live sol-{name}" id="cell-{number}" data-call="{told}"{made}>'
+        f'<div class="sol-live sol-{kind}" id="{name}" data-call="{told}"{made}>'
         f'<div class="sol-still">{still}</div></div>'
     )
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from lightspeed_authoring.notebooks import public_repository
 from lightspeed_authoring.site import edition
-from lightspeed_authoring.site.cells import for_page
+from lightspeed_authoring.site.cells import for_page, inline, live_cell
 from lightspeed_authoring.site.reading import PROOF, families
 
 HERE = Path(__file__).parent
@@ -48,9 +48,22 @@ def write_source(course, source, stopped, lite=False):
         words = course / "chapters" / f"{path.stem}.py", titles[path.stem], _question(first)
         write_page(course, source, f"chapters/{path.stem}", text, *words)
     exercises = write_exercises(course, source, stopped)
-    start = (HERE / "start.md").read_text("utf-8").replace("EXERCISES", exercises)
-    start = start.replace("TREE", _listed(kin, titles, "chapters/"))
-    start = start.replace("EXPLORER", first_explorer(course))
+    held = {stem: notebook for stem, (_, notebook) in chapters.items()}
+    beside = {"formulas": formulas(held, titles), "progress": (HERE / "progress.md").read_text()}
+    for name, text in beside.items():
+        named = re.findall(r"^# (.+)$", text, re.M)[0]
+        write_page(course, source, name, text, HERE / "start.md", named, _question(text))
+    small = [stem for stem in kin if stem.startswith("00") and stem != FIRST_PAGE]
+    parts = {
+        "EXERCISES": exercises,
+        "TREE": _listed([stem for stem in kin if stem not in small], titles, "chapters/"),
+        "BESIDE": "\n".join([_listed(small, titles, "chapters/"), *beside]).strip(),
+        "EXPLORER": first_explorer(),
+        "BELIEVE": evidence(held, titles),
+    }
+    start = with_minutes((HERE / "start.md").read_text("utf-8"), held)
+    for name, text in parts.items():
+        start = start.replace(f"\n{name}\n", f"\n{text}\n")
     words = HERE / "start.md", "Start", edition.project(course).get("description", "")
     write_page(course, source, "index", start, *words)
     (source / "404.md").write_text(MISSING, "utf-8")
@@ -163,16 +176,69 @@ def _question(first):
     )
 
 
-FIRST = "hardware weights batch"
+FIRST_PAGE = "00_start_here"
+FIRST = "tokens"  # the control of the first explorer that a newcomer sees
+WORDS = 150  # that are read in a minute
+PAUSE = 2  # minutes for a picture or a question
 
 
-def first_explorer(course):
-    """The roofline of chapter 2, as its page has it, for the start page: the picture first, then
-    the controls that FIRST names.
-    """
-    notebook = json.loads((course / "chapters" / "02_roofline.ipynb").read_text("utf-8"))
-    page = for_page(notebook)
-    call = html.escape(json.dumps(["roofline.explore"]))
-    start = rf'^<div class="sol-live sol-explore" id="[^"]*" data-call="{re.escape(call)}"[^>]*>'
-    shown = re.findall(rf"{start}.*?(?=\n\n|\Z)", page, re.S | re.M)[0]
-    return shown.replace('sol-explore"', f'sol-explore sol-first" data-first="{FIRST}"', 1)
+def first_explorer():
+    """The clock of a layer, for the start page: the picture first, then the control FIRST."""
+    from lightspeed_course.explorers.layer_clock import explore_layer_clock
+
+    shown = explore_layer_clock()._repr_mimebundle_()
+    call = ["layer_clock.explore_layer_clock"]
+    cell = live_cell("first", call, [inline(shown["text/html"])])
+    return cell.replace('sol-explore"', f'sol-explore sol-first" data-first="{FIRST}"', 1)
+
+
+def minutes(notebook):
+    """How long a page is read: its words, and a pause for each picture and question, to five."""
+    words, pauses = 0, 0
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            words += len(re.findall(r"[^\W\d_][\w'’-]*", re.sub(r"\$[^$]*\$", "", source)))
+        else:
+            pauses += bool(re.search(r"^(ask|predict|figure|explore\w*)\(", source, re.M))
+    return max(5, 5 * round((words / WORDS + PAUSE * pauses) / 5))
+
+
+def with_minutes(text, notebooks):
+    """A list of links to chapters, each with the time that its page takes."""
+    row = r"(?m)^(\d+\. \[.*\]\(chapters/(\w+)\.md\))$"
+    return re.sub(row, lambda m: f"{m[1]} · {minutes(notebooks[m[2]])} min", text)
+
+
+def evidence(notebooks, titles):
+    """Why believe it: of each proof, the first law of its table, or nothing without a proof."""
+    rows = []
+    for stem, notebook in notebooks.items():
+        if not stem.endswith(PROOF):
+            continue
+        tables = [
+            "".join(output["data"]["text/markdown"])
+            for cell in notebook["cells"]
+            for output in cell.get("outputs", ())
+            if "text/markdown" in output.get("data", {})
+        ]
+        law, tested, median = re.findall(r"^\| (.+) \|$", tables[0], re.M)[2].split(" | ")[:3]
+        name = titles[stem].partition(":")[0]
+        rows.append(f"| [{name}](chapters/{stem}.md) | {law} | {tested} | {median} |")
+    if not rows:
+        return ""
+    head = "| lesson | what it says | held against | median |\n|---|---|---|---|\n"
+    return "## Why believe it\n\n" + head + "\n".join(rows)
+
+
+def formulas(notebooks, titles):
+    """The formulas of all lessons on one page, which prints on two."""
+    cards = {
+        stem: "".join(cell["source"])
+        for stem, notebook in notebooks.items()
+        for cell in notebook["cells"]
+        if "card" in cell["metadata"].get("tags", ())
+    }
+    said = "What each lesson leaves you with, and its value for the job. Made to be printed."
+    listed = (f"## [{titles[stem]}](chapters/{stem}.md)\n\n{text}" for stem, text in cards.items())
+    return "\n\n".join(["# Formula cards", said, *listed])

@@ -117,6 +117,10 @@ def square(batch, D, key):
     return bounds(key, "bf16", r.matmul_flops(batch, D, D), r.matmul_bytes(batch, D, D))
 
 
+def job_parameters():
+    return transformer("llama3_70b").parameters
+
+
 def layer_parameters():
     """Those of the matrices of one layer of the job's model."""
     model = transformer("llama3_70b")

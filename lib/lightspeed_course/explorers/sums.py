@@ -49,9 +49,9 @@ def view(moment):
     every = [(holder, quarter) for holder in range(GPUS) for quarter in range(GPUS)]
     frames = [place(holder, quarter, 0, True) for holder, quarter in every]
     marks = [Boxes(*zip(*frames, strict=True), color="grey", soft=True)]
-    for giver, (color, boxes) in enumerate(found.items()):
+    for giver, (hue, boxes) in enumerate(found.items()):
         *sides, keys = zip(*boxes, strict=True)
-        marks.append(Boxes(*sides, f"gradient of GPU {giver}", color=color, keys=keys))
+        marks.append(Boxes(*sides, f"gradient of GPU {giver}", color=hue, keys=keys))
     rows = [Text(0.1, (GPUS - g - 0.45) * HIGH, f"GPU {g}", "grey", "start") for g in range(GPUS)]
     chart = Chart(
         Axis(domain=(0, 10)), Axis(domain=(0, GPUS * HIGH + 0.1)), [*marks, *rows],

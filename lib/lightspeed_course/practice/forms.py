@@ -8,6 +8,7 @@ for a reader without a kernel, and for the comparison of committed notebooks.
 from __future__ import annotations
 
 import html
+import re
 import traceback
 from functools import cache
 
@@ -150,6 +151,8 @@ def _markdown(own):
 def as_html(markdown, own=False):
     """Markdown as HTML in the page's own typography; formulas are left for the page to typeset.
 
-    HTML in it stands only if it is the course's `own`, never in what a reader typed.
+    A heading of a table without words is none, for those who listen. HTML in it stands only if it
+    is the course's `own`, never in what a reader typed.
     """
-    return f"<div class='jp-RenderedHTMLCommon'>{_markdown(own).render(markdown)}</div>"
+    shown = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", _markdown(own).render(markdown))
+    return f"<div class='jp-RenderedHTMLCommon'>{shown}</div>"

@@ -20,7 +20,7 @@ from lightspeed_course.web import code, packages
 from lightspeed_show import host
 from lightspeed_show.layout import still
 
-PRACTICE = ("ask", "predict", "reveal", "cards", "today", "incident", "progress")
+PRACTICE = ("ask", "predict", "reveal", "cards", "today", "incident", "bench", "progress")
 _post = []  # how a message reaches the page
 _models = {}
 

@@ -1,0 +1,63 @@
+"""bench: one reading of the incident room at a lesson's end, and three suspects. Which goes?"""
+
+from __future__ import annotations
+
+from lightspeed_course.incidents.incident import incident_of
+from lightspeed_course.incidents.serving import SERVING
+from lightspeed_course.incidents.training import TRAINING
+from lightspeed_course.practice.forms import Panel
+
+DRAWS = 6  # of each suspect; a reading of one that never looks like this rules it out
+# Lesson -> the setting, what is wrong in it, the reading, and three suspects.
+BENCHES = {
+    "01": (TRAINING, "sparse_peak", "settings", ("recompute", "sparse_peak", "padding")),
+    "02": (TRAINING, "numa", "roofline", ("numa", "sparse_peak", "padding")),
+    "03": (TRAINING, "slow_nic", "profile", ("slow_nic", "straggler", "padding")),
+    "04": (SERVING, "bursty_arrivals", "busy", ("bursty_arrivals", "more_traffic", "replica_down")),
+    "06.1": (TRAINING, "recompute", "profile", ("recompute", "numa", "sparse_peak")),
+    "06.2": (
+        TRAINING, "tensor_over_network", "nccl", ("slow_nic", "straggler", "tensor_over_network"),
+    ),
+    "06.3": (TRAINING, "straggler", "clocks", ("straggler", "slow_nic", "throttling")),
+    "07": (TRAINING, "numa", "nccl", ("straggler", "numa", "slow_nic")),
+    "08": (TRAINING, "straggler", "pairs", ("padding", "straggler", "slow_nic")),
+}  # fmt: skip
+
+
+def findings(setting, cause, measurement):
+    """What an expert sees in this reading of jobs with this cause, over draws of them."""
+    cases = (incident_of(f"bench {cause} {n}", setting, setting.cause(cause)) for n in range(DRAWS))
+    return {case.findings[measurement] for case in cases}
+
+
+def bench(lesson):
+    """A form: what a reading of a sick job shows, and which of three suspects it rules out. Raises
+    ValueError for a lesson that has none.
+    """
+    if lesson not in BENCHES:
+        raise ValueError(f"bench: lesson = {lesson!r}: expected one of {', '.join(BENCHES)}")
+    setting, cause, reading, suspects = BENCHES[lesson]
+    case = incident_of(f"bench of lesson {lesson}", setting, setting.cause(cause))
+    sold = setting.measurement(reading)
+    names = {id: setting.cause(id).name for id in suspects}
+    prompt = (
+        f"**The incident room.** {case.brief}\n\nYou buy *{sold.name}*, for {sold.minutes}"
+        f" minutes:\n\n{case.show(reading)}\n\nWhich of three suspects does it rule out?"
+    )
+
+    def submit(values):
+        if not values[0]:
+            return "**Not answered.** Choose one of the three.", "Not answered.", "bad"
+        now = case.findings[reading]
+        if now not in findings(setting, values[0], reading):
+            said = f"**Right.** An expert reads: {now}. With that cause it would look otherwise."
+            return said, "Right.", "good"
+        said = (
+            f"**That one stays.** An expert reads: {now}. With that cause the same reading looks"
+            " just like this, so it tells you nothing about it. Which one would have changed it?"
+        )
+        return said, "That one stays.", "bad"
+
+    options = [[id, name] for id, name in names.items()]
+    static = prompt + "".join(f"\n\n- {name}" for name in names.values())
+    return Panel(prompt, [{"label": "Ruled out", "options": options}], submit, static=static)
