@@ -125,7 +125,7 @@ assert data_parallel_bytes(8e9, 64, 3, 8) == 8 * data_parallel_bytes(8e9, 64, 3)
 #
 # The batch has cancelled! In chapter 2 it was the batch that had to be large, and here it's $D$.
 # Each link has a roofline of its own, and each time you have to ask what it is that must be large
-# enough. ([Proof](06_parallelism_proof.ipynb#A-roofline-with-a-link-in-it))
+# enough. ([Proof](02_roofline_proof.ipynb#A-roofline-with-a-link-in-it))
 
 # %% tags=["holds"]
 from lightspeed.roofline import compute_time, split_matmul_bounds

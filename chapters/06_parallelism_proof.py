@@ -16,8 +16,7 @@ from lightspeed.memory import *
 from lightspeed.parallel import *
 from lightspeed.pipeline import *
 from lightspeed.reliability import *
-from lightspeed.roofline import critical_depth, matmul_intensity, ridge_point
-from lightspeed.roofline import split_matmul_bounds, transfer_time
+from lightspeed.roofline import transfer_time
 from lightspeed.scaling import work_span
 from lightspeed.transformer import transformer
 from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, sweep
@@ -55,11 +54,11 @@ rows = [
      "[published runs](#Check:-against-published-runs)"],
     ["time of a step, as expected of a framework", of_expectation, "pipelines over nodes",
      "[Bound and expectation](#Bound-and-expectation)"],
-    ["memory of a GPU", of_memory, "gaps of the allocator",
+    ["memory of a GPU", of_memory, "small models cut into many parts",
      "[Bound and expectation](#Bound-and-expectation)"],
     ["MFU, with attention", of_mfu, "nowhere in these rows",
      "[Three checks](#Three-checks-at-scale)"],
-    ["FLOPs of a model", of_flops, "small models with experts",
+    ["FLOPs of a model", of_flops, "GPT OSS, and single rows",
      "[Three checks](#Three-checks-at-scale)"],
 ]  # fmt: skip
 table(
@@ -653,34 +652,6 @@ second_rows = np.where((words >= 50)[:, None], vectors[np.maximum(words, 50)], 0
 np.allclose(first_rows + second_rows, vectors[words])
 
 # %% [markdown]
-# ### A roofline with a link in it
-#
-# Lesson 6.2 finds that two chips which cut a product along $D$ compute longer than they send if
-# $D/2 > C/R$, whatever the batch. Here it is for two {{accelerator("tpu_v5p").name}} chips and one link of
-# {{si(link("ici_v5p").bandwidth_per_link, "byte/s")}} in each direction.
-
-# %%
-v5p, one_way = accelerator("tpu_v5p"), link("ici_v5p").bandwidth_per_link
-contractions = [2048, 4096, 8192, 16384]
-sweep(split_matmul_bounds, D=contractions, B=1024, F=8192, peak=v5p.bf16, bandwidth=one_way)
-
-# %%
-turn = critical_depth(v5p.bf16, one_way)
-round(ridge_point(v5p.bf16, one_way)), round(turn)
-
-# %% [markdown]
-# The batch of this table is large enough that memory is not the limit. The ridge of this link is
-# {{ridge_point(v5p.bf16, one_way):.0f}} FLOP/byte and the turn comes at D =
-# {{turn:.0f}}. Each memory and each link has a roofline of its own,
-# and its critical quantity need not be the batch.
-
-# %% tags=["holds"]
-assert all(
-    matmul_intensity(1024, d // 2, 8192) > ridge_point(v5p.bf16, v5p.hbm_bandwidth)
-    for d in contractions
-), "large enough that memory"
-
-# %% [markdown]
 # ### The critical path of a training step
 #
 # Lesson 6.2 says that a profile cannot show you the critical path. Take a step of four layers,
@@ -830,8 +801,13 @@ best = {}
 for model, nodes, ways, reached in zip(*(runs[n] for n in ("model", "nodes", "tensor", "mfu"))):
     of_size = best.setdefault((str(model), int(nodes)), {})
     of_size[int(ways)] = max(reached, of_size.get(int(ways), 0))
+
+# %%
 pairs = {few: [of[2 * few] / of[few] for of in best.values() if {few, 2 * few} <= of.keys()]
          for few in (2, 4, 8, 16)}
+[len(seen) for seen in pairs.values()]
+
+# %%
 table(
     [[f"{2 * few} in place of {few}", len(seen), si(np.median(seen), "%", 2),
       sum(each > 1 for each in seen)] for few, seen in pairs.items()],

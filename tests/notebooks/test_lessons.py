@@ -163,6 +163,10 @@ def test_an_anchor_is_followed_to_its_own_chapter_first():
     found = reading.followed(now, before)["02_a"]
     assert found == {"x": "02_a#x", "y": "02_a_proof#y", "w": "03_b#w", "v": "nowhere#v"}
     assert reading.lost(now, {"02_a": found}) == ["02_a#v"]
+    # Another chapter has the same heading: a place written by hand stays while it stands.
+    by_hand = {"02_a": {"decide": "02_a#x", "gone": "02_a#u"}}
+    elsewhere = now | {"05_d": ["decide", "gone"]}
+    assert reading.followed(elsewhere, by_hand)["02_a"] == {"decide": "02_a#x", "gone": "05_d#gone"}
 
 
 def test_a_chapter_is_a_lesson_with_its_parts_and_its_proof():
