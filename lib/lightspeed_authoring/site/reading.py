@@ -59,7 +59,8 @@ def moved():
 
 def followed(now, before):
     """`before` (as `moved()`) with each anchor where it is `now` (as `pages()`): on its own page,
-    else on one of the same chapter, else on the only one that has it, else as it was.
+    else on one of the same chapter, else as it was if that is there, else on the only one that has
+    it, else as it was.
     """
     found = {}
     for page, kept in before.items():
@@ -67,7 +68,9 @@ def followed(now, before):
         found[page] = {}
         for anchor, known in kept.items():
             having = [other for other in near if anchor in now[other]]
-            sure = [other for other in having if other[:2] == page[:2]] or having[: len(having) < 2]
+            sure = [other for other in having if other[:2] == page[:2]]
+            if not sure and known.partition("#")[2] not in now.get(known.partition("#")[0], ()):
+                sure = having[: len(having) < 2]
             found[page][anchor] = f"{sure[0]}#{anchor}" if sure else known
     return found
 
