@@ -14,7 +14,7 @@ from lightspeed import datasheet, roofline
 from lightspeed.catalog import accelerator, find, link, memory, parse
 from lightspeed.training import training_flops, training_time
 from lightspeed_course import ask, Axis, Bars, Boxes, cards, Chart, figure, human_time, job, predict
-from lightspeed_course import reveal, si, table, Text
+from lightspeed_course import bench, reveal, si, table, Text
 
 # %%
 job.sheet(until="01")
@@ -449,6 +449,15 @@ assert dean < once, "data centre the answer"
 # | $2P$ | forward pass of a token | FLOP | {{si(forward, "FLOP")}} |
 # | $6P$ | training on a token | FLOP | {{si(training, "FLOP")}} |
 # | $6PD / (NXU)$ | time of a training run | s | {{human_time(planned)}} |
+
+# %% [markdown]
+# ## One reading
+#
+# A job misses its plan. Somebody puts how it was started beside what the plan says. That doesn't
+# look like much, but it's enough to let one of three suspects go.
+
+# %%
+bench("01")
 
 # %% [markdown]
 # ## Exercises

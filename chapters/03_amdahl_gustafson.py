@@ -12,7 +12,7 @@
 from math import inf
 from lightspeed.scaling import *
 from lightspeed_course import Area, ask, Axis, Bars, cards, Chart, figure, job, Line, Points
-from lightspeed_course import predict, reveal, Rule, si, table
+from lightspeed_course import bench, predict, reveal, Rule, si, table
 from lightspeed_models.profiles import scaling_runs
 
 # %%
@@ -568,6 +568,15 @@ assert gustafson_speedup(offered, serial=serial) > twentieth, "eight times the p
 assert usl_peak(serial=serial, kappa=(1 - serial) / offered**2) >= offered - 1e-9, (
     "beyond the offer if"
 )
+
+# %% [markdown]
+# ## One reading
+#
+# A job misses its plan. Somebody takes a profile of a step on one of its GPUs. You know what to do
+# with the parts of a step: which of them grew, and what can't be the cause, then?
+
+# %%
+bench("03")
 
 # %% [markdown]
 # ## Exercises

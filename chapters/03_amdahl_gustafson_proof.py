@@ -687,8 +687,8 @@ table(
 
 
 # %% [markdown]
-# The proof of chapter 6 follows such a path through a training step, with its network beside its
-# GPUs.
+# [Chapter 6](06_parallelism_proof.ipynb#The-critical-path-of-a-training-step) follows such a path
+# through a training step, with its network beside its GPUs.
 
 # %%
 ask("scaling.critical_path", seed="chapter")
