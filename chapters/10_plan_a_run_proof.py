@@ -18,12 +18,6 @@ from lightspeed_tools.plan.search import ROOM
 times, memory, tuned = (weigh(k) for k in ("step-expected", "memory-expected", "step-megatron"))
 sweep = training.sweep(dataset("training_sweep"))
 
-# %%
-clean = followed(sweep.where(training.clean(sweep.rows)))
-every = followed(sweep)
-over = sweep.memory > ROOM * training.CLUSTER.capacity
-caught, false = over[~sweep.finished].mean(), over[sweep.finished].mean()
-
 # %% tags=["figure"]
 table(
     [
@@ -44,6 +38,12 @@ table(
 # In the Ultra-Scale sweep somebody ran {{len(sweep.rows):,}} plans of several models on up to sixty-four nodes,
 # so for each model and number of nodes we know which plan was really the best. Let the law choose among
 # the same plans, with its memory *predicted*, and count a plan that failed as zero.
+
+# %%
+clean = followed(sweep.where(training.clean(sweep.rows)))
+every = followed(sweep)
+over = sweep.memory > ROOM * training.CLUSTER.capacity
+caught, false = over[~sweep.finished].mean(), over[sweep.finished].mean()
 
 # %% tags=["figure"]
 table(

@@ -80,8 +80,8 @@ def view(rate, prompt, budget, found):
     law = None  # where there is more to read than time
     if read < 1:
         names = {
-            "requests_per_second": (rate, ""), "prompt": (prompt, "token"), "found": (found, ""),
-            "chunk": (chunk, "token"), "step": (step, "s"),
+            "requests_per_second": (rate, ""), "prompt": (prompt, ""), "found": (found, ""),
+            "chunk": (chunk, ""), "step": (step, "s"),
         }  # fmt: skip
         share = "requests_per_second * prompt * (1 - found) / chunk * step"
         law = Formula("time spent reading", share, names, (read, "%"))
