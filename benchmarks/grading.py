@@ -26,6 +26,7 @@ from pathlib import Path
 
 import _beside
 
+from lightspeed_authoring.solved import solved
 from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.handout.nbgrader import export_nbgrader
@@ -237,7 +238,7 @@ def main():
         folder = Path(scratch)
         # As nbgrader has it, with the right answers; the ids of its cells are those of the
         # exercise.
-        notebook = json.loads(export_nbgrader(ASSIGNMENT.name, folder).read_text())
+        notebook = json.loads(export_nbgrader(solved(ASSIGNMENT.name), folder).read_text())
         rows = [] if options.alone else beside(folder, notebook)
         rows += growing(folder, notebook, options.counts)
     _beside.show(f"Grading chapter 2, {len(ASSIGNMENT.points)} questions", rows)

@@ -22,13 +22,9 @@ from collections import defaultdict
 
 from lightspeed_tools.trace.diagnosis import diagnose
 from lightspeed_tools.trace.made import FAULTS, Job, run, span, write
+from lightspeed_tools.trace.trials import MENDS
 
 LEAST, MOST = 80.0, 150.0
-CAUSE = dict(
-    loader="loader", allocator="allocator", slow_rank="rank", slow_link="link",
-    launch_bound="launches", small_products="products", synchronize="synchronize",
-    no_overlap="overlap",
-)  # fmt: skip
 # How far a gain may be from the truth, as a ratio.
 MARKS = {"loader": (0.95, 1.05), "allocator": (0.95, 1.05), "slow_rank": (0.95, 1.05)}
 MARKS |= {"slow_link": (0.88, 1.12), "launch_bound": (0.999, 1.4)}
@@ -170,9 +166,9 @@ def single(jobs):
         fault = FAULTS[number % len(FAULTS)]
         job, (truth,) = drawn(random_, fault)
         gains, closure = told_of(job)
-        firsts.append(next(iter(gains), "") == CAUSE[fault])
+        firsts.append(next(iter(gains), "") == MENDS[fault])
         closures.append(abs(closure))
-        ratios[fault].append(gains.get(CAUSE[fault], 1.0) / truth)
+        ratios[fault].append(gains.get(MENDS[fault], 1.0) / truth)
         if not firsts[-1]:
             print("not first:", job, f"{truth:.3f}", gains)
     sound = sum(firsts) >= 0.95 * jobs
@@ -197,7 +193,7 @@ def double():
             print("no job in which both are worth 5 %:", *pair)
             continue
         gains, _ = told_of(job)
-        if not {CAUSE[fault] for fault in pair} <= set(list(gains)[:3]):
+        if not {MENDS[fault] for fault in pair} <= set(list(gains)[:3]):
             missed += 1
             print("missed:", job, truths, gains)
     print(f"both of two faults among the first three in {len(pairs) - missed} of {len(pairs)}")

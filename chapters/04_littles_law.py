@@ -5,50 +5,33 @@
 # even full. Yet answers take far longer, and the slowest ones time out. How can so little extra
 # load do that, and how much hardware would undo it?
 #
-# One law that assumes nothing about the traffic and one formula that assumes a little answer both.
-# Together with the roofline, they say what one replica of a language model can promise.
-#
-# **You will be able to** turn requests per second and latency into memory, and memory into a
-# ceiling on requests per second; say how latency grows with load, at the mean and in the tail; tell
-# overload from bad luck; and choose the batch of a serving replica for a latency budget.
-#
-# **You need** chapter 2 for the last third. **Time:** two hours, with the problems. **In twenty
-# minutes:** the sections marked with ◆, each up to its first subsection; the last of them answers
-# the question.
+# Two tools answer both questions: a law that holds for any traffic, and a formula that asks for a
+# little more. Thirty-five minutes; you need chapter 2 for the last third. The evidence is on the
+# [proof page](04_littles_law_proof.ipynb).
 
-# %%
-import matplotlib.pyplot as plt
-import numpy as np
-
-from lightspeed.catalog import accelerator, find, number
-from lightspeed_course import Area, Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si
-from lightspeed_course import ask, predict, residual_chart, reveal, sweep, table, weigh
-from lightspeed_models.evidence.pairings.arrivals import BLOCK, variation
-from lightspeed_models.simulators.queue_simulation import (
-    batch_means,
-    number_inside,
-    observed,
-    poisson_arrivals,
-    simulate,
-    simulate_decoding,
-)
+# %% tags=["setup"]
+from lightspeed.catalog import accelerator, find
+from lightspeed_course import Area, ask, Axis, Bars, Chart, figure, job, Line, Points, predict
+from lightspeed_course import reveal, Rule, si, sweep, table
 from lightspeed.queueing import *
 from lightspeed.serving import *
-from lightspeed.units import Q
+
+# %%
+job.sheet(until="04")
 
 # %% [markdown]
-# ## ◆ Before you read on
+# ## Guess first
 #
-# The story of the opening, with numbers. Commit yourself first.
+# The story of the opening, with numbers.
 
 # %%
 predict("queueing.a_little_more_traffic", ..., seed="dusk")
 
 # %% [markdown]
-# ## ◆ One law without assumptions
+# ## One law without assumptions
 #
-# Watch a server for six seconds. Three requests come, stay for a while, and leave. A square is a
-# second that a request spends inside.
+# How many requests are inside a service at a time? Watch a server for six seconds. Three requests
+# come, stay for a while, and leave. A square is a second that a request spends inside.
 #
 # ```
 # request A   ■ ■ ■ . . .
@@ -61,10 +44,14 @@ predict("queueing.a_little_more_traffic", ..., seed="dusk")
 # columns, the numbers inside add up to eight as well, because they are the same squares. **Request
 # by request or moment by moment, the time spent inside adds up to the same area.**
 #
-# Real requests do not keep to whole seconds. Draw two staircases instead: one counts those who have
-# arrived, the other those who have left.
+# Real requests do not keep to whole seconds. So draw two staircases instead: one counts those who
+# have arrived, the other those who have left.
 
 # %% tags=["holds"]
+import numpy as np
+
+from lightspeed_models.simulators.queue_simulation import simulate
+
 assert (
     lambda seen: (
         seen.sojourn.sum() == 8
@@ -74,21 +61,36 @@ assert (
 )(simulate(np.array([0.0, 1, 4]), np.array([3.0, 3, 2]), 3)), "are the same squares"
 
 # %%
-arrivals = np.array([1, 2, 2.5, 5, 9, 10, 10.5])
-services = np.array([2, 1, 1.5, 1, 2, 1, 1.5])
-path = simulate(arrivals, services)
-seen = observed(path)
-events = np.unique([0, *arrivals, *path.departure])
-arrived, left = (np.searchsorted(t, events, "right") for t in (arrivals, path.departure))
-fig, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
-ax.fill_between(events, left, arrived, step="post", alpha=0.2)
-ax.step(events, arrived, where="post", label="arrived")
-ax.step(events, left, where="post", label="left")
-ax.set(xlabel="time, s", ylabel="requests so far")
-ax.legend()
-plt.close(fig)
+arrivals, services = [1, 2, 2.5, 5, 9, 10, 10.5], [2, 1, 1.5, 1, 2, 1, 1.5]
+starts, leaves = [], [0.0]
+for came, takes in zip(arrivals, services):
+    starts.append(max(came, leaves[-1]))
+    leaves.append(starts[-1] + takes)
+leaves[1:]
+
+# %% tags=["figure"]
+events = sorted([0.0, *arrivals, *leaves[1:]])
+corners = [t for t in events for _ in (0, 1)][1:]
+
+
+def stairs(times):
+    """How many of the times have passed, as the corners of a staircase over the events."""
+    passed = [float(sum(at <= t for at in times)) for t in events]
+    return [count for count in passed for _ in (0, 1)][:-1]
+
+
+arrived, left = stairs(arrivals), stairs(leaves[1:])
 figure(
-    fig,
+    Chart(
+        Axis("time", "s", domain=(0, 14)),
+        Axis("requests so far", domain=(0, 8)),
+        [
+            Area(corners, left, arrived, "inside"),
+            Line(corners, arrived, "arrived", "blue", label_at="above"),
+            Line(corners, left, "left", "orange"),
+        ],
+        height=300,
+    ),
     caption=(
         "The gap between the staircases, measured upwards, is how many are inside. Measured"
         " sideways, it is how long a request stays: these leave in the order in which they came."
@@ -100,10 +102,10 @@ figure(
 )
 
 # %% tags=["holds"]
-assert bool((arrived >= left).all()), "arrivals above departures"
-assert bool(((arrived == left) & (events > 5) & (events < 9)).any()) and arrived[-1] == left[-1], (
-    "it closes where the server has nothing to do"
-)
+assert all(a >= b for a, b in zip(arrived, left)), "arrivals above departures"
+assert (
+    any(a == b and 5 < t < 9 for a, b, t in zip(arrived, left, corners)) and arrived[-1] == left[-1]
+), "it closes where the server has nothing to do"
 
 # %% [markdown]
 # The shaded band is that area. Cut upwards, it is the mean number inside, $L$, times the time that
@@ -113,109 +115,51 @@ assert bool(((arrived == left) & (events > 5) & (events < 9)).any()) and arrived
 # $$L\,T = n\,W \qquad\Longrightarrow\qquad L = \lambda\,W \quad\text{with}\quad \lambda = n / T$$
 #
 # This is **Little's law**; $\lambda$ is the rate of arrivals. Nothing was assumed about who comes
-# when, how long service takes, how many servers there are, or in what order they work. In the
-# table, $L$, $\lambda$ and $W$ are measured separately: with a count of those inside, a counter of
-# arrivals, and a stopwatch for each stay.
-
-# %% tags=["figure"]
-table(
-    [
-        [
-            f"{seen.L:.3f}",
-            f"{seen.arrival_rate:.3f} /s",
-            f"{seen.W:.3f} s",
-            f"{seen.arrival_rate * seen.W:.3f}",
-        ]
-    ],
-    ["L, from the count of those inside", "arrival rate", "W, from the stays", "arrival rate × W"],
-)
-
-# %% [markdown]
-# The two sides agree to the last digit because the server is empty when you begin and when you
-# stop. If you stop watching in the middle, you do not yet know how long the requests inside will
-# stay. The longer you watch, the less they matter.
-
-# %% tags=["holds"]
-assert abs(seen.L - seen.arrival_rate * seen.W) < 1e-12 and path.departure.max() == events[-1], (
-    "begin and when you"
-)
-
-# %%
-rng = np.random.default_rng(4)
-n = 10**6
-long_run = simulate(poisson_arrivals(9, n, rng), rng.exponential(1 / 10, n))
-watched = 10, 100, 1000, 10_000, 100_000
-cuts = [observed(long_run, until) for until in watched]
-gaps = [abs(o.arrival_rate * o.W / o.L - 1) for o in cuts]
-si(max(gaps), "%")
-
-# %% tags=["figure"]
-table(
-    [[human_time(t), f"{o.L:.3f}", f"{o.arrival_rate * o.W:.3f}"] for t, o in zip(watched, cuts)],
-    ["watched for", "L", "arrival rate × W"],
-    caption=f"A busy server, watched for longer and longer. The whole run has {si(n, 'request')}.",
-)
-
-# %% [markdown]
-# In the first row the two sides differ by {{gaps[0]:.0%}}, in the last by less than one part in ten
-# thousand.
+# when, how long service takes, how many servers there are, or in what order they work. You only
+# have to watch for long enough.
+# [proof](04_littles_law_proof.ipynb#The-law,-watched-for-longer)
 #
 # ### What it sizes
 #
-# A service takes in `qps` requests a second and answers each in `stay`. While a request of a
+# A service takes in `rate` requests a second and answers each in `stay`. While a request of a
 # language model is inside, it holds memory: its *KV cache*, the keys and values of the tokens so
-# far. `concurrency`, `throughput` and `latency` are the law, solved for each of its three
-# quantities. They count requests, tokens or bytes.
-
-# %% tags=["holds"]
-assert gaps[0] == max(gaps) and gaps[-1] < 1e-4, "less than one part"
+# far. How many are in flight, and how many fit?
 
 # %%
-qps, stay, per_request, accelerator_memory = 400, Q(150, "ms"), Q(2, "GB/request"), Q(48, "GB")
-inside = concurrency(Q(qps, "request/s"), stay)
-cache = concurrency(Q(qps, "request/s") * per_request, stay)
-print(f"{inside.magnitude:.0f} requests at a time, which hold {cache.to('GB'):.0f~P}")
+rate, stay, cache, memory = 400, 0.150, 2e9, 48e9  # assumed
+inside = concurrency(rate, stay)
+most_inside = memory / cache
+ceiling = throughput(most_inside, stay)
+inside, ceiling
 
 # %% [markdown]
-# So {{qps:,}} requests a second at {{stay:~P}} are {{inside.magnitude:.0f}} requests in flight, and
-# if each holds {{si(per_request.to("byte/request").magnitude, "byte")}}, they need
-# {{cache.to("GB"):.0f~P}}. The law does not care what is counted: `cache` is $L = \lambda W$ in
-# bytes.
+# So {{rate}} requests a second, each for {{si(stay, "s")}}, are {{inside:.0f}} in flight. If each
+# holds {{si(cache, "byte")}}, they need {{si(inside * cache, "byte")}}. Now **turn the law round**. An accelerator has {{si(memory, "byte")}}, so it has room for
+# {{most_inside:.0f}} at a time, and each slot is free again after {{si(stay, "s")}}. At most
+# {{ceiling:.0f}} requests a second get through, however many arrive: memory has become a ceiling on
+# throughput. Without more memory there are two ways to raise it, a smaller cache for each request
+# and a shorter stay.
 #
-# Now **turn the law round**. Suppose that an accelerator has {{accelerator_memory:~P}} for these
-# requests. It has room for only so many at a time, and each slot is free again after {{stay:~P}}.
-
-# %%
-fit = accelerator_memory / per_request
-ceiling = throughput(fit, stay)
-print(f"{fit.magnitude:.0f} at a time, at most {ceiling.magnitude:.0f} requests a second")
-
-# %% [markdown]
-# At most {{ceiling.to("request/s").magnitude:.0f}} requests a second get through, however many
-# arrive. Memory has become a ceiling on throughput. Without more memory there are two ways to raise
-# it: a smaller cache for each request, and a shorter stay.
-#
-# This calculation leaves something out. Find it before the gallery at the end does.
+# One thing that lives in the same {{si(memory, "byte")}} is missing from this sum. What is it? The
+# weights: subtract them first, and if you forget, you promise too much.
 
 # %% tags=["holds"]
-assert abs(concurrency(ceiling, stay) * per_request / accelerator_memory - 1) < 1e-9, "At most"
+assert abs(concurrency(ceiling, stay) * cache / memory - 1) < 1e-9, "At most"
 assert (
-    throughput(accelerator_memory / (per_request / 2), stay) > ceiling
-    and throughput(fit, stay / 2) > ceiling
+    throughput(memory / (cache / 2), stay) > ceiling and throughput(most_inside, stay / 2) > ceiling
 ), "cache for each request"
-
-# %%
-ask("queueing.checkpoint_memory", seed="read")
+assert throughput((memory - 16e9) / cache, stay) < ceiling, "promise too much"
 
 # %% [markdown]
-# ## ◆ Why latency explodes
+# ## Why latency explodes
 #
-# Little's law links three numbers, but it fixes none of them. Before any formula, watch a server.
+# Little's law links three numbers, but it fixes none of them. So before any formula, watch a server.
 # Requests come at random, and the load is nine tenths of what it can serve. Will a request find it
-# idle, or will it wait? Play the run to its end, then play the same requests at half load.
+# idle, or will it wait? The picture stands in the middle of a rush. Play the run to its end, then
+# play the same requests at half load.
 
 # %%
-from lightspeed_course.explorers.requests import explore_queue
+from lightspeed_course.explorers.requests import explore_batching, explore_queue
 
 explore_queue()
 
@@ -245,7 +189,8 @@ explore_queue()
 #
 # Three assumptions went in. Requests are served in the order in which they come. How long a service
 # takes does not depend on how many wait. And you see the server in its average state, which holds
-# if requests come independently of one another (*Poisson* arrivals).
+# if requests come independently of one another (*Poisson* arrivals). Chat comes nearly like that,
+# and code completion does not. [proof](04_littles_law_proof.ipynb#Do-requests-come-at-random?)
 #
 # Now for $R$. Take the seven requests from above, and draw what is left of the service in progress
 # over time. Each service is a triangle, as high as it is long.
@@ -259,15 +204,14 @@ assert abs(md1(0.8, 1).Wq - 0.8 * 0.5 / (1 - 0.8)) < 1e-9, "So two fifths of a s
 assert 0.8 * 0.5 < 0.5 and abs(md1(0.8, 1).Wq - 2) < 1e-9, "turns less than half"
 
 # %% tags=["figure"]
-begin, end = path.start, path.departure
-corners = np.column_stack([begin, begin, end]).ravel()
-left_of = np.column_stack([0 * services, services, 0 * services]).ravel()
-rest = (services**2).sum() / 2 / end.max()
+edges = [t for begin, end in zip(starts, leaves[1:]) for t in (begin, begin, end)]
+left_of = [height for s in services for height in (0.0, float(s), 0.0)]
+rest = sum(s**2 for s in services) / 2 / max(leaves)
 figure(
     Chart(
         Axis("time", "s", domain=(0, 14)),
         Axis("left of the service", "s", domain=(0, 2.4)),
-        [Area(corners, 0 * corners, left_of, color="blue"), Rule(y=rest, label="mean")],
+        [Area(edges, [0.0] * len(edges), left_of, color="blue"), Rule(y=rest, label="mean")],
         height=240,
     ),
     caption=f"Whoever arrives at random finds {rest:.2f} s of a service left, on average: the area"
@@ -277,15 +221,9 @@ figure(
 )
 
 # %% tags=["holds"]
-assert (
-    abs(
-        rest
-        - np.mean(
-            [(end - t)[(begin <= t) & (t < end)].sum() for t in np.linspace(0, end.max(), 5001)]
-        )
-    )
-    < 0.01
-), "Whoever arrives at random"
+looks = [k * max(leaves) / 5000 for k in range(5001)]
+found = [sum(e - t for b, e in zip(starts, leaves[1:]) if b <= t < e) for t in looks]
+assert abs(rest - sum(found) / len(found)) < 0.01, "Whoever arrives at random"
 assert sorted(services)[-2:] == [2, 2] and min(services) == 1, "two of them twice as high"
 
 # %% [markdown]
@@ -297,15 +235,13 @@ assert sorted(services)[-2:] == [2, 2] and min(services) == 1, "two of them twic
 # length, and a common model is the *exponential* distribution: many short ones, a few long ones.
 # Its mean square is twice that of equal services. So twice as much is left, and you wait
 # {{mm1(0.8, 1).Wq:.0f}} s where you waited {{md1(0.8, 1).Wq:.0f}}. In general
-# $R = \lambda/\mu^2 = \rho/\mu$: whoever finds the server busy waits for a whole mean service,
-# however long this one has lasted. The distribution has *no memory*. With Poisson arrivals and one
-# server, the queue is called M/M/1, and each M stands for *memoryless*. Add a request's own service
-# to its wait:
+# $R = \lambda/\mu^2 = \rho/\mu$, and if you add a request's own service to its wait,
 #
 # $$W = \frac{\rho/\mu}{1 - \rho} + \frac{1}{\mu} = \frac{1/\mu}{1 - \rho}
 # = \frac{1}{\mu - \lambda}$$
 #
-# For a server that can do ten requests a second:
+# This queue is called M/M/1, and each M stands for *memoryless*: however long a service has lasted,
+# a whole mean one is still to come. For a server that can do ten requests a second:
 
 # %% tags=["holds"]
 assert abs(md1(0.1, 1 / 3).Wq * (1 - 0.3) - 0.1 * 3**2 / 2) < 1e-12, "triangle with an area"
@@ -323,82 +259,11 @@ sweep(mm1, "W", arrival_rate=[3, 5, 8, 9, 9.5, 9.8], service_rate=10)
 
 # %% [markdown]
 # The service time is divided by the capacity that is *left*. Go from four fifths of full load to
-# nine tenths, and what is left halves, so latency doubles.
+# nine tenths, and what is left halves, so latency doubles. A million simulated requests agree.
+# [proof](04_littles_law_proof.ipynb#The-curve,-simulated) Now look at your guess.
 
 # %% tags=["holds"]
 assert abs(mm1(0.9, 1).W / mm1(0.8, 1).W - 2) < 1e-12, "what is left halves"
-
-# %%
-loads = np.linspace(0.01, 0.985, 60)
-server = 10
-rng = np.random.default_rng(1961)
-dots, confidence = [0.3, 0.5, 0.7, 0.8, 0.9, 0.95], 0.95
-
-
-def run_at(load):
-    """The mean time in the system of a simulated run, with its confidence interval."""
-    run = simulate(poisson_arrivals(load * server, n, rng), rng.exponential(1 / server, n))
-    return batch_means(run.sojourn, confidence=confidence)
-
-
-runs = [run_at(load) for load in dots]
-[si(run.mean, "s") for run in runs]
-
-# %% tags=["figure"]
-shown = loads[loads < 0.976]
-figure(
-    Chart(
-        Axis("load", "%", domain=(0, 1)),
-        Axis("time in system", "s", domain=(0, 4)),
-        [
-            Line(shown, mm1(shown * server, server).W, "formula", label_at="above"),
-            Points(dots, [run.mean for run in runs], label=f"simulated, {si(n, 'request')} each"),
-            Rule(y=1 / server, label="service time"),
-        ],
-    ),
-    caption=f"One server that does {server} requests a second. Each time that the free part of its "
-    "capacity halves, the time in the system doubles.",
-    alt="A curve of latency over load that rises slowly at first, then ever more steeply, and "
-    "leaves the chart near full load. Simulated points lie on it.",
-)
-
-# %% tags=["holds"]
-assert abs(mm1(0.75, 1).W / mm1(0.5, 1).W - 2) < 1e-12, "Each time that the free part"
-assert mm1(0.97 * server, server).W < 4 < mm1(0.98 * server, server).W, (
-    "leaves the chart near full load"
-)
-assert all(abs(run.mean * (1 - r) * server - 1) < 0.05 for r, run in zip(dots, runs)), (
-    "Simulated points lie on it"
-)
-
-# %% [markdown]
-# The points come from a simulation that does not use the formula: each request starts when it has
-# arrived and the one before it has left. Neighbours in a queue have similar waits, so the
-# confidence interval is taken over the means of long stretches.
-
-# %% tags=["figure"]
-table(
-    [
-        [
-            si(r, "%"),
-            f"{mm1(r * server, server).W:.3f} s",
-            f"{run.mean:.3f} s",
-            f"{run.low:.3f} to {run.high:.3f} s",
-        ]
-        for r, run in zip(dots, runs, strict=True)
-    ],
-    ["load", "formula", "simulated", "confidence interval"],
-    caption=f"Confidence {si(confidence, '%')}.",
-)
-
-# %% [markdown]
-# The closer to full load, the wider the interval, because a long queue changes slowly. Now back to
-# your guess.
-
-# %% tags=["holds"]
-assert all(a.high - a.low < b.high - b.low for a, b in zip(runs, runs[1:])), (
-    "long queue changes slowly"
-)
 
 # %%
 reveal("queueing.a_little_more_traffic", seed="dusk")
@@ -407,10 +272,20 @@ reveal("queueing.a_little_more_traffic", seed="dusk")
 # A fifth of the capacity was free. The new traffic took four fifths of that, so a fifth of it is
 # left, and latency is one over what is left.
 #
-# ### The tail
+# ## What about the slowest, and the longest?
 #
-# In M/M/1 the time in the system is itself exponential (Kleinrock has the proof), so every
-# percentile is a fixed multiple of the mean.
+# One request in a hundred takes more than {{sojourn_percentile(0.99, 5, 10) / mm1(5, 10).W:.1f}}
+# times the mean in this queue, at *every* load. So a tail of that size is normal; a rising mean is
+# the sign of trouble. [proof](04_littles_law_proof.ipynb#The-tail)
+#
+# And lengths matter as squares, because the triangles do. Cap the longest answers at half their
+# length, and everybody's wait falls for two reasons: less is left of the service in progress, and more
+# of the capacity is free. [proof](04_littles_law_proof.ipynb#Answers-of-different-length)
+#
+# ## More servers, one queue
+#
+# One server at half load makes every second request wait. What if you put two of them, each at half
+# load, behind *one* queue? Then a request waits only if both are busy. How often is that?
 
 # %% tags=["holds"]
 assert abs(1 - mm1(0.8, 1).rho - 1 / 5) < 1e-12, "A fifth of the capacity"
@@ -418,377 +293,81 @@ assert (
     abs(mm1(0.8 * 1.2, 1).rho - mm1(0.8, 1).rho - 4 / 5 * (1 - mm1(0.8, 1).rho)) < 1e-9
     and abs(mm1(0.8 * 1.2, 1).W / mm1(0.8, 1).W - 5) < 1e-9
 ), "a fifth of it is left"
-assert (
-    np.ptp([sojourn_percentile(0.99, r * server, server) / mm1(r * server, server).W for r in dots])
-    < 1e-9
-), "every percentile is a fixed"
+tails = [sojourn_percentile(0.99, r, 1) / mm1(r, 1).W for r in (0.1, 0.5, 0.95)]
+assert max(tails) - min(tails) < 1e-9, "a tail of that size is normal"
+assert abs(erlang_c(0.5, 1) - 1 / 2) < 1e-12, "makes every second request wait"
 
 # %% tags=["figure"]
-shares = [0.5, 0.95, 0.99]
-figure(
-    Chart(
-        Axis("load", "%", domain=(0, 1)),
-        Axis("time in system", "s", "log", domain=(0.05, 100)),
-        [
-            Line(loads, sojourn_percentile(s, loads * server, server), f"{s:.0%} are faster", c)
-            for s, c in zip(shares, ("green", "blue", "purple"), strict=True)
-        ],
-        height=320,
-    ),
-    caption=(
-        "The median, and the times that one request in twenty and one in a hundred exceed. The"
-        " three curves keep their distance."
-    ),
-    alt="Three curves of one shape on a logarithmic scale, rising together towards full load.",
-)
-
-# %% tags=["holds"]
-assert (
-    np.ptp(sojourn_percentile(0.99, 9.0 * loads, 9.0) / sojourn_percentile(0.5, 9.0 * loads, 9.0))
-    < 1e-6
-), "The three curves keep"
-assert (
-    all(
-        np.ptp(sojourn_percentile(s, loads * server, server) / mm1(loads * server, server).W) < 1e-6
-        for s in shares
-    )
-    and (np.diff(loads) > 0).all()
-), "Three curves of one shape"
-
-# %% [markdown]
-# After $t$ means, the share $e^{-t}$ is still inside. So one request in a hundred takes more than
-# {{sojourn_percentile(0.99, 5, server) / mm1(5, server).W:.1f}} times the mean, the logarithm of a
-# hundred, at *every* load. A tail of that size is normal; a rising mean is the sign of trouble.
-#
-# ### Answers of different length
-#
-# The triangles work for any service times. If each takes exactly as long, half a service is left,
-# and the wait is half that of M/M/1. If a few are very long, as some answers of a language model
-# are, the wait is longer. The mean square is the variance $\sigma^2$ plus the square of the mean,
-# which gives the formula of Pollaczek and Khinchine:
-#
-# $$W_q = \frac{R}{1 - \rho} = \frac{\lambda\,(\sigma^2 + 1/\mu^2)}{2\,(1 - \rho)}$$
-
-# %% tags=["holds"]
-assert abs(sojourn_percentile(0.99, 9, server) / mm1(9, server).W - np.log(100)) < 1e-9, (
-    "hundred takes more than"
-)
-assert abs(md1(8, server).Wq / mm1(8, server).Wq - 0.5) < 1e-12, "half that of M/M/1"
-assert mg1(8, server, (2 / server) ** 2).Wq > mm1(8, server).Wq, "the wait is longer"
-
-# %%
-rate, spreads = 8, [0, 0.5, 1, 1.5, 3]
-long_every, long_factor = 10, 20
-waits = {cv: mg1(rate, server, (cv / server) ** 2) for cv in spreads}
-[q.Wq for q in waits.values()]
-
-# %% tags=["figure"]
-table(
-    [[cv, q.Wq, q.W, f"{q.Wq / waits[1].Wq:.1f}"] for cv, q in waits.items()],
-    ["deviation / mean of the service time", "wait", "time in system", "wait over that of M/M/1"],
-    caption=(
-        f"One server at {rate / server:.0%} of its capacity. The mean service time is the same in"
-        " every row."
-    ),
-)
-
-# %% [markdown]
-# Here is a mixture, simulated: one answer in {{long_every}} is {{long_factor}} times as long as the
-# others.
-
-# %%
-kinds = rng.random(n) < 1 / long_every
-mixed = np.where(kinds, long_factor, 1.0)
-mixed *= 1 / server / mixed.mean()
-run = batch_means(simulate(poisson_arrivals(rate, n, rng), mixed).waiting)
-print(
-    f"formula {mg1(rate, server, mixed.var()).Wq:.2f} s, simulated {run.low:.2f} to {run.high:.2f}"
-    " s"
-)
-capped = np.minimum(mixed, mixed.max() / 2)
-shorter = mg1(rate, 1 / capped.mean(), capped.var()).Wq
-
-# %% [markdown]
-# Cap the longest answers at half their length, and the mean wait falls to {{shorter:.2f}} s. Both
-# parts of the formula help: $R$ falls to {{(capped**2).mean() / (mixed**2).mean():.0%}} of what it
-# was, because squares count, and the free share grows from {{1 - rate / server:.0%}} to {{1 - rate
-# * capped.mean():.0%}}, because a third of the work is gone.
-#
-# ### More servers, one queue
-#
-# With $c$ servers behind one queue (M/M/c), a request waits only if all of them are busy. How often
-# are they? Do a case on paper: two servers that each do one request a second, and one request a
-# second that comes. Each server is busy half of the time. With one server at half load, one request
-# in two would wait. With two?
-#
-# Over a long time, the number inside goes up from $k - 1$ to $k$ as often as it comes back down. It
-# goes up once a second, whatever it is. It comes down once a second with one request inside, and
-# twice a second with two or more. So there is one request inside for as much of the time as there
-# is none, two for half as long, three for half of that, and so on.
-
-# %% tags=["holds"]
-assert shorter < mg1(rate, server, mixed.var()).Wq, "answers at half their"
-assert (
-    0.3 < 1 - capped.mean() * server < 0.37
-    and abs(
-        shorter
-        / mg1(rate, server, mixed.var()).Wq
-        / (
-            (capped**2).mean()
-            / (mixed**2).mean()
-            * (1 - rate / server)
-            / (1 - rate * capped.mean())
-        )
-        - 1
-    )
-    < 1e-6
-), "because squares count"
-assert abs(mmc(1, 1, 2).rho - 1 / 2) < 1e-12, "half of the time"
-
-# %%
-parts_of = np.array([1, 1, *(0.5 ** np.arange(1.0, 6.0))], float)
-times_in, named = parts_of / 3, [f"{k} inside" for k in range(parts_of.size)]
-[si(share, "%") for share in times_in[:4]]
-
-# %% tags=["figure"]
+states = ["nobody inside", "one inside", "two or more"]
+waits = float(erlang_c(1.0, 2))
 figure(
     Chart(
         Axis("share of the time", "%", domain=(0, 0.4)),
-        Axis(scale="category", categories=named),
+        Axis(scale="category", categories=states),
         [
-            Bars(named[:2], times_in[:2], label="a server is free", color="blue"),
-            Bars(named[2:], times_in[2:], label="both are busy", color="orange"),
+            Bars(states[:2], [(1 - waits) / 2] * 2, label="a server is free", color="blue"),
+            Bars(states[2:], [waits], label="both are busy", color="orange"),
         ],
-        height=290,
+        height=220,
     ),
-    caption="Two servers at half load. The orange bars go on for ever; together they add up to as"
-    " much as each of the blue ones.",
-    alt="Bars of the share of time with none, one, two and more inside: two blue ones of one third,"
-    " then orange ones, each half as long as the one before.",
+    caption="Two servers at half load, behind one queue: a third of the time each, so one request in"
+    " three waits.",
+    alt="Three bars of equal length: nobody inside, one inside, and two or more.",
 )
 
 # %% tags=["holds"]
-assert (
-    abs(erlang_c(1.0, 2) - times_in[0]) < 1e-9
-    and abs(sum(0.5**k / 3 for k in range(1, 60)) - 1 / 3) < 1e-9
-), "together they add up to as"
-assert np.allclose(times_in[2:] / times_in[1:-1], 0.5), "each half as long"
+from lightspeed_models.simulators.queue_simulation import number_inside, poisson_arrivals, simulate
+
+import numpy as np
+
+draws = np.random.default_rng(4)
+ran = simulate(poisson_arrivals(1, 200_000, draws), draws.exponential(1, 200_000), 2)
+times, counts = number_inside(ran)
+spent = [np.diff(times)[counts[:-1] == k].sum() / (times[-1] - times[0]) for k in (0, 1)]
+assert all(abs(share - 1 / 3) < 0.01 for share in spent) and abs(waits - 1 / 3) < 1e-9, (
+    "one request in three waits"
+)
 
 # %% [markdown]
-# A half, a quarter, an eighth and so on make one, so the time falls into three equal parts: none
-# inside, one inside, and both servers busy. One request in three waits.
+# **Servers that share a queue help one another: nobody waits while one of them is free.** The more
+# there are, the more they help: if nine requests in ten are to start at once, the spare servers grow
+# only like the square root of the load, so a large pool gets by with a small share of them. That is
+# a reason to put one queue in front of many replicas.
+# [proof](04_littles_law_proof.ipynb#The-pool,-state-by-state)
 #
-# **Servers that share a queue help one another: nobody waits while one of them is free.** In
-# general, the number inside goes up at the rate $\lambda$, and comes down from $k$ at the rate
-# $k\mu$ while each has a server of its own. So the share of time with $k$ inside is $a/k$ of that
-# with $k - 1$, where $a = \lambda/\mu$ counts the servers that are busy on average. The shares are
-# in proportion to $a^k/k!$, up to $c$ inside. Beyond, each is $\rho = a/c$ of the one before, and
-# the bars with all servers busy add up to the first of them over $1 - \rho$: at half load, above,
-# to twice the first. Their share of all bars is $C$, the share that has to wait (**Erlang C**):
-#
-# $$C = \frac{T}{\sum_{k=0}^{c-1} a^k/k! + T} \quad\text{with}\quad
-# T = \frac{a^c/c!}{1 - \rho}$$
-#
-# If requests that find all servers busy go away instead, only the first of those bars is left. Its
-# share is $B$, **Erlang's loss formula** (Erlang B). To get $C$, make that bar $1/(1 - \rho)$ times
-# as long, and leave the others, $1 - B$, as they are: $C = B / (B + (1 - \rho)(1 - B))$. For many
-# servers the factorials overflow, and so do bars measured in the first. Measure them in the bar of
-# $c$ instead, and go down: the bar of $k - 1$ is $k/a$ of that of $k$.
-#
-# For those who wait, the pool is one server that is $c$ times as fast. As in M/M/1, they wait for
-# one over the capacity that is left, on average:
-#
-# $$W_q = \frac{C}{c\mu - \lambda}$$
-#
-# With one server $C$ is the load itself.
-
-# %% tags=["holds"]
-assert abs(erlang_c(1.0, 2) - 1 / 3) < 1e-12, "into three equal parts"
-assert abs(erlang_c(1.0, 2) - 1 / 3) < 1e-12 and abs(erlang_c(0.5, 1) - 1 / 2) < 1e-12, (
-    "request in three waits"
-)
-assert abs(erlang_c(1.0, 2) - times_in[2] / (1 - 0.5)) < 1e-9, "all servers busy add"
-assert abs(erlang_b(1.0, 2) - times_in[2] / times_in[:3].sum()) < 1e-9, "all servers busy go"
-assert (
-    abs(erlang_b(3.0, 4) - (3**4 / 24) / sum(3**k / f for k, f in enumerate((1, 1, 2, 6, 24))))
-    < 1e-12
-), "capacity that is left"
-assert abs(erlang_c(3.0, 4) - erlang_b(3.0, 4) / (1 - 0.75 * (1 - erlang_b(3.0, 4)))) < 1e-12, (
-    "wait for one over"
-)
-assert abs(mmc(30.0, 10.0, 4).Wq - erlang_c(3.0, 4) / (4 * 10 - 30)) < 1e-12, (
-    "one over the capacity"
-)
-assert abs(erlang_c(0.7, 1) - 0.7) < 1e-12, "is the load itself"
-
-# %% tags=["figure"]
-c_loads, pools = np.linspace(0.3, 0.99, 50), (1, 4, 16, 64, 256)
-figure(
-    Chart(
-        Axis("load of each server", "%", domain=(0.3, 1)),
-        Axis("requests that have to wait", "%", domain=(0, 1)),
-        [
-            Line(c_loads, erlang_c(c_loads * c, c), f"{c} server{'s' * (c > 1)}", color)
-            for c, color in zip(pools, ("blue", "sky", "green", "amber", "orange"), strict=True)
-        ],
-    ),
-    caption=f"With {256} servers, nine tenths busy, fewer than one request in ten has to wait. "
-    "With one server, nine in ten do.",
-    alt="Curves of the share that waits over load. For one server it is the diagonal; the more "
-    "servers, the longer it stays near zero and the later it rises.",
-)
-
-# %% tags=["holds"]
-assert erlang_c(0.9 * 256, 256) < 0.1 and abs(erlang_c(0.9, 1) - 0.9) < 1e-12, "With {} servers"
-assert all(
-    (erlang_c(c_loads * c, c) > erlang_c(4 * c_loads * c, 4 * c)).all() for c in (1, 4, 16, 64)
-), "the more servers"
-
-# %% [markdown]
-# How many servers does it take, so that nine requests in ten need not wait?
-
-# %%
-promise = 0.1
-needs = {load: servers_for(load, promise) for load in (2, 20, 200, 2000)}
-roots = [(c - load) / load**0.5 for load, c in needs.items()]
-needs
-
-# %% tags=["figure"]
-rows = zip(needs.items(), roots)
-table(
-    [[load, c, f"{c / load - 1:.0%}", f"{root:.1f}"] for (load, c), root in rows],
-    ["servers busy on average", "servers needed", "reserve", "reserve in square roots of the load"],
-    caption=f"So that at most {si(promise, '%')} of the requests wait.",
-)
-
-# %% tags=["holds"]
-assert all(
-    erlang_c(load, c) <= promise < erlang_c(load, c - 1)
-    for load, c in needs.items()
-    if c > load + 1
-), "So that at most"
-
-# %% [markdown]
-# Large pools are more efficient. The spare capacity needed to keep a promise grows only with the
-# square root of the load, or a little more slowly, which is a reason to put one queue in front of
-# many replicas.
-
-# %% tags=["holds"]
-assert all(c / load > needs[10 * load] / (10 * load) for load, c in list(needs.items())[:-1]), (
-    "pools are more efficient"
-)
-assert roots == sorted(roots, reverse=True) and roots[0] < 1.5 * roots[-1], "only with the square"
-
-# %%
-ask("queueing.where_to_queue", seed="chapter")
-
-# %% [markdown]
 # ## Overload
 #
-# At full load and above there is no steady state, and the library refuses to invent one.
-
-# %% tags=["raises-exception"]
-mm1(12, server)
-
-# %% [markdown]
-# What happens instead takes time: at first the dashboard looks fine. Of these three runs, two have
-# a load that the server can handle.
+# At full load and above there is no steady state, and no formula for one. What happens is plain
+# arithmetic: what arrives less what leaves piles up.
 
 # %% tags=["holds"]
-assert [mmck(load * server, server, 1, 500).shed < 1e-6 for load in (0.8, 0.95, 1.2)] == [
-    True,
-    True,
-    False,
-], "load that the server"
+spare = [
+    next(c for c in range(load + 1, 9 * load) if erlang_c(load, c) <= 0.1) - load
+    for load in (20, 2000)
+]
+assert 0.5 * 10 < spare[1] / spare[0] < 1.5 * 10, "only like the square root of the load"
+assert erlang_c(1.0, 2) < erlang_c(0.5, 1), "the more they help"
 
 # %%
-horizon, steps = 60, np.linspace(0, 60, 300)
 capacity, burst, normal, burst_length = 80, 100, 70, 180
-
-
-def live(load, seed=7):
-    """The number inside over time, in one run from an empty start."""
-    rng = np.random.default_rng(seed)
-    count = round(1.3 * load * server * horizon)
-    times, counts = number_inside(
-        simulate(poisson_arrivals(load * server, count, rng), rng.exponential(1 / server, count))
-    )
-    return np.append(0, counts)[np.searchsorted(times, steps, side="right")]
-
-
-# %% tags=["figure"]
-figure(
-    Chart(
-        Axis("time", "s", domain=(0, horizon)),
-        Axis("requests inside", domain=(0, 160)),
-        [
-            Line(steps, live(load), f"{load:.0%}", c)
-            for load, c in ((0.8, "green"), (0.95, "blue"), (1.2, "orange"))
-        ],
-        height=320,
-    ),
-    caption="Just below full load the queue grows and shrinks. Above full load it keeps growing.",
-    alt=(
-        "Three jagged lines: one stays near the floor, one wanders higher and comes back, and one"
-        " climbs."
-    ),
-)
-
-# %% tags=["holds"]
-assert live(1.2)[150:].min() > live(1.2)[:75].max(), "Above full load it keeps growing"
-assert (live(0.95) == 0).sum() > 1 and live(0.95).max() > live(0.8).max(), "Just below full load"
-assert live(1.2).max() > 5 * live(0.95).max(), "one climbs"
-
-# %% [markdown]
-# Overload is arithmetic, not probability: what arrives less what leaves piles up. Say a service
-# with a capacity of {{capacity}} requests a second gets {{burst}} for {{human_time(burst_length)}},
-# and {{normal}} before and after.
-
-# %%
-backlog = (burst - capacity) * burst_length
 after = drain_time(burst, burst_length, normal, capacity)
-si(backlog, "request"), si(backlog / capacity, "s"), after
+full = {room: mmck(burst, capacity, 1, room) for room in (20, 500)}
+{room: (round(float(q.throughput), 1), si(q.W, "s")) for room, q in full.items()}
 
 # %% [markdown]
-# At the end of the burst {{si(backlog, "request")}} are waiting, {{si(backlog / capacity, "s")}} of
-# work. It takes twice as long as the burst itself until the backlog is gone, because only
-# {{si((capacity - normal) / capacity, "%")}} of the capacity is free for it. Clients that time out
-# and try again make it worse.
+# A service that can do {{capacity}} requests a second gets {{burst}} for {{si(burst_length, "s")}}
+# and {{normal}} after that. The backlog takes {{si(after, "s")}} more to drain, twice as long as the
+# burst, and clients that time out and try again make it worse.
 #
-# The cure is to **shed** load: hold a limited number of requests and turn the rest away at once.
-
-# %% tags=["holds"]
-assert after == 2 * burst_length, "takes twice as long"
-assert burst - capacity == 2 * (capacity - normal), "twice as long"
-
-# %%
-rooms = [1, 5, 20, 100, 500]
-full = {room: mmck(burst, capacity, 1, room) for room in rooms}
-full[rooms[2]].throughput, full[rooms[2]].W
-
-# %% tags=["figure"]
-table(
-    [[room, q.throughput, si(q.shed, "%"), q.W] for room, q in full.items()],
-    ["places in the system", "served", "turned away", "time in system of those served"],
-    caption=(
-        f"{burst} arrive a second at a server that can do {capacity}. At least"
-        f" {si(1 - capacity / burst, '%')} must be turned away, however long the queue."
-    ),
-)
-
-# %% tags=["holds"]
-assert all(q.shed >= 1 - capacity / burst for q in full.values()), "At least"
-
-# %% [markdown]
-# Room for {{rooms[2]}} gets nearly all of the throughput. Further places add almost nothing to it.
-# They only make those who are served wait longer, because under overload a queue is full nearly all
-# the time.
+# The cure is to **shed** load: hold a limited number of requests and turn the rest away at once. As
+# you see, room for {{max(full)}} serves hardly anybody more than room for {{min(full)}}; it only
+# makes those who are served wait. [proof](04_littles_law_proof.ipynb#Overload,-run-by-run)
 #
-# ## The join: serving a language model
+# ## The job: what does a replica promise?
 #
-# A replica of a language model decodes a batch of requests together: each step gives each of them
-# one token. So a replica has slots, as a pool has servers. Do a case on paper: two slots, and
-# answers A of three tokens, B of one and C of two. A letter is a token.
+# The model is trained, and eight GPUs are to serve it as one replica. A replica decodes a batch of
+# requests together: each step gives each of them one token. So it has slots, as a pool has servers.
+# On paper: two slots, and answers A of three tokens, B of one and C of two. A letter is a token.
 #
 # ```
 #          the whole batch first     a slot as soon as it is free
@@ -798,12 +377,18 @@ assert all(q.shed >= 1 - capacity / burst for q in full.values()), "At least"
 #
 # If C waits until the batch of A and B is done, that takes five steps, and B's slot is idle for
 # four of them. *Continuous batching* gives C the slot as soon as it is free: three steps, and no
-# way takes fewer, for two slots make two tokens a step. Play both for longer answers.
+# way takes fewer, for two slots make two tokens a step. The picture stands where slots wait for the
+# longest answer of their batch. Switch continuous batching on.
 
 # %% tags=["holds"]
-assert full[rooms[2]].throughput > 0.99 * capacity, "all of the throughput"
-assert full[500].throughput < 1.01 * full[20].throughput, "places add almost nothing"
-assert full[500].W > 20 * full[20].W and full[500].L > 0.98 * 500, "nearly all the time"
+import numpy as np
+
+from lightspeed_models.simulators.queue_simulation import simulate_decoding
+
+assert after == 2 * burst_length, "twice as long"
+assert full[500].throughput < 1.01 * full[20].throughput and full[500].W > 20 * full[20].W, (
+    "hardly anybody more"
+)
 both, last = (
     simulate_decoding(np.zeros(len(n)), np.array(n, float), 2, lambda n: 1.0)
     for n in ((3, 1), (2,))
@@ -817,45 +402,42 @@ assert (
 ), "no way takes fewer"
 
 # %%
-from lightspeed_course.explorers.requests import explore_batching
-
 explore_batching()
 
 # %% [markdown]
-# The same answers take fewer steps, and the only idle slots are those at the very end. With answers
-# all alike, both ways are equally fast.
-#
 # **The batch is the number of busy servers, the step time sets the service time, and the memory
 # left for caches limits how many servers there are.** These servers are unusual, because each one
 # that is busy slows down the others. By how much? Assume for now that prompts are read
 # (*prefilled*) somewhere else, and that requests arrive here with their caches ready.
 
 # %%
-model, chip, chips, context, answer = find("llama3_70b"), accelerator("h100_sxm"), 8, 8192, 500
+model, chip, context, answer = find(job.MODEL), accelerator(job.GPU), job.LONG, job.ANSWER
 per_token = kv_cache_bytes(model.layers, model.kv_heads, model.head_width, 1)
-kv = per_token * context
+kv, memory = per_token * context, job.PER_NODE * chip.hbm_capacity
 replica = {
     "parameters": model.parameters,
     "kv_bytes": kv,
-    "peak": chips * chip.bf16,
-    "bandwidth": chips * chip.hbm_bandwidth,
+    "peak": job.PER_NODE * chip.bf16,
+    "bandwidth": job.PER_NODE * chip.hbm_bandwidth,
 }
-weights = 2 * model.parameters
-slots = batch_that_fits(chips * chip.hbm_capacity, weights, kv)
-per_token, si(kv, "byte"), slots
+slots = batch_that_fits(memory, job.weights(), kv)
+slots, batch_within(job.BUDGET, **replica)
 
 # %% [markdown]
-# Take {{model.name}} in bf16 on {{chips}} GPUs, {{chip.name}}, as one replica. A token leaves a key
-# and a value for each layer and KV head, each as long as the head is wide, at two bytes a number:
-# {{si(per_token, "byte")}}. So a request with {{context:,}} tokens takes {{si(kv, "byte")}}. The
-# weights take {{si(weights, "byte")}} of the {{si(chips * chip.hbm_capacity, "byte")}} of memory,
-# and what is left holds {{slots:.0f}} requests. Activations and the framework need some of that
-# too; this count leaves them out. And the model attends to all that it has cached, in every layer.
-# Models that read a selection of their cache, or keep a state of fixed size in some of their
-# layers, need less of both room and time for a long context.
+# A token leaves a key and a value for each layer and KV head, each as long as the head is wide, at
+# two bytes a number: {{si(per_token, "byte")}}. So a request with {{context:,}} tokens takes
+# {{si(kv, "byte")}}. The weights take {{si(job.weights(), "byte")}} of the
+# {{si(memory, "byte")}} of memory, and what is left holds {{slots:.0f}} requests.
+#
+# Is that so for every model? No. This one attends to all that it has cached, in every layer, so it
+# keeps every token and reads all of them in each step. Newer ones keep one short vector for all
+# heads (*latent* attention), look back over a window or over the tokens that an index picks, or
+# keep a state of fixed size in most of their layers. So there are two numbers to ask a model for,
+# what a request *holds* and what a step *reads* of it. The sum below stays, and some of its terms
+# shrink a lot. [Lesson 4.2](04_littles_law_2_attention.ipynb) draws both.
 #
 # Do one step on paper. It reads the weights once for the whole batch, in
-# {{si(weights / replica["bandwidth"], "s")}}, and the cache of each request, in
+# {{si(job.weights() / replica["bandwidth"], "s")}}, and the cache of each request, in
 # {{si(kv / replica["bandwidth"], "s")}}. So a request alone gets its token after
 # {{si(decode_step(1, **replica).time, "s")}}. With ten, each gets one after
 # {{si(decode_step(10, **replica).time, "s")}}: ten times the tokens, and each user waits
@@ -867,93 +449,52 @@ per_token, si(kv, "byte"), slots
 #
 # $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} }
 # + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
+#
+# At first a larger batch is nearly free. In the end a step grows as fast as its batch, so one more
+# request brings no throughput, and everybody waits for it. In between lies the **knee**, the most
+# throughput for the latency, where all caches together take as long to read as the weights.
+# [proof](04_littles_law_proof.ipynb#A-replica,-batch-by-batch)
 
 # %% tags=["holds"]
+from lightspeed.mixers import Attention
+
 assert per_token == 2 * model.layers * model.kv_heads * model.head_width * 2, "two bytes a number"
+near = Attention(model.width, model.heads, model.kv_heads, model.head_width, window=1024)
+assert near.read_bytes(4 * context, 2) == near.read_bytes(context, 2), "look back over a window"
 assert decode_step(10, **replica).time < 1.25 * decode_step(1, **replica).time, (
     "ten times the tokens"
 )
 assert (few := decode_step(10, **replica)).time == few.kv + few.weights > few.kv + few.math and (
     many := decode_step(400, **replica)
 ).time == many.kv + many.math > many.kv + many.weights, "only in a batch"
-
-# %%
-batches = [1, 8, 32, 64, 128, int(slots)]
-parts = [decode_step(b, **replica) for b in batches]
-table(
-    [[b, p.weights, p.math, p.kv, p.time, f"{b / p.time:,.0f}"] for b, p in zip(batches, parts)],
-    ["batch", "read weights", "arithmetic", "read caches", "step", "token/s"],
-    caption="One decode step. The weights are shared by the batch, the caches are not.",
-)
-
-# %% tags=["holds"]
-assert parts[0].weights == parts[-1].weights and parts[-1].kv > parts[0].kv, (
-    "The weights are shared"
-)
-
-# %% [markdown]
-# From a batch of one to {{batches[2]}}, throughput grows
-# {{(batches[2] / parts[2].time) / (batches[0] / parts[0].time):.0f}} times and a token takes
-# {{parts[2].time / parts[0].time:.1f}} times as long: most of it is free. From {{batches[3]}} to
-# {{batches[-1]}} throughput grows by
-# {{(batches[-1] / parts[-1].time) / (batches[3] / parts[3].time) - 1:.0%}} and the token takes
-# {{parts[-1].time / parts[3].time - 1:.0%}} longer. In between lies the **knee**. Kleinrock defines
-# it as the point at which throughput divided by latency is greatest. Here that is $B / t(B)^2$. One
-# more request raises $B$ by $1/B$ of itself, and $t$ by the share of the step that reads one cache,
-# which counts twice in the square. So the two balance where all caches together are half of the
-# step: they take as long to read as the weights. If arithmetic catches up with the weights before
-# that, at the critical batch of chapter 2, the knee is there:
-#
-# $$B_\text{knee} = \min\left(\frac{\text{weights} }{\text{cache} },\ B_\text{crit}\right)$$
-
-# %% tags=["holds"]
-assert (batches[2] / parts[2].time) / (batches[0] / parts[0].time) > 10 * parts[2].time / parts[
-    0
-].time, "most of it is free"
-assert batches[2] < knee_batch(**replica) < batches[3], "In between lies"
-assert (
-    abs(
-        decode_step(33, **replica).time / decode_step(32, **replica).time
-        - 1
-        - kv / replica["bandwidth"] / decode_step(32, **replica).time
-    )
-    < 1e-9
-), "twice in the square"
-assert (
-    abs((at := decode_step(round(knee_batch(**replica)), **replica)).kv / at.time - 0.5) < 0.01
-    and abs(at.kv / at.weights - 1) < 0.02
-), "half of the step"
-assert np.argmax([b / decode_step(b, **replica).time ** 2 for b in range(1, 400)]) + 1 == round(
-    knee_batch(**replica)
-), "batch of chapter 2"
-
-# %%
-knee = knee_batch(**replica)
-budget = 0.02
-allowed = batch_within(budget, **replica)
-every = np.arange(1.0, 400.0)
-curves = {
-    c: decode_step(every, **(replica | {"kv_bytes": per_token * c})).time
-    for c in (2048, 8192, 32768)
-}
-marks = {"knee": round(knee), "budget": int(allowed), "memory full": int(slots)}
-marks
+one = decode_step(round(knee_batch(**replica)), **replica)
+assert abs(one.kv / one.weights - 1) < 0.02, "as long to read as the weights"
+late = [b / decode_step(b, **replica | {"kv_bytes": per_token * 2048}).time for b in (300, 399)]
+assert abs(late[1] / late[0] - 1) < 1e-6, "step grows as fast as its batch"
 
 # %% tags=["figure"]
-marked = np.array(list(marks.values()), float)
-each, names = decode_step(marked, **replica).time, [f"{n}, {b}" for n, b in marks.items()]
+knee, allowed = round(knee_batch(**replica)), int(batch_within(job.BUDGET, **replica))
+marks = {"knee": knee, "budget": allowed, "memory full": int(slots)}
+every = [float(b) for b in range(1, 400)]
+curves = {
+    c: [float(decode_step(b, **replica | {"kv_bytes": per_token * c}).time) for b in every]
+    for c in (2048, context, 32768)
+}
 colors = dict(zip(curves, ("green", "blue", "amber")))
+each = [float(decode_step(b, **replica).time) for b in marks.values()]
+drawn = {c: [(t, b / t) for b, t in zip(every, of) if t < 0.05] for c, of in curves.items()}
 figure(
     Chart(
         Axis("time per token", "s", domain=(0, 0.05)),
         Axis("throughput of the replica, token/s", domain=(0, 27_000)),
         [
-            *(
-                Line(t[t < 0.05], (every / t)[t < 0.05], f"{c:,} tokens", colors[c])
-                for c, t in curves.items()
+            *(Line(*zip(*drawn[c]), f"{c:,} tokens", colors[c]) for c in curves),
+            Points(
+                each,
+                [b / t for b, t in zip(marks.values(), each)],
+                labels=[f"{n}, {b}" for n, b in marks.items()],
             ),
-            Points(each, marked / each, labels=names),
-            Rule(x=budget, label=f"{si(budget, 's')} a token"),
+            Rule(x=job.BUDGET, label=f"{si(job.BUDGET, 's')} a token"),
         ],
     ),
     caption="Every point of a curve is a batch; the curves differ in the tokens that each cache"
@@ -965,17 +506,14 @@ figure(
 )
 
 # %% tags=["holds"]
-assert (curves[2048] < curves[8192]).all() and (curves[8192] < curves[32768]).all(), (
-    "lower for longer contexts"
-)
+assert all(a < b < c for a, b, c in zip(*curves.values())), "lower for longer contexts"
 assert knee < allowed < slots, "three marked batches"
 
 # %% [markdown]
-# A budget of {{si(budget, "s")}} a token allows a batch of {{allowed:.0f}}, and memory allows
-# {{slots:.0f}}. The smaller one counts. With a longer context the whole curve sinks, since every
-# step of such a model reads the caches whole: at {{max(curves):,}} tokens throughput stays below
-# {{replica["bandwidth"] / (per_token * max(curves)):,.0f}} tokens a second, whatever the batch. A
-# curve ends flat where arithmetic counts: then all of the step grows with the batch.
+# A budget of {{si(job.BUDGET, "s")}} a token allows a batch of {{allowed}}, and memory allows
+# {{slots:.0f}}. The smaller one counts. With a longer context the whole curve sinks: at
+# {{max(curves):,}} tokens throughput stays below
+# {{replica["bandwidth"] / (per_token * max(curves)):,.0f}} tokens a second, whatever the batch.
 #
 # ### From tokens back to requests
 #
@@ -983,92 +521,38 @@ assert knee < allowed < slots, "three marked batches"
 # largest allowed batch as $L$, gives the most requests a second.
 
 # %% tags=["holds"]
-assert (every / curves[max(curves)]).max() < replica["bandwidth"] / (per_token * max(curves)), (
-    "tokens throughput stays below"
-)
-assert np.ptp((every / curves[2048])[300:]) < 1e-6 * (every / curves[2048])[300], "all of the step"
-assert abs(concurrency(request_rate(allowed, answer, budget), answer * budget) - allowed) < 1e-9, (
-    "most requests a second"
-)
+assert max(b / t for b, t in zip(every, curves[max(curves)])) < replica["bandwidth"] / (
+    per_token * max(curves)
+), "tokens throughput stays below"
+assert abs(
+    concurrency(request_rate(allowed, answer, job.BUDGET), answer * job.BUDGET) - allowed
+) < (1e-9), "most requests a second"
 
 # %%
-step = decode_step(int(allowed), **replica).time
-most = request_rate(int(allowed), answer, step)
-allowed, si(answer * step, "s"), most
+step = decode_step(allowed, **replica).time
+most = request_rate(allowed, answer, step)
+si(answer * step, "s"), most
 
 # %% [markdown]
-# That counts every slot as busy, as continuous batching nearly does. How close to that may we go?
-# With one server, nine tenths of full load meant ten service times. A replica copes better, for two
-# reasons: it has {{allowed:.0f}} slots, so few requests have to wait, and with fewer requests
-# inside its steps are shorter. `serving_queue` does what was done for two servers above: with $n$
-# requests inside, they leave at the rate $n / (\text{tokens} \times t(n))$.
-
-# %% tags=["holds"]
-assert abs(mm1(0.9, 1).W - 10) < 1e-9, "nine tenths of full"
-assert serving_queue(0.9 * most, answer, int(allowed), **replica).wait_probability < 0.05, (
-    "its steps are shorter"
-)
-
-# %%
-use = np.linspace(0.02, 0.99, 50)
-queues = serving_queue(use * most, answer, int(allowed), **replica)
-fixed = mmc(use * most, 1 / (answer * step), int(allowed))
-half = serving_queue(0.5 * most, answer, int(allowed), **replica)
-half.W
-
-# %% tags=["figure"]
-figure(
-    Chart(
-        Axis("arrivals, share of the most it can do", "%", domain=(0, 1)),
-        Axis("time for an answer", "s", domain=(0, 20)),
-        [
-            Line(use, queues.W, "in all", "blue"),
-            Line(use, queues.W - queues.Wq, "decoding", "green", dash=True),
-            Line(use, fixed.W, "if steps were always full", "grey"),
-        ],
-        height=320,
-    ),
-    caption="A replica under load. Latency grows because steps get longer, long before requests "
-    "have to wait.",
-    alt="Time for an answer over the load. The blue curve grows gently from the left and turns up "
-    "at the very end; the time spent decoding stays below it only there. A grey line for constant "
-    "steps is flat until the end.",
-)
-
-# %% tags=["holds"]
-assert queues.W[40] > 2 * queues.W[0] and queues.Wq[40] < 1e-4 * queues.W[40], (
-    "Latency grows because"
-)
-assert queues.W[-1] > 10 * (queues.W[-4] - queues.W[-8]), "turns up at the very end"
-assert (queues.Wq[:44] < 0.01).all() and queues.Wq[-1] > 1, "stays below it only there"
-assert abs(fixed.W[40] / fixed.W[0] - 1) < 0.01 and fixed.W[-1] > 1.3 * fixed.W[0], (
-    "is flat until the end"
-)
-
-# %% [markdown]
-# At half of that rate, an answer takes {{half.W:.2f}} s; alone it would take
-# {{answer * decode_step(1, **replica).time:.1f}} s. Monitoring that watches the length of the queue
-# sees next to nothing until {{use[np.argmax(queues.wait_probability > 0.01)]:.0%}}, where one
-# request in a hundred has to wait. Watch the batch instead: by Little's law its mean is the arrival
-# rate times the time spent decoding.
+# **{{most:.1f}} requests a second is what this replica can promise.** Its latency grows long before anybody has to wait, because the steps get longer; so watch the
+# batch and not the queue. [proof](04_littles_law_proof.ipynb#How-close-to-full-may-it-run?)
 #
 # ### Who reads the prompts?
 #
-# Every answer needs its prompt read first, at two FLOPs per parameter and token; attention scores
-# come on top.
+# We left something out: every answer needs its prompt read first, at two FLOPs per parameter and
+# token; attention scores come on top.
 
 # %% tags=["holds"]
-assert answer * decode_step(1, **replica).time < half.W < answer * step, "half of that rate"
-assert half.wait_probability < 1e-9, "next to nothing until"
-assert abs(half.L - half.Lq - 0.5 * most * (half.W - half.Wq)) < 1e-6, "times the time spent"
-from lightspeed.serving import prefill_time
-
-assert prefill_time(1, 1, 1) == 2, "Every answer needs its prompt read first"
+assert prefill_time(1, 1, 1) == 2, "every answer needs its prompt read first"
+busy = serving_queue(0.9 * most, answer, allowed, **replica)
+assert 2 * answer * decode_step(1, **replica).time < busy.W and busy.wait_probability < 0.05, (
+    "long before anybody has to wait"
+)
 
 # %%
 prompt = context - answer // 2
-prefill = prefill_time(prompt, model.parameters, chips * chip.bf16)
-feeders = prefill_servers(prefill, int(allowed), step, answer)
+prefill = prefill_time(prompt, model.parameters, replica["peak"])
+feeders = prefill_servers(prefill, allowed, step, answer)
 shared = 1 / (prefill + answer * step / allowed)
 prefill, round(feeders, 2), round(shared, 2)
 
@@ -1079,7 +563,12 @@ prefill, round(feeders, 2), round(shared, 2)
 # it, Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
 # replicas that do nothing else. If one replica did both, each request would cost it its prefill and
 # its share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
-# second. A ceiling computed from decoding alone holds only if other machines read the prompts.
+# second. A ceiling computed from decoding alone holds only if other machines read the prompts. Chapter 9 puts
+# both on one replica.
+#
+# All of this is a bound. A single GPU reached more than half of it in public runs, and several
+# together less than half, because chips that act as one have to exchange what they computed.
+# [proof](04_littles_law_proof.ipynb#Check:-against-measured-serving)
 
 # %% tags=["holds"]
 assert prompt + answer / 2 == context, "halfway through its answer"
@@ -1091,12 +580,11 @@ assert abs(feeders - most * prefill) < 1e-9, "replicas that do nothing"
 assert shared < most and abs(1 / shared - prefill - 1 / most) < 1e-9, "share of the steps"
 
 # %% [markdown]
-# ## ◆ Try it
+# ## Try it
 #
-# Find the load at which a request takes twice its service time on average: for one server, then for
-# many. Each request in service holds memory, its KV cache. Make the caches so large that there is
-# no room for a request at every server: then memory is the limit. The upper curve is the 99th
-# percentile, the time that one request in a hundred exceeds.
+# At which load does a request take twice its service time? Guess, then raise the arrivals; then ask
+# it again with one server. The upper curve is the time that one request in a hundred exceeds. Then
+# let memory be the limit.
 
 # %%
 from lightspeed_course.explorers.queueing import explore, explore_serving
@@ -1106,434 +594,31 @@ explore()
 # %% [markdown]
 # ### A model on hardware
 #
-# What limits the batch, the budget or the memory? Change the hardware and see whether that changes;
-# then lengthen the context.
+# What limits the batch, the budget or the memory? Change the hardware, then
+# lengthen the context.
 
 # %%
 explore_serving()
 
 # %% [markdown]
-# ## Worked problems
-#
-# Work with a pencil first, and with the library where a law has too many terms for one. The first
-# two questions are from chapters 2 and 3: what a new chip does for a service, and what more of them
-# do.
+# ## Decide
 
 # %%
-ask("queueing.checkpoint_hardware", seed="read")
+ask("queueing.where_to_queue", seed="chapter")
 
 # %%
-ask("queueing.checkpoint_scaling", seed="chapter")
+ask("serving.what_limits_it", seed="chapter")
+
+# %%
+ask("queueing.slots_for_a_promise", seed="chapter")
 
 # %%
 ask("queueing.capped_rate", seed="chapter")
 
 # %% [markdown]
-# ### A queue with a promise
-
-# %%
-ask("queueing.most_for_a_budget", seed="chapter")
-
-# %%
-ask("queueing.mixed_lengths", seed="chapter")
-
-# %%
-ask("queueing.slots_for_a_promise", seed="chapter")
-
-# %% [markdown]
-# ### A replica with a budget
-
-# %%
-ask("serving.slots_in_memory", seed="chapter")
-
-# %%
-ask("serving.batch_within_budget", seed="chapter")
-
-# %%
-ask("serving.what_limits_it", seed="chapter")
-
-# %% [markdown]
-# ## Check: against measured serving
+# ## Back to the overnight traffic
 #
-# NVIDIA published throughput for batches of known size: a batch of prompts is read, and its answers
-# are decoded together to the end. The model of this chapter predicts each from the data sheet: the
-# time of the prefill plus one step for each token, with caches that grow.
-
-# %%
-source, measured = measured_runs()
-rows = []
-for run in measured:
-    m, c, n_gpus = find(run["model"]), accelerator(run["accelerator"]), run["gpus"]
-    width = {"fp8": 1, "bf16": 2}[run["precision"]]
-    cell = kv_cache_bytes(m.layers, m.kv_heads, m.head_width, 1, width)
-    bound = generation_time(
-        run["batch"],
-        run["input"],
-        run["output"],
-        m.parameters,
-        cell,
-        n_gpus * getattr(c, run["precision"]),
-        n_gpus * c.hbm_bandwidth,
-        width,
-    )
-    ideal = run["batch"] * run["output"] / bound / n_gpus
-    rows.append((m.name, c.name, run, ideal, run["throughput"] / ideal))
-
-# %% tags=["figure"]
-table(
-    [
-        [
-            m,
-            c,
-            r["gpus"],
-            r["batch"],
-            f"{r['input']} → {r['output']}",
-            f"{ideal:,.0f}",
-            f"{r['throughput']:,}",
-            si(share, "%", 2),
-        ]
-        for m, c, r, ideal, share in rows
-    ],
-    ["model", "chip", "GPUs", "batch", "prompt → answer", "at best", "measured", "share"],
-    caption=f"Output tokens per second and GPU. Measured: {source['author']}, {source['title']}.",
-)
-
-# %%
-groups = {"one GPU, fp8": [], "one GPU, fp16": [], "several GPUs, fp8": []}
-for _, _, r, _, share in rows:
-    alone = "one GPU, fp8" if r["precision"] == "fp8" else "one GPU, fp16"
-    groups[alone if r["gpus"] == 1 else "several GPUs, fp8"].append((r["batch"], share))
-span = {
-    name: " to ".join(f"{end(share for _, share in points):.0%}" for end in (min, max))
-    for name, points in groups.items()
-}
-span
-
-# %% tags=["figure"]
-looks = {
-    "one GPU, fp8": ("blue", "circle"),
-    "one GPU, fp16": ("purple", "triangle"),
-    "several GPUs, fp8": ("orange", "square"),
-}
-figure(
-    Chart(
-        Axis("batch", "request", "log", domain=(30, 2000)),
-        Axis("measured over bound", "%", domain=(0, 1.1)),
-        [
-            Rule(y=1, label="the bound"),
-            *(Points(*zip(*groups[k]), k, (), *look) for k, look in looks.items()),
-        ],
-        height=320,
-    ),
-    caption="Nothing beats the bound. Every run on one GPU reaches more than half of it; no run on"
-    " several does.",
-    alt=f"Points below a rule at one hundred per cent: one GPU in fp16 at {span['one GPU, fp16']},"
-    f" in fp8 at {span['one GPU, fp8']}, several GPUs at {span['several GPUs, fp8']}.",
-)
-
-# %% tags=["holds"]
-assert all(share < 1 for *_, share in rows), "Nothing beats the bound"
-assert (
-    min(s for k, p in groups.items() if k[:3] == "one" for _, s in p)
-    > 0.5
-    > max(s for _, s in groups["several GPUs, fp8"])
-), "Every run on one GPU"
-assert all(share < 1 for *_, share in rows), "Points below a rule"
-
-# %% [markdown]
-# ### Where it breaks
-#
-# - **One GPU in fp16** reaches {{span["one GPU, fp16"]}} of the bound, whatever the batch:
-#   bandwidth and peak are never used in full, and there are gaps between kernels.
-# - **One GPU in fp8** reaches {{span["one GPU, fp8"]}}. It reaches least with the largest batch,
-#   the only one so large that arithmetic takes longer than reading the weights, and second least
-#   where long prompts make the prefill most of the time. So it is the peak, not the bandwidth, that
-#   is furthest out of reach.
-# - **Several GPUs** reach {{span["several GPUs, fp8"]}}. "Chips that act as one" is the weakest
-#   assumption of this chapter: real ones exchange activations twice in every layer, and wait for
-#   each other. Chapters 6 and 7 compute what that costs. Until then, take the results for the
-#   replica of {{chips}} as upper bounds.
-#
-# Does one factor turn the bound into an estimate? Take it from the smallest batch of each group.
-
-# %% tags=["holds"]
-assert np.ptp([s for _, s in groups["one GPU, fp16"]]) < 0.05, "never used in full"
-assert min(groups["one GPU, fp8"], key=lambda p: p[1]) == max(groups["one GPU, fp8"]), (
-    "most of the time"
-)
-assert [
-    b > (h := accelerator("h100_sxm")).fp8 / h.hbm_bandwidth / 2
-    for b, _ in sorted(groups["one GPU, fp8"])
-] == [False] * 3 + [True], "make the prefill most"
-assert sorted(groups["one GPU, fp8"], key=lambda p: p[1])[1][0] == 80, "least where long prompts"
-assert max(s for _, s in groups["several GPUs, fp8"]) < min(
-    s for k in ("one GPU, fp8", "one GPU, fp16") for _, s in groups[k]
-), "twice in every layer"
-
-# %%
-factors = {name: min(points) for name, points in groups.items()}
-table(
-    [
-        [name, batch, f"{factors[name][1] / share - 1:+.0%}"]
-        for name, points in groups.items()
-        for batch, share in sorted(points)[1:]
-    ],
-    ["group", "batch", "estimate over measured"],
-    caption="Rows that the factor has not seen.",
-)
-off = {
-    name: [factors[name][1] / share - 1 for _, share in sorted(points)[1:]]
-    for name, points in groups.items()
-}
-
-# %% [markdown]
-# On one A100 it does, within a tenth. In fp8 the estimate is too high where arithmetic takes most
-# of the time, and across several GPUs a single factor is off by a quarter or more in each of these
-# {{len(off["several GPUs, fp8"])}} rows. No factor mends a law that leaves a term out. The course
-# has a fuller one (`models/inference_step.py`), with the exchanges of each layer, the host's
-# launches and the experts that a batch reads, and `lightspeed evidence inference` holds it against
-# public rows.
-
-# %% tags=["holds"]
-assert max(map(abs, off["one GPU, fp16"])) < 0.1, "one A100 it does"
-assert off["one GPU, fp8"][-1] == max(off["one GPU, fp8"]) > 0.25, "most of the time"
-assert min(map(abs, off["several GPUs, fp8"])) > 0.25, "where arithmetic takes most"
-assert (lambda shares: max(shares) / min(shares) > 1.5)(
-    [s for _, s in groups["several GPUs, fp8"]]
-), "No factor mends"
-
-# %% [markdown]
-# ### Little's law on served models, and the median
-#
-# Reports of serving give tokens a second, requests in flight and, nearly always, the *median* time
-# between tokens. Each request in flight waits for its next token. So Little's law joins the rate of
-# tokens, the requests in flight, and the *mean* time between tokens. Put the median in the place of
-# the mean, and see what it says. In the table, p99 is the time that one pause in a hundred exceeds.
-
-# %%
-served = weigh("little-serving")
-several = served.rows["data"] > 1
-tails = (served.rows["latency_p99"] / served.rows["latency_median"])[several]
-table(
-    [[e.regime, e.rows, e.ratios[1], si(e.median, "%")] for e in served.by_regime],
-    ["times between tokens", "rows", "rate × median over in flight", "median error"],
-    caption=f"{served.rows.record.attribution}: {len(served.rows)} rows. Several replicas are kept "
-    f"apart; their p99 is {min(tails):.0f} to {max(tails):.0f} medians.",
-)
-
-# %% tags=["figure"]
-even, middle, skewed = served.by_regime[1:]
-figure(
-    residual_chart(served, dots=90, height=300),
-    caption="The longer the tail of the times, the less the median finds of what is in flight.",
-    alt=f"Rate times median over requests in flight: {even.ratios[1]:.2f} where times are even, "
-    f"{middle.ratios[1]:.2f} and {skewed.ratios[1]:.2f} where they have a tail, in the median.",
-)
-
-# %% tags=["holds"]
-assert even.ratios[1] > middle.ratios[1] > skewed.ratios[1], "The longer the tail"
-
-# %% [markdown]
-# Where times are even, half of the rows are off by less than {{even.median:.1%}}. Where the slowest
-# of a hundred takes four medians and more, the median misses {{1 - skewed.ratios[1]:.0%}} of the
-# requests. Nothing is wrong with the law: a median is not a mean.
-
-# %% tags=["holds"]
-assert even.median < 0.02, "half of the rows"
-assert skewed.ratios[1] < 0.8, "slowest of a hundred"
-
-# %%
-ask("queueing.mean_from_flight", seed="chapter")
-
-# %% [markdown]
-# ### Do requests come at random?
-#
-# M/M/c needs arrivals that are independent of each other. The standard deviation of the gaps is
-# then equal to their mean, a *variation* of one. Two traces of Azure and one of Mooncake say when
-# requests really came; a fourth, Mooncake's synthetic one, was made up for a benchmark. Feed each,
-# {{BLOCK}} requests at a time, to four servers, and compare the wait with that of the formula at
-# the same rate.
-
-# %%
-waits = weigh("poisson-waits")
-by_trace = {e.regime: e for e in waits.by_regime}
-varies = {trace: variation(waits.rows["time"][waits.rows["trace"] == trace]) for trace in by_trace}
-table(
-    [[t, e.rows, varies[t], e.ratios[1]] for t, e in by_trace.items()],
-    ["trace", "runs", "variation of the gaps", "wait of M/M/c over that of the trace, median"],
-    caption=f"Runs of {BLOCK} requests. Service times are the model's own; "
-    "only the arrivals are the trace's.",
-)
-
-# %%
-stamps = np.unique(waits.rows["time"][waits.rows["trace"] == "Mooncake conversation"])
-step = float(np.median(np.diff(stamps)))
-si(step, "s")
-
-# %% [markdown]
-# Chat (conv) comes almost at random, and in half of its runs M/M/c is off by less than
-# {{by_trace["Azure conv"].median:.0%}}. Code completion (code) does not: its gaps vary by
-# {{varies["Azure code"]:.0f}} times their mean, and the formula gives
-# {{by_trace["Azure code"].ratios[1]:.0%}} of the wait. Mooncake's conversations look bursty as
-# well, but their clock has steps of {{step:.0f}} s: part of that is the clock. The synthetic trace
-# is as good as random, and says nothing of users.
-
-# %% tags=["holds"]
-assert 0.9 < varies["Azure conv"] < 1.2, "half of its runs"
-assert varies["Azure code"] > 10, "completion (code) does not"
-assert by_trace["Azure code"].ratios[2] < 0.2, "Code completion (code) does"
-assert step > 1, "their clock has steps"
-assert abs(varies["Mooncake synthetic"] - 1) < 0.05, "says nothing of users"
-
-# %% [markdown]
-# ## Measure it here
-#
-# So far every queue was a formula or a simulation. Now one process of your machine serves requests
-# and another sends them, over the loopback network. Serving is a wait, which stands for a device at
-# work, so a laptop can play many servers at a time: three kinds at five loads each, side by side.
-# The sender is an *open* loop: it sends each request at the time it is due, whatever has become of
-# the others.
-#
-# What do you expect? Here are the formulas, in mean service times. Choose the server with the
-# highest latency, and say whether a run of a few seconds will show that number. And which of the
-# two will hold better, Little's law or the formula?
-
-# %%
-from lightspeed_course import measure_here, shipped
-from lightspeed_tools.measure.pages.scaling_figures import (
-    queueing_latency,
-    queueing_little,
-    queueing_omission,
-    queueing_tail,
-)
-from lightspeed_tools.measure.instruments.queueing_load import CLOSED, LOADS
-
-rows = [[mm1(level, 1).W, md1(level, 1).W, mmc(4 * level, 1, 4).W] for level in LOADS]
-table(
-    [[si(level, "%"), *(f"{W:.2f}" for W in row)] for level, row in zip(LOADS, rows)],
-    ["load", "M/M/1", "M/D/1, fixed services", "M/M/4, four servers"],
-    caption="Mean latency in service times, if the queue runs forever.",
-)
-
-# %% tags=["measured"]
-mine = measure_here("queueing")
-
-# %% [markdown]
-# ### Three instruments
-#
-# At random moments the server looks how many requests are inside. The sender counts requests, and
-# measures how long each takes. Neither knows what the other has seen, and the two share no clock.
-
-# %% tags=["measured"]
-queueing_little(mine)
-
-# %% [markdown]
-# Little's law holds in every row, although none is in a steady state, because the law needs none.
-# The ratio is not quite one, for two reasons. One is chance: $L$ comes from looks at random
-# moments, and the deviation after ± says how far off that may be. The other is where the two draw
-# the border of the system: the sender's $W$ includes the way to the server and back, but for the
-# server a request on its way is not inside. All rows are watched until the last answer in any of
-# them, for a while after the last sending: so $\lambda$ is less than the load over the service
-# time.
-#
-# ### The formula, and so short a run
-
-# %% tags=["measured"]
-queueing_latency(mine)
-
-# %% [markdown]
-# A point may lie off the curve for three reasons, which the figure keeps apart.
-#
-# - **The run is short.** The formulas describe a queue that has run forever. This one began empty,
-#   and near full load it was not given the time to grow. The band shows where nine of ten runs of
-#   this length fall, according to simulations. Towards full load it is wide, and most simulated
-#   runs lie below the curve: a short load test makes a server look better than it is.
-# - **Chance.** A cross is an ideal queue that got the very same arrivals and services. The distance
-#   from the cross to the middle of the band is luck.
-# - **The server is not ideal.** That is what is left between cross and point: timers that end late,
-#   and two processes that take turns on the cores. Late timers are measured as they happen, and the
-#   curve already includes them.
-#
-# If the cell refused to draw, then the sender was late, and so it was not the load that was asked
-# for.
-#
-# ### What a closed loop does not see
-#
-# Many load testers send a request, wait for the answer, and only then send the next one. Here such
-# a tester has the same arrivals and services as the open loop at {{CLOSED:.0%}} load, and starts
-# its clock when it sends.
-
-# %% tags=["measured"]
-queueing_omission(mine)
-
-# %% [markdown]
-# The requests and the server are the same, yet the latency has disappeared. It still happened.
-# While the tester waits for an answer, the requests that fall due queue up inside the tester, where
-# no clock runs. Count from the time at which each request was due, and the closed loop no longer
-# hides the wait. It even measures a little more than the open one, because between two requests it
-# waits for the way there and back. This is known as *coordinated omission*. If a benchmark does not
-# say "open loop", look for it.
-#
-# ### The same on a recorded machine
-#
-# Here is such a measurement from a recorded machine, with the tail of one server.
-
-# %%
-recorded = shipped()["amd_epyc_2core"]
-queueing_latency(recorded)
-
-# %%
-queueing_tail(recorded)
-
-# %% [markdown]
-# On another machine, other users of the same hardware took part of the processor time. Does that
-# break Little's law?
-
-# %%
-other = shipped()["intel_xeon_2core"]
-queueing_little(other)
-
-# %%
-from lightspeed_tools.measure.instruments.queueing_results import little, overheads
-from lightspeed_tools.measure.records.record import quantities
-
-found = [quantities(machine) for machine in (recorded, other)]
-table(
-    [
-        [machine["name"], *(si(delay, "s") for delay in overheads(rows))]
-        for machine, rows in zip((recorded, other), found, strict=True)
-    ],
-    ["machine", "a service ends late by", "the way there and back"],
-    caption="Means over the run.",
-)
-ratios = [np.array([row.ratio for row in little(rows)], float) for rows in found]
-
-# %% [markdown]
-# It does not: in every row $L$ and $\lambda \times W$ agree within a tenth. Timers end later here
-# and the way there and back is longer, which is why they differ more than on the first machine. The
-# formulas for latency assume a certain kind of server; Little's law assumes that requests come and
-# go.
-#
-# ## Gallery of wrong claims
-#
-# Each was published; a line of code that you can run says what is right.
-
-# %% tags=["holds"]
-assert (abs(ratios[1] - 1) < 0.1).all(), "in every row"
-assert (
-    all(a < b for a, b in zip(*map(overheads, found))) and ratios[1].mean() < ratios[0].mean() < 1
-), "than on the first"
-
-# %%
-from lightspeed_course import gallery
-
-gallery("04")
-
-# %% [markdown]
-# ## ◆ Back to the overnight traffic
-#
-# A fifth more traffic, and answers take far longer. Here are the server as it was, as it is, and
-# two remedies.
+# A fifth more traffic, and answers take far longer. Here it is, with two remedies.
 
 # %%
 before, more = 0.8, 0.2  # load and growth; a service of the old server takes a second
@@ -1544,144 +629,81 @@ ways = {
     "server faster by the growth": (traffic, 1 + traffic - before, 1),
     "two servers, one queue": (traffic, 1, 2),
 }
-means = {name: mmc(*way).W for name, way in ways.items()}
-tails = {name: sojourn_percentile(0.99, *way) for name, way in ways.items()}
+means = {name: float(mmc(*way).W) for name, way in ways.items()}
+slowest = {name: float(sojourn_percentile(0.99, *way)) for name, way in ways.items()}
 mean_before, mean_after, mean_faster, mean_two = means.values()
 refused = mmck(traffic, 1, 1, 8)
-si(refused.shed, "%"), refused.W
 
 # %% tags=["figure"]
 table(
-    [[name, f"{means[name]:.1f} s", f"{tails[name]:.1f} s"] for name in ways],
+    [[name, f"{means[name]:.1f} s", f"{slowest[name]:.1f} s"] for name in ways],
     ["", "mean time in system", "99th percentile"],
     caption="A service of the old server takes a second.",
 )
 
 # %% [markdown]
-# The server was {{before:.0%}} busy; with {{more:.0%}} more traffic it is at {{traffic:.0%}} and
-# still not full. But of the fifth of its capacity that was free, {{1 - traffic:.0%}} is left, and
-# latency is the service time over what is left: {{mean_after / mean_before:.0f}} times as long. The
-# slowest of a hundred take {{tails["after"]:.0f}} s where they took {{tails["before"]:.0f}} s: in
-# this queue every percentile grows as the mean does. Those are the ones that time out.
+# **How can so little extra load do that?** The server was {{before:.0%}} busy; with {{more:.0%}}
+# more traffic it is at {{traffic:.0%}} and still not full. But of the fifth of its capacity that
+# was free, {{1 - traffic:.0%}} is left, and latency is the service time over what is left:
+# {{mean_after / mean_before:.0f}} times as long. The slowest of a hundred take
+# {{slowest["after"]:.0f}} s where they took {{slowest["before"]:.0f}} s: in this queue every
+# percentile grows as the mean does. Those are the ones that time out.
 #
-# How much hardware undoes it? Latency depends on what is *left*, so add as much capacity as traffic
-# was added: {{traffic - before:.0%}} of the server. A second server behind the same queue does far
-# more: no one waits unless both are busy, and the mean falls to {{mean_two:.1f}} s. If you can buy
-# nothing before tonight, turn some requests away at once: room for eight of them inside turns away
-# {{refused.shed:.0%}} and brings the others back to {{refused.W:.1f}} s.
+# **How much hardware undoes it?** Latency depends on what is *left*, so add as much capacity as
+# traffic was added: {{traffic - before:.0%}} of the server. A second server behind the same queue
+# does far more: no one waits unless both are busy, and the mean falls to {{mean_two:.1f}} s.
 #
-# ## Exercises
-#
-# `exercises/04_littles_law.ipynb` has these problems with other numbers, and more: Erlang's formula
-# to write so that it survives thousands of servers, a burst to survive, and a replica to size.
-#
-# ## For a second reading
-#
-# ### Can the chain of states be trusted?
-#
-# Here the replica runs step by step: requests join between steps, and each leaves after its own
-# number of tokens.
+# **And if you can buy nothing before tonight?** Turn some requests away at once: room for eight of
+# them inside turns away {{refused.shed:.0%}} and brings the others back to {{refused.W:.1f}} s.
 
 # %% tags=["holds"]
 assert traffic < 1, "and still not full"
 assert abs(mean_after / mean_before - (1 - before) / (1 - traffic)) < 1e-9, "over what is left"
-assert abs(tails["after"] / tails["before"] - mean_after / mean_before) < 1e-9, (
+assert abs(slowest["after"] / slowest["before"] - mean_after / mean_before) < 1e-9, (
     "queue every percentile grows"
 )
 assert abs(mean_faster - mean_before) < 1e-9, "as much capacity as traffic"
 assert mean_two < 0.5 * mean_before, "no one waits unless"
-assert refused.W < mean_before, "buy nothing before tonight"
+assert mean_before > refused.W, "buy nothing before tonight"
 
-# %%
-sizes = [0.0] + [decode_step(b, **replica).time for b in range(1, int(allowed) + 1)]
+# %% [markdown]
+# ## Remember
 
-
-def replay(share):
-    """The load, and the time for an answer by the chain and step by step."""
-    come, lengths = poisson_arrivals(share * most, 20_000, rng), rng.geometric(1 / answer, 20_000)
-    run = simulate_decoding(come, lengths, int(allowed), sizes.__getitem__)
-    chain = serving_queue(share * most, answer, int(allowed), **replica)
-    return share, chain.W, batch_means(run.sojourn)
-
-
-checks = [replay(share) for share in (0.3, 0.6, 0.9)]
-table(
-    [[si(s, "%"), f"{w:.2f} s", f"{r.low:.2f} to {r.high:.2f} s"] for s, w, r in checks],
-    ["share of the most", "chain of states", "simulated step by step"],
-    caption=(
-        "Mean time for an answer, and the interval of the simulation. Each interval has the chain's"
-        " answer in it."
-    ),
-)
+# %% [markdown] tags=["takeaway"]
+# - What is inside equals the rate times the stay, whatever the traffic.
+# - Latency is one over the capacity that is left, so the last tenth costs more than the first nine.
+# - A replica's batch is limited by a promise or by memory; find out which before you buy.
 
 # %% tags=["holds"]
-assert all(r.low < w < r.high for _, w, r in checks), "Each interval has the chain's answer in it"
+assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, "the last tenth costs more"
+
+# %% [markdown] tags=["card"]
+# | formula | what it says | unit | for the job |
+# |---|---|---|---|
+# | $L = \lambda W$ | what is inside | request | {{most:.1f}} a second × {{si(answer * step, "s")}} = {{allowed}} |
+# | $W_q = R / (1 - \rho)$, $R = \lambda(\sigma^2 + 1/\mu^2)/2$ | the wait (Pollaczek and Khinchine) | s | {{md1(0.8, 1).Wq:.0f}} services at four fifths of full load, all alike |
+# | $1 / (\mu - \lambda)$ | time in M/M/1 | s | {{mm1(0.9, 1).W:.0f}} services at nine tenths |
+# | $t(B)$ | a decode step | s | {{si(step, "s")}} for {{allowed}} |
+# | $\min(\text{weights} / \text{cache}, B_\text{crit})$ | the knee | request | {{knee}} |
 
 # %% [markdown]
-# ### A latency budget, end to end
+# ## In your own load test
 #
-# Chapter 1 has latency budgets. In a dialogue, attention is lost after about
-# {{si(number("attention.latency"), "s")}}. Does the replica finish an answer of {{answer}} tokens
-# within that time, on average, and up to what load?
-
-# %%
-limit = number("attention.latency")
-within = use[limit >= queues.W].max()
-limit, si(within, "%")
-
-# %% [markdown]
-# It does, up to {{within:.0%}} of the most, or {{within * most:.1f}} requests a second.
-
-# %% tags=["holds"]
-assert serving_queue(within * most, answer, int(allowed), **replica).W <= limit, "of the most"
-
-# %% [markdown]
-# ### A burst, and a mean that can't be
+# A vLLM server exports how many requests are running, how many it finished, and how long they
+# stayed: multiply the rate by the stay and you should get the first number. If a load tester sends
+# its next request only after an answer (a *closed loop*), it never sees the queue: while it waits,
+# the requests that fall due queue up inside the tester, where no clock runs. Ask for an open loop.
+# [proof](04_littles_law_proof.ipynb#What-a-closed-loop-does-not-see)
 #
-# The Offline scenario of MLPerf inference hands all samples over at once. Served at a steady rate,
-# half of them are in flight on average, so by Little's law the mean latency is half of the last.
-
-# %% tags=["holds"]
-assert (lambda stay: abs(stay.mean() / stay.max() - 1 / 2) < 1e-3)(
-    simulate(np.zeros(1000), np.ones(1000)).sojourn
-), "half of the last"
-
-# %%
-at_once = weigh("little-burst")
-long_samples = at_once.by_regime[-1]
-table(
-    [[e.regime, e.rows, e.ratios[1], si(e.median, "%")] for e in at_once.by_regime],
-    ["work of a sample", "rows", "half of the last over the mean", "median error"],
-    caption="A millisecond is that of one accelerator. Unverified by MLCommons.",
-)
-
-# %% [markdown]
-# Where a sample takes a millisecond and more, half of the rows are off by less than
-# {{long_samples.median:.1%}}. {{len(at_once.rows.refused)}} rows are not in the table: they print a
-# mean below half of their median, which no latencies can have, for half of the samples take the
-# median or longer. Their sum in nanoseconds did not fit a counter of eight bytes.
+# ## Exercises, and on
 #
-# ## What the model leaves out
-#
-# The model leaves out arrivals that come in bunches or react to latency, such as users who retry
-# and agents that wait for an answer before they ask again. It leaves out prompts that share a
-# cache; prefill, which interrupts decoding in the same replica or runs on replicas of its own;
-# answers whose lengths are known in advance, so that short ones could go first; and speculative
-# decoding, which can give several tokens a step. Little's law still holds in all these cases; the
-# formulas for $W$ do not, and you need a simulation.
+# [The exercises](../exercises/04_littles_law.ipynb) have these questions with other numbers, Erlang's
+# formula to write, a burst to survive, and a replica to size. What the sentences above rest on is on
+# the [proof page](04_littles_law_proof.ipynb). Next: would [narrower numbers](05_precision.ipynb) make
+# the promise larger?
 #
 # ## Further reading
 #
-# - Little, *A proof for the queuing formula L = λW* (Operations Research, 1961); and his look back
-#   after half a century (2011).
-# - Kleinrock, *Queueing Systems*, volume 1 (1975): the classic textbook, with proofs of the
-#   queueing formulas of this page.
-# - Harchol-Balter, *Performance Modeling and Design of Computer Systems* (2013): queueing theory
-#   for computer scientists.
-# - Dean and Barroso, *The tail at scale* (CACM 2013): what to do about slow requests.
-# - Yu and others, *Orca* (OSDI 2022) and Kwon and others, *PagedAttention* (SOSP 2023): batches
-#   that requests join and leave between steps, and caches without gaps.
-
-# %% tags=["holds"]
-assert long_samples.median < 0.01, "half of the rows"
-assert len(at_once.rows.refused) > 50, "half of the samples"
+# - Little, *A proof for the queuing formula L = λW* (Operations Research, 1961).
+# - Harchol-Balter, *Performance Modeling and Design of Computer Systems* (2013).
+# - Yu and others, *Orca* (OSDI 2022): batches that requests join and leave between steps.

@@ -7,384 +7,201 @@
 #
 # The answer that circulates says: normal, for that is two fifths of the link, and the rest is lost
 # in the many steps. Is it? To find out, you need to know what the number counts, what a link can
-# carry, and how long the steps take.
-#
-# An *all-reduce* adds up what all GPUs hold and gives each of them the sum. It is one of the
-# *collectives*, the messages that a group exchanges together; NCCL is NVIDIA's library of them.
-#
-# **You will be able to** read what nccl-tests prints and compare the right column with the right
-# link; say how long any collective must take, and which algorithm comes near; tell a slow network
-# from a small message; and have a log judged by one command.
-#
-# **You need** chapter 1 for rates and units, the habit of chapter 2 of asking what bounds a time,
-# and, for "Which test to run" alone, chapter 6. **Time:** two hours, with the problems. **In twenty
-# minutes:** the parts marked with ◆, among them the answer to the question.
+# carry, and how long the steps take. Thirty-five minutes; you need chapter 1, and chapter 2's habit
+# of asking what bounds a time. The evidence is on the
+# [proof page](07_nccl_bandwidth_proof.ipynb).
 
-# %%
-from functools import partial
-
-import matplotlib.pyplot as plt
-import numpy as np
-from ipywidgets import Output, SelectionSlider
-
+# %% tags=["setup"]
 from lightspeed.catalog import find, link, number
 from lightspeed.collectives import *
-from lightspeed_course import Area, Axis, Chart, Line, Points, Rule
-from lightspeed_course import ask, figure, predict, residual_chart, reveal, si, sweep, table, weigh
-from lightspeed_models.evidence.nccl_pictures import busbw_over_nodes, busbw_over_size
-from lightspeed_models.evidence.nccl_pictures import residual_rows
-from lightspeed_models.evidence.peers import percentile
-from lightspeed_tools.nccl.published import spread as nine_of_ten
+from lightspeed_course import ask, figure, job, predict, reveal, si, table
+from lightspeed_course import Axis, Chart, Line, Points
+from lightspeed_course.explorers.allreduce import explore_all_reduce, explore_switch, explore_tree
 
 # %%
 told, per_node, nodes = find("efa_note"), 8, 125
-message, asked = float(told.message), float(told.algbw_125)
-n = per_node * nodes
+message, asked, n = float(told.message), float(told.algbw_125), per_node * nodes
 efa, nvlink = link("efa_p5"), link("nvlink4")
-efa.bandwidth_per_node
 
 # %% [markdown]
-# The line said: {{nodes}} nodes, {{n:,}} GPUs, {{si(message, "byte")}} in
-# {{si(message / asked, "s")}}, algbw {{si(asked, "byte/s")}}. The sales page says:
-# {{si(efa.bandwidth_per_node, "byte/s")}} a node. (The nodes are what Amazon calls p5, and EFA is
-# its network.)
-#
-# ## ◆ Before you read on
-#
-# Write down a guess.
+# Here is what the line said: {{nodes}} nodes, {{n:,}} GPUs, {{si(message, "byte")}} in
+# {{si(message / asked, "s")}}, algbw {{si(asked, "byte/s")}}. And here is what the sales page says:
+# {{si(efa.bandwidth_per_node, "byte/s")}} a node. (Amazon calls these nodes p5, and their network
+# EFA.)
+
+# %%
+job.sheet(until="07")
 
 # %%
 predict("nccl.share_of_line", ..., seed="said")
 
 # %% [markdown]
-# ## ◆ From one link up
+# ## What must a GPU send?
+#
+# An *all-reduce* adds up what all GPUs hold and gives each of them the sum. It is one of the
+# *collectives*, the messages that a group exchanges together, and NCCL is NVIDIA's library of them.
 #
 # Begin with two GPUs and a link between them. Each holds a buffer of $S$ bytes, say its gradients,
-# and both need the sum. The link carries $W$ bytes a second in each direction, and in both at once.
-# How many bytes must each GPU send?
+# and both need the sum. They could simply swap buffers, and both add. Or they share the work: each
+# sends the half that the other will add, and then sends back the half that it has added itself.
+# Either way each of them sends $S$ bytes, so for two GPUs it doesn't matter how you do it.
 #
-# They could swap whole buffers, and both add. Or they share the adding:
-#
-# ```
-# step 1   each sends the half that the other will add     S/2
-# step 2   each sends back the half that it has added      S/2
-#                                                         ─────
-#                                                           S
-# ```
-#
-# Both ways send $S$ bytes, so for two GPUs it does not matter. Now take four, in a circle, each
-# with a link to its right neighbour. If whole buffers went round, each GPU would send three of
-# them. So cut the buffer into four chunks, and share the adding again.
-#
-# ## ◆ A ring, step by step
-#
-# In each step every GPU sends one chunk to its right neighbour, each a different one. At first the
-# receiver adds what arrives to its own. Later finished sums go round. Before you play it, guess how
-# many steps it takes. Then follow one chunk on its way.
+# With four it does. Put them in a circle, each with a link to its right neighbour. If whole buffers
+# went round, each GPU would send three of them. So cut the buffer into four chunks, and share the
+# adding again: in each step every GPU passes one chunk to the right, each a different one. At first
+# the receiver adds what arrives to its own; later the finished sums go round. Pick one chunk, and
+# follow it on its way.
+
+# %% tags=["holds"]
+assert busbw_factor("all_reduce", 2) == 1, "each of them sends"
+assert busbw_factor("all_reduce", 4) < 4 - 1, "each GPU would send three"
 
 # %%
-from lightspeed_models.simulators.allreduce import states
-from lightspeed_models.simulators.ring import run_ring
-from lightspeed_course.explorers.allreduce import explore_all_reduce, explore_switch, explore_tree
-
 explore_all_reduce()
 
 # %% [markdown]
-# Three steps of adding leave each GPU with one finished chunk: a *reduce-scatter*. Three steps of
-# handing round give all of them to all: an *all-gather*. With $n$ GPUs each half takes $n - 1$
-# steps, and in each step a GPU sends one chunk of $S/n$ bytes:
+# After three steps of adding, each GPU has one finished chunk, and that half alone is called a
+# *reduce-scatter*. Three steps of handing round give all chunks to all: an *all-gather*. With $n$
+# GPUs each half takes $n - 1$ steps, and a step carries a chunk of $S/n$ bytes, so
 #
 # $$\text{sent by each} = 2\,(n - 1)\,\frac{S}{n} = \frac{2\,(n - 1)}{n}\,S$$
 #
-# For two GPUs that is $S$, as above. **The longer the ring, the more steps, but the bytes that a
-# GPU sends stay below twice its buffer.** Keep the two apart; the whole chapter depends on it.
+# For two GPUs that is $S$, as it should be. **The longer the ring, the more steps it takes, but the
+# bytes that a GPU sends stay below twice its buffer.** Keep these two apart, because the whole
+# chapter depends on it. [proof](07_nccl_bandwidth_proof.ipynb#The-ring-on-real-arrays)
 
 # %% tags=["holds"]
-assert busbw_factor("all_reduce", 2) == 1, "For two GPUs"
+assert busbw_factor("all_reduce", 2) == 1, "For two GPUs that is"
 assert (
     ring_steps("all_reduce", 9) > ring_steps("all_reduce", 8)
     and busbw_factor("all_reduce", 10**6) < 2
 ), "sends stay below twice"
+assert ring_steps("all_reduce", 4) == 2 * (4 - 1), "After three steps of adding"
+
+# %% [markdown]
+# ## What do the two columns count?
+#
+# `all_reduce_perf` times a call of NCCL and prints a line like this one, made up for the ring of
+# four above. Sizes are in bytes and times in µs.
 
 # %% tags=["figure"]
-fig, panels = plt.subplots(1, 7, figsize=(9.5, 1.8), layout="constrained")
-for step, (ax, state) in enumerate(zip(panels, states("ring", 4))):
-    held = [[len(summands) for summands in row] for row in state.held]
-    arrived = {(send.target, send.chunk) for send in state.arrived}
-    ax.pcolormesh(held, cmap="Blues", vmin=0, vmax=8, edgecolors="white")
-    for (rank, chunk), count in np.ndenumerate(held):
-        weight = "bold" if (rank, chunk) in arrived else "normal"
-        ax.text(chunk + 0.5, rank + 0.5, count, ha="center", va="center", weight=weight)
-    ax.set(xticks=[], yticks=[], aspect="equal", xlabel=f"step {step}" if step else "start")
-    ax.invert_yaxis()
-plt.close(fig)
-figure(
-    fig,
-    caption="All steps of a ring of four. Rows are GPUs, columns chunks; the number, and the "
-    "shade, count the summands in a cell. Bold has just arrived.",
-    alt="Seven squares of four by four cells. Diagonals of bold cells grow from two to four "
-    "summands in three steps, then spread the finished sums in three more.",
-)
-
-# %% tags=["holds"]
-assert len(states("ring", 4)) == ring_steps("all_reduce", 4) + 1, "All steps"
-assert len(states("ring", 4)) == 7 and all(
-    len(state.held) == len(state.held[0]) == 4 for state in states("ring", 4)
-), "Seven squares"
+size, rate, ranks = 8e9, 200e9, 4  # assumed
+time, bus = 1e6 * size / rate, busbw("all_reduce", ranks, rate) / 1e9
+print("#   size  count  type  redop  root  time  algbw  busbw  #wrong")
+print(f"{size:.0f} {size / 4:.0f} float sum -1 {time:.1f} {rate / 1e9:.2f} {bus:.2f} 0")
 
 # %% [markdown]
-# Now on real arrays, with the same schedule. Does every GPU (in NCCL's words, every *rank*) hold the
-# sum at the end, and how much has each of them sent?
-
-# %%
-rng = np.random.default_rng(7)
-arrays = {k: [rng.integers(0, 1000, 48_000) for _ in range(k)] for k in (2, 3, 4, 8, 16)}
-runs = {ranks: run_ring(mine) for ranks, mine in arrays.items()}
-{ranks: len(run.steps) for ranks, run in runs.items()}
-
-# %%
-sums = {ranks: np.sum(mine, axis=0) for ranks, mine in arrays.items()}
-all(np.array_equal(got, sums[ranks]) for ranks, run in runs.items() for got in run.results)
-
-# %%
-sent = {ranks: run.sent[0] / arrays[ranks][0].nbytes for ranks, run in runs.items()}
-rows = [[ranks, sent[ranks], 2 * (ranks - 1) / ranks] for ranks in runs]
-table(rows, ["ranks", "sent by each, in buffers", "2 (n − 1)/n"])
-
-# %% [markdown]
-# ## ◆ What nccl-tests prints
+# Two of the columns are rates in GB/s. **Algbw** is the buffer over the time, $S/t$: divide your
+# gradients by it and you know how long you wait. But you can't compare it with any wire, because
+# $S$ is not what crosses a wire.
 #
-# `all_reduce_perf` and its sisters are small CUDA programs that time a call of NCCL and check the
-# result. So the test shows what the network and NCCL can do together; a training job gets that at
-# best.
-#
-# A line of the output, made up for the four GPUs of the ring above. Sizes are in bytes and times in
-# µs. Which of the columns could be worked out from others?
-
-# %%
-HEAD = """# Collective test starting: all_reduce_perf
-#   size  count  type  redop  root  time  algbw  busbw  #wrong
-"""
-
-
-def row(size, rate, n):
-    """What all_reduce_perf prints for `size` bytes at this algbw (byte/s) over n ranks."""
-    time, bus = 1e6 * size / rate, rate * 2 * (n - 1) / n / 1e9
-    return f"{size:.0f} {size / 4:.0f} float sum -1 {time:.1f} {rate / 1e9:.2f} {bus:.2f} 0"
-
-
-print(HEAD + row(8e9, 200e9, 4))
-
-# %% [markdown]
-# Two of them are rates in GB/s. The first is
-#
-# $$\text{algbw} = \frac{S}{t}$$
-#
-# That is the rate that the *caller* sees: divide your gradient by it and you have the time you
-# wait. But it cannot be compared with any wire, because $S$ is not what crosses a wire. You have
-# just counted what does. Multiply algbw by that count and you have **busbw**: the rate at which
-# each rank sends, and at the same time receives. *That* can be held against a link.
-
-# %%
-ask("nccl.busbw", seed="chapter")
-
-# %% [markdown]
-# ### Count the bytes
-#
-# Is the count that of a ring, or of any all-reduce? Look at one element. Its $n$ summands start on
-# $n$ different ranks, and to bring them together takes $n - 1$ transfers, in whatever order. The
-# sum is then on one rank, and the other $n - 1$ need it: as many transfers again. So the ranks
-# together send $2\,(n - 1)\,S$, and each of them $2\,(n - 1)/n \cdot S$ if the load is even. **Each
-# algorithm in which ranks do the adding must move that much.** Other collectives have other counts:
-
-# %%
-k = 8
-sent = {  # by each rank, in pieces of S / k
-    "all_reduce": (k - 1) + (k - 1),  # add up, then hand out
-    "reduce_scatter": k - 1,  # add up
-    "all_gather": k - 1,  # hand out
-    "alltoall": k - 1,  # give each its own, keep one
-    "broadcast": k,  # pass all of it on
-    "reduce": k,  # add to all of it, pass it on
-}
-rows = [[name, pieces, pieces / k, busbw_factor(name, k)] for name, pieces in sent.items()]
-table(
-    rows,
-    ["collective", f"pieces of S/{k} sent", "counted", "busbw_factor"],
-    caption=f"Bytes that a rank sends for each byte of S, for {k} ranks. For gathers and scatters "
-    "nccl-tests counts the whole buffer, all shards together.",
-)
-
-# %% tags=["holds"]
-assert all(abs(pieces / k - busbw_factor(name, k)) < 1e-12 for name, pieces in sent.items()), (
-    "Bytes that a rank sends"
-)
-
-# %%
-many = np.unique(np.geomspace(2, 1024, 40).round())
-fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-for name in ("all_reduce", "all_gather", "broadcast"):
-    ax.plot(many, busbw_factor(name, many), label=name)
-ax.axhline(2, color="grey", linestyle="dotted")
-ax.set(xscale="log", xlabel="ranks n", ylabel="busbw over algbw", ylim=(0, 2.2))
-ax.legend()
-plt.close(fig)
-figure(
-    fig,
-    caption="Twice is where the factor of an all-reduce ends, not what it is. And it counts GPUs, "
-    "not nodes.",
-    alt="The factor of an all-reduce rises from one at two ranks towards two; that of a gather, a "
-    "scatter or an all-to-all is half of it; that of a broadcast or a reduce is one.",
-)
+# We have just counted what does, and the count holds for more than a ring. Take a single element. Its $n$
+# summands start on $n$ ranks (NCCL's word for its processes, one a GPU), and to bring them together
+# takes $n - 1$ transfers, in whatever order. Then the sum is on one rank and the other $n - 1$ need
+# it: as many transfers again. So each algorithm in which ranks do the adding must move
+# $2\,(n - 1)\,S$ in all. Multiply algbw by each rank's part, $2\,(n - 1)/n$, and you have **busbw**:
+# the rate at which a rank sends, and at the same time receives. *That* number you may compare with
+# the wire. Other collectives have factors of their own: that of a gather, a scatter or an all-to-all is
+# half of this one, because they make one pass in place of two, and a broadcast's is one.
 
 # %% tags=["holds"]
 assert (
-    busbw_factor("all_reduce", 1000) < busbw_factor("all_reduce", 10**9)
-    and 2 - 1e-8 < busbw_factor("all_reduce", 10**9) < 2
-), "Twice is where"
-assert (
-    busbw_factor("all_reduce", 2) == 1
-    and busbw_factor("broadcast", 8) == busbw_factor("reduce", 8) == 1
-    and all(
-        np.allclose(2 * busbw_factor(name, many), busbw_factor("all_reduce", many))
+    all(
+        abs(2 * busbw_factor(name, k) - busbw_factor("all_reduce", k)) < 1e-12
         for name in ("all_gather", "reduce_scatter", "alltoall")
+        for k in (2, 8, 1000)
     )
-), "The factor of an all-reduce rises"
-
-# %% [markdown]
-# In Jupyter, drag the number of ranks: the algbw of the question stays.
-
-# %%
-choices = [2, 4, 8, 16, 32, 64]
-slider, shown = SelectionSlider(options=choices, value=8, description="ranks"), Output()
-
-
-def on_the_wire(_=None):
-    shown.outputs = ()
-    shown.append_stdout(f"busbw: {busbw('all_reduce', slider.value, asked)!r}")
-
-
-slider.observe(on_the_wire, "value")
-on_the_wire()
-display(slider, shown)
-
-# %% [markdown]
-# ## ◆ The link it is compared with
-#
-# Three slips wait here, and each is worth a factor.
-#
-# - **One direction or both.** A rank sends to one neighbour while it receives from the other. Busbw
-#   counts one direction. NVLink is printed with both.
-# - **A GPU or a node.** NVLink is a GPU's own. EFA and InfiniBand are sold by the node or by the
-#   port. Every link of a ring carries what one rank sends, so the link that leaves a node does,
-#   too. NCCL cuts the buffer among many rings, each over another adapter: compare with the *node's*
-#   rate.
-# - **Bits or bytes.** Adapters are named in bits.
-
-# %% tags=["figure"]
-ndr = link("infiniband_ndr")
-rows = [[each.name, each.bandwidth, each.bandwidth_bidirectional] for each in (nvlink, efa, ndr)]
-by_node = ["–", efa.bandwidth_per_node, ndr.bandwidth_per_node]
-table(
-    [[*row, rate] for row, rate in zip(rows, by_node)],
-    ["link", "a GPU, one direction", "a GPU, both", "a node of eight, one direction"],
-    caption="The last column, or the first inside a node, is what the busbw of a ring is held "
-    "against. InfiniBand: one adapter for each GPU.",
-)
+    and busbw_factor("broadcast", 8) == busbw_factor("reduce", 8) == 1
+), "factors of their own"
+assert abs(busbw_factor("all_reduce", 8) * 8 - 2 * (8 - 1)) < 1e-12, "must move"
 
 # %%
 busbw("all_reduce", n, asked)
-
-# %% [markdown]
-# So, to the question. With {{n:,}} ranks the factor is {{busbw_factor("all_reduce", n):.3f}}; the
-# busbw is {{si(busbw("all_reduce", n, asked), "byte/s", 4)}}, and the nodes have a line of
-# {{si(efa.bandwidth_per_node, "byte/s")}}.
 
 # %%
 reveal("nccl.share_of_line", seed="said")
 
 # %% [markdown]
-# The answer that circulates divides the *algbw* by the line and finds
-# {{asked / efa.bandwidth_per_node:.0%}}, then explains the missing part. Most of that part is not
-# missing: each byte of the caller's buffer crosses the wire nearly twice. The answer also gives an
-# algbw for two nodes, and one for eight. Can those be?
-#
-# The busbw says what a GPU has to send. It does not bound what a *node* sends: its GPUs can add up
-# their numbers first, and then the node counts as one rank. Of $k$ nodes each must send
-# $2\,(k - 1)/k \cdot S$, whatever the algorithm, as long as the network does not add. Both counts,
-# beside a public run:
+# So the nodes use {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of their line. The
+# answer that circulates took the algbw instead, found
+# {{asked / efa.bandwidth_per_node:.0%}}, and had to explain a gap that is mostly not there: nearly
+# every byte of the caller's buffer crosses the wire twice. Here is the same transfer, seen from both
+# ends.
 
 # %% tags=["holds"]
 assert (
     busbw("all_reduce", n, asked) - asked > (efa.bandwidth_per_node - asked) / 2
     and 1.99 < busbw_factor("all_reduce", n) < 2
-), "Most of that part"
+), "mostly not there"
 
 # %%
-from lightspeed_models.nccl_fit import calibrate, measurements, residuals
-from lightspeed_models.nccl_fit import predict as expected_by_model
+from lightspeed_course.explorers.wire import explore_wire
 
-p5 = [row for row in measurements() if row.series == "p5_all_reduce"]
-published = {row.nodes: algbw(row.size, row.time) for row in p5 if row.size == 2**33}
-published
-
-# %%
-said = {2: float(told.algbw_2), 8: float(told.algbw_8), 125: asked}
-leaves = {k: busbw("all_reduce", k, rate) for k, rate in said.items()}
-leaves
-
-# %% tags=["figure"]
-line = efa.bandwidth_per_node
-rows = [
-    [k, si(v, "byte/s"), busbw("all_reduce", per_node * k, v), leaves[k]]
-    + [f"{leaves[k] / line:.0%}", published.get(k, "–")]
-    for k, v in said.items()
-]
-heads = ["nodes", "algbw as told", "a GPU sends (busbw)", "a node sends, at least"]
-table(
-    rows,
-    [*heads, "of its line", f"algbw measured, {si(2.0**33, 'byte')}"],
-    caption="The answer's three rows beside a public measurement of the same machine.",
-)
+explore_wire()
 
 # %% [markdown]
-# On eight nodes a node would have to send {{leaves[8] / line:.0%}} of its line. Two nodes would fit
-# their line, but each GPU would have to send
-# {{si(busbw("all_reduce", 2 * per_node, said[2]), "byte/s")}}, and its NVLinks and adapter together
-# carry {{si(nvlink.bandwidth + efa.bandwidth, "byte/s")}}. So neither can be, as long as GPUs do
-# the adding. Switches that add (below) would lift the second limit, but the public run had such
-# switches and stays far below that row. The third row, the one that was measured, is sound. For so
-# many nodes the two counts are nearly the same, and the node's line is what bounds the busbw. For
-# few it does not: the public run on two nodes has a busbw of
-# {{si(busbw("all_reduce", 2 * per_node, published[2]), "byte/s")}}.
+# ## Which wire?
+#
+# It is easy to compare with the wrong link, and each of these mistakes costs you a factor of two or
+# eight.
+#
+# - **One direction or both.** A rank sends to one neighbour while it receives from the other, and
+#   busbw counts one direction. Data sheets print NVLink with both:
+#   {{si(nvlink.bandwidth_bidirectional, "byte/s")}}, of which {{si(nvlink.bandwidth, "byte/s")}} is
+#   yours.
+# - **A GPU or a node.** NVLink is a GPU's own, but a network is sold by the node or by the port. A
+#   ring enters each node once and leaves it once, carrying what *one* rank sends. NCCL cuts the
+#   buffer among many rings, each through another adapter, so all adapters together carry it: compare
+#   with the *node's* rate.
+# - **Bits or bytes.** Adapters are named in bits: a port of four hundred gigabits is
+#   {{si(link("infiniband_ndr").bandwidth, "byte/s")}}.
+# - **The other socket.** Between a GPU and its adapter stands a computer. A server has two
+#   processors, each in a *socket* of its own with half of the GPUs and adapters around it, and one
+#   bridge between the two. If processes sit on the wrong socket and data passes through their memory,
+#   or if adapters were named in the wrong order, every byte crosses that bridge on its way out, and all
+#   eight GPUs share it. You'll
+#   recognise this one by how even it is: every pair of nodes is slow by the same share, while the
+#   test inside a node is in perfect health, because NVLink never goes near the sockets. A bad cable
+#   would slow only the pairs of one node. `nvidia-smi topo -m` prints `SYS` for a GPU and an adapter
+#   on different sockets, and `PIX` or `PXB` where all is well.
 
 # %% tags=["holds"]
-assert leaves[8] > line, "eight nodes a node"
-assert leaves[2] < line, "nodes would fit their"
-assert busbw("all_reduce", 2 * per_node, said[2]) > nvlink.bandwidth + efa.bandwidth, (
-    "Two nodes would fit"
-)
-assert published[2] < 0.8 * said[2], "far below that row"
-assert 0.99 < busbw_factor("all_reduce", nodes) / busbw_factor("all_reduce", n) < 1, (
-    "what bounds the busbw"
-)
-assert busbw("all_reduce", 2 * per_node, published[2]) > line > published[2], "nodes has a busbw"
+from random import Random
 
-# %%
-ask("nccl.possible_algbw", seed="chapter")
+from lightspeed_course.incidents.training import read_inside, read_pairs, tell_pairs
+from lightspeed_course.incidents.training_job import Job
+
+sound_job = dict(model="llama3_70b", gpu="h100_sxm", network="infiniband_ndr", nodes=8)
+sound_job |= dict(micro_batches=16, sequence=2048)
+crossed, cable = Job(**sound_job, socket=0.5), Job(**sound_job, adapter=(3, 0.5))
+assert tell_pairs(crossed, read_pairs(crossed, Random(1))) == "all pairs are slow", "how even it is"
+assert read_inside(crossed, Random(1)) == read_inside(cable, Random(1)), "in perfect health"
+assert tell_pairs(cable, read_pairs(cable, Random(1))) == "one node is slow", "A bad cable would"
+assert (
+    nvlink.bandwidth_bidirectional == 2 * nvlink.bandwidth
+    and efa.bandwidth_per_node == per_node * efa.bandwidth
+    and link("infiniband_ndr").bandwidth * 8 == 400e9
+), "two or eight"
 
 # %% [markdown]
-# ## How long it must take
+# ## How long must it take?
 #
-# So far we counted bytes. A message also costs a time that does not depend on its size: something
-# has to be launched, handed over and noticed. Call that time $\alpha$, for each step, and $W$ the
-# rate at which a rank sends. Then a ring of $n$ takes
+# So far we counted bytes. A message also costs a time that doesn't depend on its size, because
+# something has to be launched, handed over and noticed. Call it $\alpha$, for each step, and $W$ the
+# rate at which a rank sends. Then a ring takes
 #
 # $$t_\text{ring} = 2\,(n - 1)\left(\alpha + \frac{S}{n\,W}\right)$$
 #
-# That is the *α–β model*, with $1/W$ for β. Which of the two terms counts? For a long message the
-# bytes, for a short one the steps. Half of the best rate is reached where both are equal, at
-# $S = n\,\alpha\,W$: **the longer the ring, the larger the message that it needs.**
+# which is the *α–β model*, with $1/W$ for β. For a long message the bytes decide, for a short one
+# the steps, and half of the best rate is reached where both are equal, at $S = n\,\alpha\,W$. So
+# **the longer the ring, the larger the message that it needs.** If each step of the question's ring
+# cost the {{si(number("infiniband_ndr.nccl_step_simple"), "s")}} that NCCL charges over InfiniBand,
+# that would be {{si(n * number("infiniband_ndr.nccl_step_simple") * efa.bandwidth_per_node, "byte")}}:
+# a buffer of a few megabytes has no chance. Is there anything with fewer steps?
+#
+# ### A tree: few steps, whole buffers
+#
+# Let pairs add up first, then pairs of pairs, and send the sum back down the same way.
 
 # %% tags=["holds"]
 assert (
@@ -394,429 +211,184 @@ assert (
     )
     < 1e-9
 ), "where both are equal"
-
-# %%
-ask("nccl.half_size", seed="chapter")
-
-# %% [markdown]
-# ### Two bounds
-#
-# How fast could any algorithm be? One bound is the count of bytes. The other is a chain of
-# messages: what one rank knows can reach at most twice as many ranks with each step.
-#
-# $$t \ge \frac{2\,(n-1)}{n}\,\frac{S}{W} \qquad\qquad t \ge \lceil \log_2 n \rceil\,\alpha$$
-#
-# The ring meets the first bound exactly and misses the second by a wide margin, which grows with
-# $n$. Is there anything with fewer steps?
-#
-# ### A tree: fewer steps, whole buffers
-#
-# Let pairs add up first, then pairs of pairs. Then the sum goes back down the same way. Play it
-# with eight GPUs, and look at how many of them send in each round.
-
-# %% tags=["holds"]
-assert abs(
-    ring_time(1.0, n, 1.0) / bandwidth_bound("all_reduce", 1.0, n, 1.0) - 1
-) < 1e-12 and 5 < ring_time(0.0, 64, 1.0, 1.0) / latency_bound(64, 1.0) < ring_time(
-    0.0, n, 1.0, 1.0
-) / latency_bound(n, 1.0), "meets the first bound"
+assert n * number("infiniband_ndr.nccl_step_simple") * efa.bandwidth_per_node > 100e6, "no chance"
 
 # %%
 explore_tree()
 
 # %% [markdown]
-# Eight GPUs take six rounds, where a ring takes fourteen. But each message is a whole buffer, and
-# in each round at least half of the GPUs send nothing. So a tree takes
-# $2 \log_2 n\,(\alpha + S/W)$: few steps, many bytes.
+# Eight GPUs are done in six rounds, where a ring needs fourteen. But each message is a whole buffer,
+# and in each round at least half of the GPUs send nothing, so a tree takes
+# $2 \log_2 n\,(\alpha + S/W)$: good for short messages, bad for long ones. Two trees at once, each
+# with half of the buffer, put the idle half to work, and have few steps *and* nearly the ring's
+# bytes. No algorithm wins at every size, which is why NCCL has several.
+# [proof](07_nccl_bandwidth_proof.ipynb#Between-ring-and-tree)
 #
-# ### Between ring and tree
-#
-# Three more algorithms put the idle links to use.
-#
-# - **Two trees.** Each has half of the buffer, and the inner ranks of one are the leaves of the
-#   other, so that all ranks send. They pass it on in small pieces. That has a logarithm of steps,
-#   and almost the bytes of a ring.
-# - **Recursive doubling.** Partners swap all that they have added up: first neighbours, then ranks
-#   two apart, then four apart. Eight GPUs are done in three swaps, the fewest steps of these. But
-#   in each swap the whole buffer travels.
-# - **Halving and doubling.** Partners swap halves, then quarters of that, and so on; the sums come
-#   back the same way. For a power of two it meets the bound on bytes, in twice the steps that the
-#   other bound allows, as long as pairs that swap at the same time do not share a link.
-
-# %% tags=["holds"]
-assert len(states("tree", 8)) - 1 == 6 and len(states("ring", 8)) - 1 == 14, "where a ring takes"
-assert all(2 * len(s.arrived) <= 8 for s in states("tree", 8)), "half of the GPUs"
-assert tree_time(0.0, 8, 1.0, 1.0) == 6 and tree_time(1.0, 8, 1.0) == 6, "So a tree takes"
-assert double_tree_time(0.0, 512, 1.0, 1.0) < 0.05 * ring_time(
-    0.0, 512, 1.0, 1.0
-) and double_tree_time(1.0, 512, 1.0) < 1.01 * ring_time(1.0, 512, 1.0), "bytes of a ring"
-assert recursive_doubling_time(0.0, 8, 1.0, 1.0) == 3 and all(
-    recursive_doubling_time(0.0, k, 1.0, 1.0) <= law(0.0, k, 1.0, 1.0)
-    for k in range(2, 600)
-    for law in (ring_time, tree_time, double_tree_time, halving_doubling_time)
-), "fewest steps of these"
-assert all(
-    abs(halving_doubling_time(1.0, 2**k, 1.0) / bandwidth_bound("all_reduce", 1.0, 2**k, 1.0) - 1)
-    < 1e-12
-    and halving_doubling_time(0.0, 2**k, 1.0, 1.0) == 2 * latency_bound(2**k, 1.0)
-    for k in range(1, 11)
-), "in twice the steps"
-
-# %%
-# alpha: what NCCL charges for a step over InfiniBand, in its quickest protocol
-ranks, wire, alpha = 512, efa.bandwidth, number("infiniband_ndr.nccl_step_ll")
-algorithms = {
-    "ring": ring_time,
-    "two trees": double_tree_time,
-    "doubling": recursive_doubling_time,
-    "halving, doubling": halving_doubling_time,
-    "one tree": tree_time,
-}
-steps = {name: float(law(0.0, ranks, 1.0, 1.0)) for name, law in algorithms.items()}
-buffers = {name: float(law(1.0, ranks, 1.0)) for name, law in algorithms.items()}
-table([[name, steps[name], buffers[name]] for name in steps], ["", "steps", "buffers sent"])
-
-# %% tags=["figure"]
-sizes = np.geomspace(1e3, 1e11, 120)
-transfer = bandwidth_bound("all_reduce", sizes, ranks, wire)
-bound = np.maximum(transfer, latency_bound(ranks, alpha))
-colors = dict(zip(algorithms, ("blue", "green", "amber", "purple", "grey")))
-marks = [Area(sizes, np.full_like(sizes, 1e-6), bound, "below the bounds")]
-for name, law in algorithms.items():
-    marks.append(Line(sizes, law(sizes, ranks, wire, alpha), name, colors[name]))
-figure(
-    Chart(Axis("message", "byte", "log"), Axis("time", "s", "log"), marks),
-    caption=f"{ranks} ranks that send {si(wire, 'byte/s')} each, with {si(alpha, 's')} a step. "
-    "Flat means steps, sloped means bytes. Two trees lie under halving and doubling.",
-    alt="Times over message size on logarithmic axes. Doubling is lowest for small messages and "
-    "far above the bound for large ones; the ring is highest for small ones and at the bound for "
-    "large ones; two trees come within a factor of two of the bound for small ones and meet it "
-    "for large ones.",
-)
-
-# %% tags=["holds"]
-assert (
-    min(algorithms, key=lambda name: algorithms[name](1e3, ranks, wire, alpha)) == "doubling"
-    and recursive_doubling_time(1e11, ranks, wire, alpha) > 4 * bound[-1]
-    and max(algorithms, key=lambda name: algorithms[name](1e3, ranks, wire, alpha)) == "ring"
-    and ring_time(1e11, ranks, wire, alpha) < 1.01 * bound[-1]
-    and double_tree_time(1e11, ranks, wire, alpha) < 1.01 * bound[-1]
-    and double_tree_time(1e3, ranks, wire, alpha) < 2.01 * bound[0]
-), "Doubling is lowest"
-assert np.allclose(
-    double_tree_time(sizes, ranks, wire, alpha),
-    halving_doubling_time(sizes, ranks, wire, alpha),
-    rtol=0.02,
-), "Two trees lie"
-
-# %%
-shown = (1e3, 1e6, 1e9, message)
-rows = [[name, *(law(s, ranks, wire, alpha) for s in shown)] for name, law in algorithms.items()]
-floors = [bandwidth_bound("all_reduce", s, ranks, wire) for s in shown]
-slowest = [max(floor, latency_bound(ranks, alpha)) for floor in floors]
-table(
-    [*rows, ["lower bound", *slowest]],
-    ["algorithm", *(si(s, "byte") for s in shown)],
-    caption="The same, in numbers. No algorithm wins everywhere, so a library has several.",
-)
-
-# %% tags=["holds"]
-assert (
-    len({min(algorithms, key=lambda name: algorithms[name](s, ranks, wire, alpha)) for s in shown})
-    > 1
-), "No algorithm wins"
-
-# %%
-ask("nccl.best_algorithm", seed="read")
-
-# %% [markdown]
 # ### Two levels
 #
-# Links are not alike. Inside a node a GPU sends {{si(nvlink.bandwidth, "byte/s")}}, outside
-# {{si(efa.bandwidth, "byte/s")}}. So the work is done in three stages. A reduce-scatter inside the
-# node leaves each of its eight GPUs with an eighth of the buffer, added up over the node. An
-# all-reduce adds this eighth to those of the GPUs of the same place in other nodes, over all
-# adapters at once. A gather inside brings the eighths together. For {{si(message, "byte")}}:
-
-# %%
-grid = [2, 4, 16, 32, 125]
-speeds = {"inside": nvlink.bandwidth, "network": efa.bandwidth}
-sweep(hierarchical_time, size=message, per_node=per_node, nodes=grid, **speeds)
-
-# %%
-levels = {k: hierarchical_time(message, per_node, k, **speeds) for k in grid}
-{k: busbw("all_reduce", per_node * k, message / t.lower) for k, t in levels.items()}
-
-# %% [markdown]
-# Latency is left out. In the table `lower` is with the levels overlapped, `upper` one after the
-# other. From two nodes to any number, the time across no more than doubles. The second cell shows
-# the busbw. It can exceed NVLink's rate, since each GPU uses NVLink and its adapter at once.
+# Inside a node a GPU sends {{si(nvlink.bandwidth, "byte/s")}}, outside {{si(efa.bandwidth, "byte/s")}}.
+# So do the work in three stages: a reduce-scatter inside the node leaves each of its eight GPUs with
+# an eighth of the buffer, added up; an all-reduce adds that eighth to those of the GPUs in the same
+# place of other nodes; and a gather inside brings the eighths together. The node now counts as *one*
+# rank: of $k$ nodes each must send $2\,(k - 1)/k \cdot S$, and no algorithm gets below that while
+# the network doesn't add. For few nodes that is less than busbw says; for a
+# hundred it is as good as the same.
+#
+# ### What if the switch did the adding?
+#
+# So far the GPUs did it. NVLink switches from the H100 on (*NVLS*), and some InfiniBand switches
+# (*SHARP*), add up what passes through them.
 
 # %% tags=["holds"]
-assert (
-    all(t.across <= 2 * levels[2].across for t in levels.values())
-    and hierarchical_time(message, per_node, 10**6, **speeds).across <= 2 * levels[2].across
-), "no more than doubles"
-assert (
-    nvlink.bandwidth
-    < max(busbw("all_reduce", per_node * k, message / t.lower) for k, t in levels.items())
-    <= nvlink.bandwidth + efa.bandwidth
-), "can exceed NVLink's rate"
+from lightspeed_models.simulators.allreduce import states
 
-# %%
-ask("nccl.two_levels", seed="chapter")
-
-# %% [markdown]
-# ### A switch that adds
-#
-# The count of bytes took it that ranks do the adding. NVLink switches from the H100 on (*NVLS*),
-# and some InfiniBand switches (*SHARP*), add up what passes through them. What does that save? Play
-# it.
+assert len(states("tree", 8)) - 1 == 6 and len(states("ring", 8)) - 1 == 14, "where a ring needs"
+assert all(2 * len(s.arrived) <= 8 for s in states("tree", 8)), "half of the GPUs send"
+assert tree_time(0.0, 8, 1.0, 1.0) == 6 and tree_time(1.0, 8, 1.0) == 6, "so a tree takes"
+assert double_tree_time(0.0, 512, 1.0, 1.0) < 0.05 * ring_time(
+    0.0, 512, 1.0, 1.0
+) and double_tree_time(1.0, 512, 1.0) < 1.01 * ring_time(1.0, 512, 1.0), "nearly the ring's"
+laws = (ring_time, double_tree_time, recursive_doubling_time)
+quickest = {min(laws, key=lambda law: law(s, 512, 50e9, 5e-6)) for s in (1e3, 16e9)}
+assert len(quickest) > 1, "No algorithm wins"
+few, many = (
+    hierarchical_time(1.0, 8, k, nvlink.bandwidth, efa.bandwidth).across * efa.bandwidth_per_node
+    for k in (2, 125)
+)
+assert abs(few - 1) < 1e-9 < busbw_factor("all_reduce", 16) - few, "For few nodes"
+assert 0.99 < many / busbw_factor("all_reduce", n) < 1, "for a hundred"
 
 # %%
 explore_switch()
 
 # %% [markdown]
-# Two rounds, however many GPUs there are. Each rank sends its buffer once and receives the sum
-# once. In a large ring that would be nearly twice. nccl-tests does not know about the switch and
-# multiplies by the usual factor. So what will the two columns show when GPUs are added?
+# Two rounds, however many GPUs there are, and each rank sends its buffer once where a large ring
+# would send it nearly twice. nccl-tests doesn't know that and multiplies by the usual factor, so
+# with NVLS it may print a busbw *above* the link. That is neither an error nor a miracle: the unit is
+# used outside its range. To read a rate of the wire, set `NCCL_ALGO=Ring`.
+# [proof](07_nccl_bandwidth_proof.ipynb#A-switch-that-adds,-measured)
+#
+# An *all-to-all* gives each rank the piece that every other one has for it. Each byte is meant for
+# one receiver, so nothing can be combined and no algorithm saves a byte. Between nodes it leaves
+# through the sender's own adapter, which is why it looks so slow beside an all-reduce on the same
+# machine, and why experts stay inside a node while they can.
 
 # %% tags=["holds"]
+from lightspeed_models.simulators.allreduce import states
+
 assert all(
     len(states("switch", k)) == 3 and max(states("switch", k)[-1].sent) == 1 for k in (2, 8, 64)
-), "receives the sum once"
-assert 1.99 < busbw_factor("all_reduce", 1000) < 2, "would be nearly twice"
-
-# %%
-series = {"switch adds": ("h200_nvls",), "GPUs add": ("h200_ring", "h200_ring_eight")}
-large = [row for row in measurements() if row.size == 2**33]
-pick = {
-    name: sorted((row.n, algbw(row.size, row.time)) for row in large if row.series in some)
-    for name, some in series.items()
-}
-pick
-
-# %% tags=["figure"]
-looks = {"switch adds": ("orange", "circle"), "GPUs add": ("blue", "square")}
-
-
-def points(column, of):
-    marks = []
-    for name, (color, marker) in looks.items():
-        xs, ys = [k for k, _ in of[name]], [column(k, v) for k, v in of[name]]
-        marks += [Line(xs, ys, name, color), Points(xs, ys, color=color, marker=marker)]
-    return marks
-
-
-gpus = Axis("GPUs of a node", "", domain=(3.8, 8.2), ticks=(4, 5, 6, 7, 8))
-above, below = points(lambda k, v: v, pick), points(partial(busbw, "all_reduce"), pick)
-below.append(Rule(y=nvlink.bandwidth, label="NVLink, one direction"))
-figure(
-    [
-        Chart(gpus, Axis("algbw", "byte/s", domain=(180e9, 300e9)), above, height=200),
-        Chart(gpus, Axis("busbw", "byte/s", domain=(330e9, 500e9)), below, height=230),
-    ],
-    caption="H200, the same large all-reduce. With NVLS the algbw stays where it is, and the busbw "
-    "climbs past the link. Only the factor has changed.",
-    alt="Above, algbw: nearly flat with the switch, falling without. Below, busbw: rising past the "
-    "line rate with the switch, flat below it without.",
-)
-
-# %% tags=["holds"]
+), "sends its buffer once"
+assert 1.99 < busbw_factor("all_reduce", 1000) < 2, "would send it nearly twice"
 assert (
-    max(v for _, v in pick["switch adds"]) < 1.1 * min(v for _, v in pick["switch adds"])
-    and busbw("all_reduce", *pick["switch adds"][-1]) > nvlink.bandwidth
-), "With NVLS"
-assert max(v for _, v in pick["switch adds"]) < 1.1 * min(v for _, v in pick["switch adds"]), (
-    "Only the factor"
-)
-assert pick["GPUs add"][-1][1] < 0.9 * pick["GPUs add"][0][1], "Above, algbw"
-assert all(
-    0.98 < busbw("all_reduce", *row) / busbw("all_reduce", *pick["GPUs add"][0]) < 1.02
-    for row in pick["GPUs add"]
-) and busbw("all_reduce", *pick["GPUs add"][0]) < nvlink.bandwidth < busbw(
-    "all_reduce", *pick["switch adds"][-1]
-), "Below, busbw"
-
-# %% [markdown]
-# A busbw above the link is neither an error nor a miracle: the unit is used outside its range. To
-# read a rate of the wire, ask for `NCCL_ALGO=Ring`.
-
-# %%
-ask("nccl.switch_busbw", seed="page")
-
-# %% [markdown]
-# ### `alltoall`
-#
-# An *all-to-all* gives each rank the piece that every other one has for it. Every byte is meant for
-# one receiver, so nothing can be combined, and no algorithm saves a byte. Take two nodes: half of a
-# buffer is for the other one. With $k$ nodes the share $1/k$ stays inside, and the rest leaves
-# through the sender's own adapter: the line is a GPU's {{si(efa.bandwidth, "byte/s")}}, not the
-# node's. (That takes a switch between the nodes. Where ranks have links to neighbours alone, as in
-# a torus, a byte takes several links, and all of them count.) That is why an all-to-all between
-# nodes looks so slow beside an all-reduce on the same machine, and why expert parallelism is kept
-# inside a node while it can be.
-
-# %% tags=["holds"]
+    busbw("all_reduce", 8, algbw(1.0, in_network_time(1.0, nvlink.bandwidth))) > nvlink.bandwidth
+), "above"
 assert (
     efa.bandwidth / (1 - 1 / nodes) < efa.bandwidth_per_node / busbw_factor("all_reduce", n) / 3
-), "all-to-all between nodes looks"
-
-# %%
-ask("nccl.alltoall_across", seed="chapter")
+), "looks so slow beside"
 
 # %% [markdown]
-# ## What NCCL itself believes
+# ## The job: is its log normal, and what of the offer?
 #
-# One algorithm is for short messages, another for long ones. Who chooses? Before each call NCCL
-# estimates a time for each algorithm and each *protocol*, and takes the smallest. A protocol is how
-# data is handed over:
-#
-# - **LL** sends a flag with every few bytes, so the receiver sees by itself when data is complete.
-#   That is quick, but half of the bandwidth is flags.
-# - **LL128** does so with longer lines and loses little. It needs NVLink inside the nodes.
-# - **Simple** sends large blocks and synchronises on each.
-#
-# The estimates are tables in NCCL's source: latencies of a start and of a step, and caps on
-# bandwidth. They change from release to release; the next table names the one that this page uses.
-
-# %%
-from lightspeed_models.nccl_tuner import NET_OVERHEAD, NEWEST, PLATEAU, PROTOCOLS
-from lightspeed_models.nccl_tuner import nccl_choices, nccl_time, ring_latency, tree_latency
-
-overhead, steady = NET_OVERHEAD["amd"], efa.nccl_busbw
-reached = [busbw("all_reduce", r.n, algbw(r.size, r.time)) for r in p5 if r.nodes > 2]
-one_node = [[ring_latency(8, 1, protocol=p), tree_latency(8, 1, p)] for p in PROTOCOLS]
-rings = [ring_latency(n, nodes, protocol=p, net_overhead=overhead) for p in PROTOCOLS]
-trees = [tree_latency(n, nodes, p) for p in PROTOCOLS]
-table(
-    [[p, *one, *more] for p, one, *more in zip(PROTOCOLS, one_node, rings, trees)],
-    [
-        "protocol",
-        "ring, one node",
-        "tree, one node",
-        f"ring, {nodes} nodes",
-        f"tree, {nodes} nodes",
-    ],
-    caption=f"Latency that NCCL {NEWEST} charges before the first byte, from its source, for hosts "
-    "with AMD processors.",
-)
-
-# %%
-sixteen = {"n": 128, "nodes": 16, "cpu": "amd"}
-best = nccl_choices(2.0**34, **sixteen)[0]
-best.algorithm, best.protocol, algbw(2.0**34, best.time)
+# The split that mended the week puts the same piece of the model on one GPU of every fourth node.
+# These GPUs add up their gradients together, and each has a port to itself. From the offered
+# machine somebody sends you this line, with its last column cut off:
 
 # %% tags=["figure"]
-rows = []
-for size in (2.0**13, 2.0**20, 2.0**24, 2.0**28, 2.0**34):
-    both = nccl_choices(size, 8)[0], nccl_choices(size, **sixteen)[0]
-    texts = [(f"{best.algorithm} {best.protocol}", si(best.time, "s")) for best in both]
-    rows.append([si(size, "byte"), *texts[0], *texts[1]])
-table(
-    rows,
-    ["message", f"one node of {per_node} H100", "its estimate", "sixteen nodes", "its estimate"],
-    caption="What the tables choose, and the time that they expect. NVLSTree: switches add inside "
-    "the nodes, and a tree across them.",
+grads = job.gradients()
+print("#   size  time (ms)  algbw (GB/s)")
+print(f"{grads.size:.0f}  {1e3 * grads.time:.0f}  {grads.algbw / 1e9:.2f}")
+
+# %% [markdown]
+# An algbw of {{si(grads.algbw, "byte/s")}} on a port of
+# {{si(link(job.NETWORK).bandwidth, "byte/s")}} looks like half. But {{grads.ranks}} ranks make a
+# factor of {{busbw_factor("all_reduce", grads.ranks):.3f}}, so the missing busbw is
+# {{si(grads.busbw, "byte/s")}}: the port is full, and nothing is broken. This time the wire is one
+# *port*, because only one rank of the group stands behind it.
+#
+# Full is not the same as fast, though. On {{job.GPUS}} GPUs such a group had two ranks, and sent its
+# gradients once, in a step of {{si(job.step("split").time, "s")}}. On {{job.OFFERED}} it sends them
+# nearly twice, {{si(grads.time, "s")}} in a step of {{si(job.step("split", job.OFFERED).time, "s")}}.
+# Beside the waiting of the pipeline, it's the only part of the step that doesn't shrink with more
+# GPUs. Here is the share that chapter 3 asked for and couldn't know.
+
+# %% tags=["holds"]
+assert abs(grads.busbw / link(job.NETWORK).bandwidth - 1) < 1e-9, "nothing is broken"
+assert 0.5 < grads.algbw / link(job.NETWORK).bandwidth < 0.55, "looks like half"
+assert busbw_factor("all_reduce", job.GPUS // 32) == 1 < 1.8 < busbw_factor("all_reduce", 16), (
+    "nearly twice"
+)
+now, then = job.step("split", job.OFFERED), job.step("split")
+stays = {name for name, time in then.terms.items() if now.terms[name] > time / 2 > 0}
+assert stays == {"data", "bubble", "pipeline"}, "only part of the step"
+
+# %% tags=["figure"]
+counts = [job.GPUS * 2**k for k in range(4)]
+marks = [Line(counts, [c / job.GPUS for c in counts], "ideal", "grey", dash=True)]
+for key, color in ((job.NETWORK, "orange"), (job.BETTER, "blue")):
+    gains = [job.step("split", network=key).time / job.step("split", c, key).time for c in counts]
+    marks += [
+        Line(counts, gains, si(8 * link(key).bandwidth, "bit/s"), color),
+        Points(counts, gains, color=color),
+    ]
+figure(
+    Chart(
+        Axis("GPUs", "", "log", ticks=[(c, str(c)) for c in counts]),
+        Axis("times as fast as on the first", "", "log", ticks=(1, 2, 4, 8)),
+        marks,
+        height=300,
+    ),
+    caption="The picture of chapter 3 with its missing line: how much faster the job gets, with the "
+    "ports that it has and with ports four times as fast.",
+    alt="Speedup over GPUs on logarithmic axes. Both lines bend away from the ideal, that of the "
+    "slow ports to about six at the end, that of the fast ones to about seven.",
 )
 
-# %% [markdown]
-# Now the steps of a ring. NCCL adds up the way of one chunk, first around the ring to be summed up
-# and then once more. With {{n:,}} GPUs that is {{ring_steps("all_reduce", n):,}} steps, and in
-# {{ring_steps("all_reduce", nodes)}} of them, by its count, the chunk changes nodes. (Others do so
-# meanwhile.) For every message that NCCL posts to the network it charges {{si(overhead, "s")}} on
-# hosts with AMD processors, as here, and half of that on Intel's. A step of Simple posts three, and
-# NCCL takes no step to be shorter than its posts. So one inside a node costs
-# {{si(3 * overhead, "s")}}, too. What share of the time is that?
-
 # %% tags=["holds"]
-assert overhead == efa.nccl_overhead == 2 * NET_OVERHEAD["intel"], "every message that NCCL"
-
-# %%
-predict("nccl.latency_share", ..., seed="opening")
+assert all(a.y[-1] < 0.9 * marks[0].y[-1] for a in (marks[1], marks[3])), "bend away"
+assert 5.5 < marks[1].y[-1] < 6.5 < marks[3].y[-1] < 7.5, "about seven"
+assert link(job.BETTER).bandwidth == 4 * link(job.NETWORK).bandwidth, "four times as fast"
 
 # %% [markdown]
-# The steps take {{si(ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU), "s")}}, and
-# the bytes {{si(bandwidth_bound("all_reduce", message, n, steady), "s")}}. The
-# {{si(steady, "byte/s")}} are what NVIDIA showed for large messages between nodes with as good a
-# line. The public rows of this network on more than two nodes end at
-# {{si(max(reached), "byte/s")}}, a little below; a later section fits where larger messages would.
+# Eight times the GPUs make the job {{job.speedup():.2f}} times as fast, so {{job.share():.1%}} of it
+# doesn't shrink, and a day would have allowed {{job.share_for_a_day():.1%}}. The offer isn't
+# "tomorrow" but about {{job.run("split", job.OFFERED) / 86400:.1f}} days, for {{job.money():.2f}}
+# times the money. With ports four times as fast the share would be {{job.share(job.BETTER):.2%}}, and
+# the job done in {{job.run("split", job.OFFERED, job.BETTER) / 86400:.1f}} days.
+#
+# Would you promise a day, then? The model of the step is off by a tenth in the median, and that is
+# more than you'd have to spare. So do what chapter 3 did, and rent an hour on {{counts[0]}},
+# {{counts[1]}} and {{counts[2]}} GPUs first. There's another way out, too: let the batch grow with
+# the machine. Then nearly all of the speedup stays, as long as the model learns as much from a token
+# of a larger batch.
 
 # %% tags=["holds"]
-assert steady < efa.bandwidth_per_node, "nodes with as good"
-assert 0.9 * steady < max(reached) < steady, "more than two nodes"
+from statistics import median
 
-# %%
-reveal("nccl.latency_share", seed="opening")
+from lightspeed.transformer import transformer
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.training_runs import fit_share, predicted, training_runs
+from lightspeed_models.training_step import step
+
+assert job.share() > job.share_for_a_day() > job.share(job.BETTER), "a day would have allowed"
+far = median(abs(predicted(r).time / r.time - 1) for r in training_runs().values())
+fast, slow = (job.run("split", job.OFFERED, key) for key in (job.BETTER, job.NETWORK))
+assert 0.08 < far < 0.13 and 86400 - fast < far * slow, "off by a tenth"
+grown = Plan(job.OFFERED // 32, job.TENSOR, job.PIPELINE, micro_batches=256, stage=1)
+cluster = machine(job.GPU, job.NETWORK, 8, fit_share())
+assert (
+    0.95
+    < job.step("split").time / step(transformer(job.MODEL), job.SEQUENCE, grown, cluster).time
+    < 1
+), "nearly all of the speedup stays"
 
 # %% [markdown]
-# So the steps take about a fifth of the time at this size, and do not halve the rate. For a message
-# of a gigabyte they do that, and worse.
-
-# %% tags=["holds"]
-assert (
-    0.17
-    < ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU)
-    / (
-        ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU)
-        + bandwidth_bound("all_reduce", message, n, steady)
-    )
-    < 0.21
-), "not halve the rate"
-assert ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU) > bandwidth_bound(
-    "all_reduce", 1e9, n, steady
-), "message of a gigabyte"
-
-# %%
-hosts = {"net_overhead": overhead, "plateau": PLATEAU}
-declared = ring_latency(n, nodes, net_latency=efa.nccl_latency, **hosts)
-ring_latency(n, nodes, **hosts), declared
-
-# %% [markdown]
-# ### Tuned to choose, not to predict
+# ## Try it
 #
-# The *plugin* of a network, the library through which NCCL sends, may declare that steps take
-# longer. EFA's says {{si(efa.nccl_latency, "s")}} for a step between nodes, and for a large message
-# NCCL counts it twice. With that, it expects {{si(declared, "s")}} for the steps alone, and for the
-# whole ring half as much time again as the run took. Its authors write why: with this value NCCL
-# chose better. So a constant of these tables may be far from any latency that you can measure.
-#
-# NCCL prints what it charged your own job with `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`;
-# `lightspeed_tools.nccl.tuning_log` reads that.
-#
-# ## ◆ Try it
-#
-# A *step* takes a time of its own, however little it carries. Algorithms differ in how many steps
-# they take and how many bytes they send: beside the ring there are trees, swaps with ever farther
-# partners (*doubling*), and a ring inside each node with one across (*two levels*). The picture
-# opens with the question of this chapter, at line rate and with cheaper steps inside a node than
-# NCCL's tables charge: the ring is quicker here. It takes whichever is fastest: a *double tree*,
-# with far fewer steps than the ring. Halve the nodes: what changes? Make the message a thousand
-# times smaller and do it again. Then one node, and let the switch between its GPUs add (*NVLS*).
-
-# %% tags=["holds"]
-assert (
-    abs(ring_latency(16, 2, net_latency=1.0) - ring_latency(16, 2) - 4) < 1e-9
-    and abs(
-        ring_latency(16, 2, protocol="LL", net_latency=1.0) - ring_latency(16, 2, protocol="LL") - 2
-    )
-    < 1e-9
-), "NCCL counts it twice"
-assert (
-    1.4
-    < (
-        ring_latency(n, nodes, net_overhead=overhead, net_latency=efa.nccl_latency, plateau=PLATEAU)
-        + bandwidth_bound("all_reduce", message, n, steady)
-    )
-    / (message / asked)
-    < 1.6
-), "half as much time"
-assert number("nvlink4.nccl_step_simple") < 3 * overhead and steady < efa.bandwidth_per_node, (
-    "node than NCCL's tables"
-)
-assert (
-    double_tree_time(0.0, nodes, 1.0, 1.0) + 2 * (per_node - 1) < ring_steps("all_reduce", n) / 10
-), "steps than the ring"
+# The picture opens with the question of this chapter, at line rate, and takes the quickest of its
+# algorithms: here a pair of trees, whose few steps hardly count. Halve the nodes: what will change,
+# the share of the steps or that of the bytes? Guess, then move. Then make the message a thousand
+# times smaller, and guess again.
 
 # %%
 from lightspeed_course.explorers.nccl import explore
@@ -824,659 +396,122 @@ from lightspeed_course.explorers.nccl import explore
 explore()
 
 # %% [markdown]
-# ## Problems
-#
-# ### Problem 1: a log without its head
-
-# %%
-ask("nccl.ranks_from_ratio", seed="read")
-
-# %% [markdown]
-# ### Problem 2: gathering the weights of a layer
-
-# %%
-ask("nccl.gather_time", seed="chapter")
-
-# %% [markdown]
-# ### Problem 3: the sales page
-
-# %%
-ask("nccl.rate_per_gpu", seed="lesson")
+# ## Decide
 
 # %%
 ask("nccl.one_direction", seed="chapter")
 
-# %% [markdown]
-# ## Check: models against measurements
-#
-# Two models are on trial. One is NCCL's own, with nothing fitted. The other is ours: NCCL's latency
-# for short messages times a factor, joined to the bytes on the busiest link over a bandwidth. The
-# join is that of a pipeline, in which latency and transfer hide each other in part:
-#
-# $$t = \left(\ell^{\,e} + \left(\frac{\text{bytes} }{W}\right)^{e}\right)^{1/e}$$
-#
-# With $e = 1$ that is α–β, a sum. With $e = 1/2$ it is a pipeline: $k$ chunks over $d$ steps take
-# $(d + k)(\alpha + S/(k\,W))$, and the best $k$ makes that $(\sqrt{d\,\alpha} + \sqrt{S/W})^2$. We
-# fit a single $e$, and a factor and a $W$ for each kind of link and path. The parameters see some
-# of the rows; the others are for testing.
+# %%
+ask("nccl.ranks_from_ratio", seed="read")
 
 # %%
-rows_all, fits = residuals(), calibrate()
-len(rows_all), len(fits)
-
-# %% tags=["figure"]
-rows = [
-    [key.split(".")[0], path.replace("_", " "), f"{fit.latency:.2f}", si(fit.bandwidth, "byte/s")]
-    + [len(fit.residuals)]
-    for (key, path), fit in fits.items()
-]
-seen = sum(row.fitted for row, _ in rows_all)
-table(
-    rows,
-    ["link that bounds it", "path", "factor on NCCL's latency", "W", "rows fitted"],
-    caption=f"{len(fits)} fits with one exponent, {next(iter(fits.values())).exponent:g}, on "
-    f"{seen} rows; {len(rows_all) - seen} rows are kept for testing.",
-)
-
-# %% [markdown]
-# On EFA the factor is {{fits["efa_p5.bandwidth_per_node", "ring"].latency:.2f}}: with the overhead
-# of the right processor, NCCL's latency for short messages needs no correction there. And its $W$
-# is {{si(fits["efa_p5.bandwidth_per_node", "ring"].bandwidth, "byte/s")}}, close to what NVIDIA
-# showed for large messages.
-
-# %% tags=["holds"]
-assert all(
-    abs(fit.latency - 1) < 0.05 for (key, _), fit in fits.items() if key.startswith("efa")
-), "needs no correction there"
-assert abs(fits["efa_p5.bandwidth_per_node", "ring"].bandwidth / steady - 1) < 0.05, (
-    "showed for large messages"
-)
-
-# %%
-at_question = expected_by_model("all_reduce", message, n, nodes, "p5")
-algbw(message, at_question.time), busbw("all_reduce", n, at_question.algbw)
-
-# %% tags=["figure"]
-smaller, big = 2.0**27, 2.0**33
-fitted_nodes, tested_nodes = (
-    sorted({row.nodes for row in p5 if row.fitted == seen}) for seen in (True, False)
-)
-star = busbw("all_reduce", n, asked)
-chart = busbw_over_nodes(line, (nodes, star))
-curves = [mark for mark in chart.marks if isinstance(mark, Line)]
-figure(
-    chart,
-    caption="Busbw over nodes. Lines: our model. Circles: rows it was fitted to "
-    f"({', '.join(map(str, fitted_nodes))} nodes); crosses: rows that it had not seen. Size "
-    "decides how much the number of nodes matters.",
-    alt="Four falling curves. The largest message keeps more than seven tenths of its first value "
-    "to the end; the smallest falls to less than a tenth of its own. A star at a hundred and "
-    "twenty-five nodes lies a fifth above the curve of the largest message.",
-)
-
-# %% tags=["holds"]
-assert (
-    curves[-1].y[-1] / curves[-1].y[0] > 0.7
-    and curves[0].y[-1] / curves[0].y[0] < 0.1
-    and all(curve.y[-1] < curve.y[0] for curve in curves)
-    and len(curves) == 4
-), "The largest message keeps"
-assert 1.17 < star / curves[-1].y[-1] < 1.23, "A star"
-
-# %% [markdown]
-# From four to thirty-two nodes, {{si(big, "byte")}} keep
-# {{busbw("all_reduce", 256, published[32]) / busbw("all_reduce", 32, published[4]):.0%}} of their
-# busbw. A message of {{si(smaller, "byte")}} keeps half. "Slow because of many nodes" needs a size
-# beside it.
-#
-# The same over size, on four machines. Small rates of small messages: that is what a latency looks
-# like in a column of bandwidths.
-
-# %% tags=["holds"]
-assert (
-    0.45
-    < np.divide(
-        *[
-            next(
-                r.size / r.time * busbw_factor("all_reduce", r.n)
-                for r, _ in rows_all
-                if (r.series, r.nodes, r.size) == ("p5_all_reduce", k, smaller)
-            )
-            for k in (32, 4)
-        ]
-    )
-    < 0.55
-), "keeps half"
-
-# %% tags=["figure"]
-chart = busbw_over_size()
-curves = [mark for mark in chart.marks if isinstance(mark, Line)]
-figure(
-    chart,
-    caption="Busbw over message size: one node of A100, one of H200 whose switch adds, four of "
-    "B200, and an all-to-all over many nodes of H100. Lines are the model; circles were fitted, "
-    "crosses were not.",
-    alt="Four rising curves on logarithmic axes that bend to plateaus; the all-to-all, between "
-    "many nodes, ends lowest.",
-)
-
-# %% tags=["holds"]
-assert (
-    len(curves) == 4
-    and all(curve.y[0] < curve.y[-1] for curve in curves)
-    and curves[-1].y[-1] == min(curve.y[-1] for curve in curves)
-), "Four rising curves"
-
-# %% [markdown]
-# ### Errors by regime
-
-# %%
-large_from, small_below = 64e6, 1e6  # assumed
-large_test = [abs(e) for r, e in rows_all if not r.fitted and r.size >= large_from]
-round(float(np.median(large_test)), 3), round(float(np.quantile(large_test, 0.9)), 3)
-
-
-# %% tags=["figure"]
-def regime(row):
-    where = {1: "one node", 2: "two nodes"}.get(row.nodes, "more nodes")
-    size = "large" if row.size >= large_from else "middle" if row.size >= small_below else "small"
-    return f"{size}, {where}"
-
-
-def spread(values):
-    if not values:
-        return [0, "–", "–"]
-    return [len(values), f"{np.median(np.abs(values)):.0%}", f"{max(values, key=abs):+.0%}"]
-
-
-def errors(name, fitted):
-    return [e for r, e in rows_all if regime(r) == name and r.fitted == fitted]
-
-
-wheres = ("one node", "two nodes", "more nodes")
-names = [f"{size}, {where}" for size in ("large", "middle", "small") for where in wheres]
-kept = [name for name in names if errors(name, True) or errors(name, False)]
-table(
-    [[name, *spread(errors(name, True)), *spread(errors(name, False))] for name in kept],
-    ["message, where", "fitted rows", "median error", "worst"]
-    + ["test rows", "median error", "worst"],
-    caption=f"Model over measured, minus one. Large is from {si(large_from, 'byte')} on, small "
-    f"below {si(small_below, 'byte')}.",
-)
-
-# %% tags=["figure"]
-chart = residual_rows(kept, regime)
-figure(
-    chart,
-    caption="Residuals of all measured rows. To the left the model is too fast, to the right too "
-    "slow. The vertical scatter inside a row of the chart means nothing.",
-    alt=f"Points in {len(kept)} bands. Large messages lie close to zero, the middle and small "
-    "ones scatter widely.",
-)
-
-# %% tags=["holds"]
-assert sum(len(mark.x) for mark in chart.marks[1:]) == len(measurements()), "Residuals of all"
-assert max(abs(e) for r, e in rows_all if r.size >= large_from) < 0.45 and np.std(
-    [e for r, e in rows_all if r.size < large_from]
-) > 3 * np.std([e for r, e in rows_all if r.size >= large_from]), "Large messages lie"
-
-# %% [markdown]
-# For {{len(large_test)}} test rows from {{si(large_from, "byte")}} on, the median error is
-# {{np.median(large_test):.1%}} and nine of ten lie within {{np.quantile(large_test, 0.9):.0%}}.
-# That is good enough to call a number odd. For smaller messages it is not.
-#
-# ### Where each model fails
-
-# %% tags=["holds"]
-assert np.mean(np.array(large_test, dtype=float) <= np.quantile(large_test, 0.9)) >= 0.89, "nine of ten lie"
-
-
-# %%
-def error_of(time_of):
-    return {(r.size, r.nodes): time_of(r) / r.time - 1 for r in p5}
-
-
-ours = error_of(lambda r: expected_by_model("all_reduce", r.size, r.n, r.nodes, "p5").time)
-theirs = error_of(lambda r: nccl_time(r.size, r.n, r.nodes, cpu="amd"))
-round(ours[2**33, 32], 2), round(theirs[2**33, 32], 2)
-
-# %% tags=["figure"]
-seen_sizes = sorted({r.size for r in p5})
-grid = (2, 4, 8, 16, 32)
-table(
-    [
-        [si(float(s), "byte"), *(f"{ours[s, k]:+.0%} / {theirs[s, k]:+.0%}" for k in grid)]
-        for s in seen_sizes[::2]
-    ],
-    ["message", *(f"{k} nodes" for k in grid)],
-    caption="Error in time on p5, ours / NCCL's own tables. NCCL's own are too fast in every row. "
-    f"Ours was fitted on {fitted_nodes[0]} and {fitted_nodes[1]} nodes.",
-)
-
-# %% tags=["holds"]
-assert all(theirs[s, k] < 0 for s in seen_sizes for k in grid), "NCCL's own are too fast"
-
-# %% [markdown]
-# - **Our model, small messages.** It has a single latency, but some of the measurements time a loop
-#   in C++ and others launch each call from Python. For middle-sized messages across many nodes NCCL
-#   changes its algorithm, and one curve goes through the times of several.
-# - **Our model, beyond {{max(tested_nodes)}} nodes.** We found no public row there. For {{nodes}}
-#   nodes the model extrapolates, and expects a lower number than the question reports.
-# - **NCCL's tables** are for choosing. At {{si(float(seen_sizes[-1]), "byte")}} they are at most
-#   {{max(abs(theirs[seen_sizes[-1], k]) for k in (2, 4, 8, 16, 32)):.0%}} off. On many nodes and
-#   for less than a gigabyte they are too fast by up to a factor of
-#   {{1 / (1 + min(theirs.values())):.1f}}. There they would choose a tree, and expect more of it
-#   than the runs, whatever those chose, delivered.
-# - **α–β**, a plain sum. Fitted to both ends of a curve it misses the middle by a third; the
-#   exponent repairs that.
-# - **Both** know an idle network.
-#
-# ### One node, nine kinds of GPU
-#
-# Inside a node one program measured nine kinds of GPU. First a forecast for a chip that is left
-# out.
-
-# %% tags=["holds"]
-assert max(r.nodes for r in measurements()) == max(tested_nodes), "no public row there"
-assert expected_by_model("all_reduce", message, n, nodes, "p5").algbw < asked, (
-    "number than the question"
-)
-assert max(abs(theirs[seen_sizes[-1], k]) for k in (2, 4, 8, 16, 32)) < 0.25, "they are at most"
-assert min(theirs, key=theirs.get)[0] < 1e9 and min(theirs, key=theirs.get)[1] >= 8, (
-    "less than a gigabyte"
-)
-assert (
-    "Tree"
-    in nccl_choices(
-        min(theirs, key=theirs.get)[0],
-        8 * min(theirs, key=theirs.get)[1],
-        min(theirs, key=theirs.get)[1],
-        cpu="amd",
-    )[0].algorithm
-), "it than the runs"
-
-# %%
-predict("nccl.left_out_chip", ...)
-
-# %%
-wires, plain_sum = weigh("nccl-bound"), weigh("nccl-alpha-beta")
-table(
-    [
-        [b.regime, b.rows, si(b.ratios[1], "%"), si(b.beaten, "%"), si(m.median, "%")]
-        for b, m in zip(wires.by_regime, plain_sum.by_regime)
-    ],
-    ["message", "rows", "bound over measured", "rows that beat it", "α–β, error"],
-    caption="The bound at the rate of the data sheet, and α–β fitted on other chips with the same "
-    "links.",
-)
-
-# %% tags=["figure"]
-figure(
-    residual_chart(plain_sum, dots=90, height=300),
-    caption="α–β on a chip that it has not seen: worst in the middle of the sizes.",
-    alt="Predicted over measured time by size of the message, around one; medians "
-    + ", ".join(f"{e.ratios[1]:.2f}" for e in plain_sum.by_regime)
-    + " from small to large.",
-)
-
-# %% tags=["holds"]
-assert max(plain_sum.by_regime, key=lambda e: e.median).regime == plain_sum.by_regime[1].regime, (
-    "worst in the middle"
-)
-
-# %%
-reveal("nccl.left_out_chip")
-
-# %%
-mine = 350e9  # assumed
-standing = percentile(mine, "h100_sxm", 8, "all_reduce", 2**29)
-fastest = float(np.max(wires.rows["ranks"][wires.ratio > 1.02]))
-si(mine, "byte/s"), standing.peers, si(standing.median, "byte/s")
-
-# %% [markdown]
-# - **A link carries over.** α–β with both constants from other chips is off by
-#   {{plain_sum.all.median:.0%}} in the median of {{plain_sum.all.rows:,}} rows.
-# - **The bound in which ranks add is beaten** in {{sum(wires.ratio > 1.02)}} of
-#   {{wires.all.rows:,}} rows, each an all-reduce of floats over {{fastest:.0f}} GPUs, in which the
-#   switch adds.
-# - **Is mine normal?** Ask where a busbw stands among its peers: the same collective over links of
-#   the same rate. For {{si(mine, "byte/s")}} on eight H100, all {{standing.peers}} peers are
-#   faster, and their median is {{si(standing.median, "byte/s")}}.
-
-# %% tags=["holds"]
-assert plain_sum.all.median < 0.13, "other chips is off"
-assert 0 < sum(wires.ratio > 1.02) < 10 and wires.all.excused == 1, "which the switch adds"
-assert standing.percentile == 0, "peers are faster"
-
-# %% [markdown]
-# ## ◆ The answer
-#
-# Now put two estimates beside the number; neither was fitted to it. The first takes what NCCL
-# itself charges for the steps of a ring, from the tables in its source by which it chooses an
-# algorithm, and adds the bytes at the {{si(steady, "byte/s")}} that NVIDIA showed for large
-# messages. The second is a model that we fitted to public runs of up to {{max(tested_nodes)}}
-# nodes.
-
-# %% tags=["holds"]
-assert all(r.nodes != nodes for r, _ in rows_all), "neither was fitted"
-
-# %%
-steps = ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU)
-transfer = bandwidth_bound("all_reduce", message, n, steady)
-steps, transfer
-
-# %%
-answers = {
-    "measured": message / asked,
-    f"NCCL's steps, then bytes at {si(steady, 'byte/s')}": steps + transfer,
-    "fitted model, extrapolated": at_question.time,
-}
-rates = {name: algbw(message, time) for name, time in answers.items()}
-rates
-
-# %% tags=["figure"]
-table(
-    [
-        [name, si(time, "s"), rates[name], busbw("all_reduce", n, rates[name])]
-        + ["–" if name == "measured" else f"{time * asked / message - 1:+.1%}"]
-        for name, time in answers.items()
-    ],
-    ["", "time", "algbw", "busbw", "error in time"],
-)
-
-# %%
-best_share = max(reached) / line
-within = nine_of_ten("large", "several nodes")  # as a factor, of rows that were not fitted
-round(best_share, 2), round(within, 2)
-
-# %% [markdown]
-# **Is that normal?** Yes. The caller saw {{si(asked, "byte/s")}}, but each rank sent
-# {{busbw_factor("all_reduce", n):.3f}} bytes for each byte of the buffer. So the nodes used
-# {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of their line, not
-# {{asked / efa.bandwidth_per_node:.0%}}. A share of a line is at most one, and this one is. Public
-# runs of a quarter of the nodes reach
-# {{published[32] * busbw_factor("all_reduce", 256) / efa.bandwidth_per_node:.0%}}, and none of our
-# rows of this network, on more than two nodes, exceeds {{best_share:.0%}}.
-#
-# That does not depend on the ring. Where the GPUs of a node add first, the node still sends
-# {{busbw_factor("all_reduce", nodes):.3f}} bytes for each byte, {{leaves[nodes] / line:.0%}} of its
-# line.
-#
-# **Are the many steps to blame?** In part, if the run was a ring. Then NCCL's tables charge
-# {{si(steps, "s")}} of {{si(message / asked, "s")}} for the steps, about a fifth. In a tree the
-# same tables charge next to nothing. The run does not say which it was, nor where the rest of the
-# line goes.
-#
-# **What would not be normal?** For {{si(message, "byte")}} an algbw below
-# {{si(at_question.algbw / within, "byte/s")}}, the fitted model's
-# {{si(at_question.algbw, "byte/s")}} over {{within:.2f}}, if nine runs of ten are normal. For a
-# small message far less is normal, with the same nodes. And if a number is not normal, the cause
-# may be a single link. What one lost packet, one hot port or one wrong cable does to all others is
-# the subject of chapter 8.
-#
-# ### Have a log judged
-#
-# `lightspeed nccl report FILE` does this to what nccl-tests printed, and says what to look at
-# first. It counts the steps at what NCCL charges for short messages, which is less than in the
-# answer. The question again, and a run that is not normal:
-
-# %% tags=["holds"]
-assert busbw("all_reduce", n, asked) / efa.bandwidth_per_node <= 1, "line is at most"
-assert busbw("all_reduce", n, asked) / efa.bandwidth_per_node < best_share < 1, (
-    "more than two nodes"
-)
-assert leaves[nodes] == busbw_factor("all_reduce", nodes) * asked, "GPUs of a node"
-assert 0.17 < steps / (message / asked) < 0.21, "Then NCCL's tables charge"
-assert tree_latency(n, nodes) < 0.01 * message / asked, "charge next to nothing"
-assert expected_by_model("all_reduce", smaller, n, nodes, "p5").algbw < 0.5 * at_question.algbw, (
-    "far less is normal"
-)
-assert ring_latency(n, nodes, protocol="LL", net_overhead=overhead) < steps / 4, (
-    "than in the answer"
-)
-
-# %%
-from lightspeed_tools.nccl.judge import judge_report
-from lightspeed_tools.nccl.log import parse
-from lightspeed_tools.nccl.machine import described
-from lightspeed_tools.nccl.sentences import in_words
-
-(run,) = parse(HEAD + row(message, asked, n))
-judged = judge_report(run, described("p5"), ranks=n, nodes=nodes)
-table([[line] for line in in_words(judged)], [f"verdict: {judged.level}"])
-
-# %%
-process, thread, gpu = 1, 2, 0
-fallback = f"node:{process}:{thread} [{gpu}] NCCL INFO Using network Socket\n"
-(run,) = parse(fallback + HEAD + row(8e9, 4.5e9, 32))
-broken = judge_report(run, described("p5"), ranks=32, nodes=4)
-table([[line] for line in in_words(broken)], [f"verdict: {broken.level}"])
-
-# %% [markdown]
-# ## Which test to run
-#
-# Each strategy of chapter 6 sends something else. Two questions first, then the list.
+ask("nccl.possible_algbw", seed="chapter")
 
 # %%
 ask("nccl.which_test", seed="page")
 
-# %%
-ask("nccl.fsdp_over_ddp", seed="chapter")
-
 # %% [markdown]
-# For one layer of a {{find("llama2_7b").name}}, and one micro-batch:
+# ## The answer
 
 # %%
-model, tokens, group = find("llama2_7b"), 8192, 8
-layer = model.parameters / model.layers * 2
-states = tokens * model.width * 2
-si(layer, "byte"), si(states, "byte")
+from lightspeed_models.nccl_fit import measurements
+from lightspeed_models.nccl_tuner import NET_OVERHEAD, PLATEAU, ring_latency
 
-# %%
-ar, ag, rs = (busbw_factor(name, group) for name in ("all_reduce", "all_gather", "reduce_scatter"))
-experts, bucket = 2, 25 * 2.0**20
-swaps = 4 * experts * busbw_factor("alltoall", group)
-gathers = "all_gather, reduce_scatter"
-strategies = [
-    ["DDP", "gradients, once a step", "all_reduce", ar * layer],
-    ["FSDP", "weights twice, gradients once", gathers, (2 * ag + rs) * layer],
-    ["tensor parallel", "activations, twice forward, twice back", "all_reduce", 4 * ar * states],
-    ["tensor and sequence parallel", "each of these cut in two", gathers, 4 * (ag + rs) * states],
-    [f"experts, {experts} a token", "tokens there and back, twice", "alltoall", swaps * states],
-    ["pipeline, for a stage", "activations forward and back", "sendrecv", 2 * states],
-]
-strategies[1][-1] / strategies[0][-1]  # FSDP over DDP
+steps = ring_latency(n, nodes, net_overhead=NET_OVERHEAD["amd"], plateau=PLATEAU)
+runs = [r for r in measurements() if r.series == "p5_all_reduce" and r.nodes > 2]
+best = max(busbw("all_reduce", r.n, r.size / r.time) for r in runs) / efa.bandwidth_per_node
+si(steps, "s"), round(best, 2)
 
 # %% tags=["figure"]
+from lightspeed_models.nccl_fit import predict as expected_by_model
+from lightspeed_tools.nccl.published import spread
+
+expected = expected_by_model("all_reduce", message, n, nodes, "p5").algbw
+low = expected / spread("large", "several nodes")
+rates = {
+    "the line in question": asked,
+    "a model that was fitted to public runs": expected,
+    "nine public runs in ten stay above": low,
+}
 table(
-    [[name, what, test, si(sent, "byte")] for name, what, test, sent in strategies],
-    ["strategy", "what it sends", "collective, and test", "each GPU sends, a layer and step"],
-    caption=f"bf16, {si(tokens, 'token')} on each GPU, groups of {group}. Run the test of your "
-    "row, at your size.",
+    [
+        [name, si(rate, "byte/s"), si(busbw("all_reduce", n, rate), "byte/s")]
+        + [f"{busbw('all_reduce', n, rate) / efa.bandwidth_per_node:.0%}"]
+        for name, rate in rates.items()
+    ],
+    ["", "algbw", "busbw", "of the line"],
 )
 
 # %% [markdown]
-# So `all_reduce_perf` with NVLS flatters a machine that will run FSDP: switches that add do not
-# shorten a gather or a scatter. And a number at {{si(message, "byte")}} says little about a job
-# that sends buckets of {{si(bucket, "byte")}}.
+# **Is that normal?** Yes. The caller saw {{si(asked, "byte/s")}}, but each rank sent
+# {{busbw_factor("all_reduce", n):.3f}} bytes for each byte of the buffer, so the nodes used
+# {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of their line. That doesn't even
+# depend on the ring: where the GPUs of a node add first, the node still has to send
+# {{busbw_factor("all_reduce", nodes):.3f}} bytes for each. The best public run of this network on more
+# than two nodes uses {{best:.0%}}, which is a little more, and no run can use more than all.
+# [proof](07_nccl_bandwidth_proof.ipynb#Beside-public-runs)
 #
-# ## Measure it here
+# **Are the many steps to blame?** In part, if the run was a ring. Then the tables in NCCL's source
+# charge {{si(steps, "s")}} of the {{si(message / asked, "s")}} for them, about a fifth. In a tree
+# they'd be next to nothing, and the run doesn't say which it was.
+# [proof](07_nccl_bandwidth_proof.ipynb#What-NCCL-itself-believes)
 #
-# Two experiments with real messages, in seconds and without a GPU.
+# **What would not be normal?** For this size and machine, an algbw below {{si(low, "byte/s")}}, where
+# nine runs of ten don't fall. There you would look for a cause. For a small message far less is
+# normal, with the same nodes, so never judge a rate without its size.
+# [proof](07_nccl_bandwidth_proof.ipynb#Check:-models-against-measurements)
 #
-# ### Processes of one machine
-#
-# Processes that MPI starts send to each other through memory, in steps as before. First comes a
-# *shift*: every process sends to its right neighbour and receives from its left one, all at once,
-# as in one step of a ring. A line through the times of the shift gives α and $W$ of your machine.
-# From these two the ring's all-reduce is computed, and set beside the measured one; nothing is
-# fitted to it.
-#
-# Will the measured all-reduce of a large message be faster than the computed ring, or slower?
-# Remember who does the adding. And will busbw keep rising with the message, as on the curves above?
-
-# %%
-from lightspeed_course import measure_here, shipped
-from lightspeed_tools.measure.pages.network_figures import (
-    collectives_figure,
-    collectives_findings,
-    collectives_table,
-    network_figure,
-    network_findings,
-)
-
-# %% tags=["measured"]
-mine = measure_here("collectives")
-
-# %% tags=["measured"]
-collectives_figure(mine)
-
-# %% tags=["measured"]
-collectives_table(mine)
-
-# %% tags=["measured"]
-collectives_findings(mine)
-
-# %% [markdown]
-# ### Explain the difference
-#
-# - **Somebody must add.** A GPU adds at the rate of its memory, which is far above its links. Here
-#   a core adds, and to do so it reads two arrays and writes one through the very memory that serves
-#   as the link. The line of the shift does not contain that.
-# - **The link is a memory.** A small message stays in a cache. So the curves have a hump instead of
-#   a plateau, and no single $W$ is right for all sizes.
-# - **α is software.** The findings say what an empty call costs. On GPUs a kernel is launched. And
-#   two processes may swap whole buffers in one step, where the ring takes two: a tiny message can
-#   beat it.
-# - **Memory that comes anew.** MPI's scratch memory may go back to the system after each call, and
-#   return page by page. Then a middle-sized message takes as long as a far larger one.
-# - **Processes share.** If there are more processes than cores, a message waits until its receiver
-#   runs again.
-#
-# A call is timed alone, after a barrier, and the mean over processes is taken; each result is
-# checked. In a terminal you choose the number of processes, or start the same command with the
-# launcher of your cluster. It prints the table of nccl-tests, which `lightspeed nccl report` reads:
-#
-# ```
-# lightspeed measure collectives -n 4
-# mpirun --hostfile hosts lightspeed measure collectives
-# srun --mpi=pmi2 lightspeed measure collectives
-# torchrun --nproc-per-node gpu -m lightspeed_cli measure collectives
-# ```
-#
-# ### Nodes, and links of a known rate
-#
-# The other experiment needs Linux and the right to make network namespaces (root has it). Every
-# node is a process with one link to a switch, and the kernel lets through only so many bytes a
-# second in each direction. The ring and the tree are short programs on plain sockets. So this time
-# $W$ is known beforehand, and the question is what the number of nodes does.
-#
-# How many times longer will the ring take on six nodes than on two, for a tiny message and for a
-# large one? And the tree? By the formulas of this chapter:
+# You don't have to do this by hand: `lightspeed nccl report FILE` reads what nccl-tests printed,
+# judges it by these laws, and says what to look at first. If a number really isn't normal, the cause
+# may be a single link, and what one lost packet does to everybody is the subject of chapter 8.
 
 # %% tags=["holds"]
-assert number("h100_sxm.hbm_bandwidth") > 5 * nvlink.bandwidth, "far above its links"
-assert recursive_doubling_time(0.0, 2, 1.0, 1.0) == 1 and ring_time(0.0, 2, 1.0, 1.0) == 2, (
-    "tiny message can beat"
+from lightspeed_models.nccl_tuner import tree_latency
+
+assert busbw("all_reduce", n, asked) < efa.bandwidth_per_node, "used"
+assert busbw("all_reduce", n, asked) / efa.bandwidth_per_node < best < 1, "which is a little more"
+assert 0.17 < steps / (message / asked) < 0.21, "about a fifth"
+assert tree_latency(n, nodes) < 0.01 * message / asked, "they'd be next to nothing"
+assert low < expected < asked, "nine runs of ten don't fall"
+assert expected_by_model("all_reduce", 2.0**27, n, nodes, "p5").algbw < 0.5 * expected, (
+    "far less is normal"
 )
-
-# %%
-from lightspeed_tools.measure.instruments.network import NODES, RATE, SIZES
-
-steps = {k: [float(law(0.0, k, 1.0, 1.0)) for law in (ring_time, tree_time)] for k in NODES}
-bytes_sent = {k: [float(law(1.0, k, 1.0)) for law in (ring_time, tree_time)] for k in NODES}
-table(
-    [[k, *steps[k], *bytes_sent[k]] for k in NODES],
-    ["nodes", "steps, ring", "steps, tree", "buffers sent, ring", "buffers sent, tree"],
-    caption=f"Times α, and times S/W. The links: {si(RATE, 'byte/s')} a direction. The messages: "
-    f"{si(float(SIZES[0]), 'byte')} and {si(float(SIZES[1]), 'byte')}.",
-)
-
-# %% tags=["measured"]
-network = measure_here("network")
-
-# %% tags=["measured"]
-network_figure(network)
-
-# %% tags=["measured"]
-network_findings(network)
 
 # %% [markdown]
-# ### Explain the difference, again
-#
-# - **The large message** shows the factor of busbw at work: the ring rises towards twice $S/W$ and
-#   stays below it, however many nodes. The tree takes two whole buffers longer with every doubling,
-#   one up and one down.
-# - **The small message** is for the steps: by the law the ring's grow with every node, the tree's
-#   with every doubling.
-# - **A rate not reached.** The kernel counts headers, too, nearly a twentieth of a full packet. So
-#   the fitted $W$ cannot reach the rate of the link.
-# - **A time off the line.** The nodes share your cores. The more of them there are, the longer each
-#   waits to be woken, so here α itself grows with the nodes. In a ring all of them send in each
-#   step, in a tree at most half.
-# - **Too short a time?** A shaper lets the first few packets pass at once, so a short test
-#   misleads.
-#
-# ### The same on a recorded machine
-#
-# This record was made for the course.
+# ## Remember
+
+# %% [markdown] tags=["takeaway"]
+# - Algbw is what the caller waits for; busbw is what a wire carries.
+# - A ring sends twice the buffer, however long it is, but its steps grow with its length.
+# - Compare busbw with one direction of the right link, in bytes, at a size like yours.
 
 # %% tags=["holds"]
-assert all(ring_time(1.0, k, 1.0) < ring_time(1.0, k + 1, 1.0) < 2 for k in range(2, 100)), (
-    "ring rises towards twice"
-)
-assert all(tree_time(1.0, 2 * k, 1.0) == tree_time(1.0, k, 1.0) + 2 for k in range(2, 100)), (
-    "longer with every doubling"
-)
-assert (
-    ring_time(0.0, 9, 1.0, 1.0) - ring_time(0.0, 8, 1.0, 1.0)
-    == 2
-    == tree_time(0.0, 16, 1.0, 1.0) - tree_time(0.0, 8, 1.0, 1.0)
-), "tree's with every doubling"
+assert 1.87 < busbw_factor("all_reduce", grads.ranks) < 2 and ring_steps("all_reduce", 64) > 4 * (
+    ring_steps("all_reduce", 16)
+), "A ring sends twice"
 
 # %%
-recorded = shipped()["amd_epyc_2core"]
-collectives_figure(recorded)
+port, hop = link(job.NETWORK).bandwidth, number("infiniband_ndr.nccl_step_simple")
+sent = busbw_factor("all_reduce", grads.ranks) * grads.size
 
-# %%
-collectives_findings(recorded)
-
-# %%
-network_figure(recorded)
-
-# %%
-network_findings(recorded)
-
-# %% [markdown]
-# ## Gallery of wrong claims
-#
-# Each was published. Each is rebutted by a line that you can run.
-
-# %%
-from lightspeed_course import gallery
-
-gallery("07")
+# %% [markdown] tags=["card"]
+# | symbol | meaning | unit | for the job |
+# |---|---|---|---|
+# | $2\,(n-1)/n \cdot S$ | what each rank sends, busbw over algbw times $S$ | byte | {{si(sent, "byte")}} |
+# | $2\,(n-1)\,(\alpha + S/(n\,W))$ | a ring | s | {{si(ring_time(grads.size, grads.ranks, port, hop), "s")}} |
+# | $2 \log_2 n\,(\alpha + S/W)$ | a tree | s | {{si(tree_time(grads.size, grads.ranks, port, hop), "s")}} |
+# | $n\,\alpha\,W$ | message at which a ring has half of its rate | byte | {{si(grads.ranks * hop * port, "byte")}} |
 
 # %% [markdown]
 # ## Exercises
 #
-# `exercises/07_nccl_bandwidth.ipynb` has the questions of this page with other numbers, and more: the
-# factor of busbw as a function, the time of a ring, and steps to be counted.
-#
-# ## What the model leaves out
-#
-# Congestion and routing; rails, and what happens when a GPU's traffic takes another GPU's adapter;
-# compute that runs at the same time and takes bandwidth from memory; start-up, which can take
-# minutes on thousands of GPUs; and ranks that are late and delay the others. Chapter 6 has the
-# last.
-#
-# ## Further reading
+# [The exercises](../exercises/07_nccl_bandwidth.ipynb) have questions like these with other numbers,
+# and more. [The proof page](07_nccl_bandwidth_proof.ipynb) holds the laws against public
+# measurements, measures on your own machine, and rebuts what others have claimed. Next:
+# [chapter 8](08_network.ipynb), where the network misbehaves.
 #
 # - NVIDIA, *nccl-tests*, `doc/PERFORMANCE.md`: where the factors are defined.
 # - Thakur, Rabenseifner and Gropp, *Optimization of Collective Communication Operations in MPICH*
 #   (2005): the classic on which algorithm when.
-# - Sanders, Speck and Träff, *Two-tree algorithms for full bandwidth broadcast, reduction and scan*
-#   (2009).
-# - Bekman, *Machine Learning Engineering*, the network chapter: many of the measurements on this
-#   page.
-# - Austin et al., *How to Scale Your Model* (2025), on the collectives of TPUs.
+# - Bekman, *Machine Learning Engineering*, the network chapter: many of the measurements that the
+#   proof page uses.

@@ -11,33 +11,14 @@ from lightspeed.catalog import fitted
 from lightspeed_course import figure, residual_chart, table, weigh
 from lightspeed_models.evidence.pairings import training
 from lightspeed_models.evidence.sets import dataset
-from lightspeed_tools.plan.answer import three_that_differ
+from lightspeed_tools.plan.followed import followed
 from lightspeed_tools.plan.search import ROOM
 
 # %%
 times, memory, tuned = (weigh(k) for k in ("step-expected", "memory-expected", "step-megatron"))
 sweep = training.sweep(dataset("training_sweep"))
 
-
-def followed(plans):
-    """(the first pick, the best of three that differ), over the best run, for each model and number
-    of nodes; a pick that failed scores nothing.
-    """
-    rows, rate = plans.rows, np.where(plans.finished, plans.rows["rate"], 0.0)
-    fits = plans.memory <= ROOM * training.CLUSTER.capacity
-    pace = np.where(fits, plans.expected * rows["nodes"] / rows["batch"], np.inf)
-    found = []
-    for model in rows["model"].present():
-        for nodes in np.unique(rows["nodes"]):
-            own = np.flatnonzero((rows["model"] == model) & (rows["nodes"] == nodes))
-            if plans.finished[own].sum() < 10:
-                continue
-            columns = pace, plans.memory, rows["tensor"], rows["pipeline"]
-            picks = own[three_that_differ(*(c[own] for c in columns), 8)]
-            found.append([rate[picks[0]] / rate[own].max(), rate[picks].max() / rate[own].max()])
-    return np.array(found).T
-
-
+# %%
 clean = followed(sweep.where(training.clean(sweep.rows)))
 every = followed(sweep)
 over = sweep.memory > ROOM * training.CLUSTER.capacity
@@ -89,32 +70,23 @@ assert caught > 15 * false, "Of the plans that failed"
 # %% [markdown]
 # ## How well does a step hold?
 
-# %% tags=["figure"]
-figure(
-    residual_chart(times),
-    caption=f"Every step of an untuned run: what is expected over what was measured, half of them within"
-    f" {times.all.median:.0%}.",
-    alt="A cloud of points around the line of a right prediction, wider to the left.",
-)
+# %%
+def cloud(found, what):
+    """What is expected of each run over what was measured."""
+    half = f"{what}, expected over measured: half of them within {found.all.median:.0%}."
+    return figure(residual_chart(found, height=300), half, f"A cloud around the right answer: {what}.")
 
-# %% tags=["figure"]
-figure(
-    residual_chart(tuned),
-    caption=f"Every step of a tuned run on a chip that was left out: what is expected over what was measured, half of them within"
-    f" {tuned.all.median:.0%}.",
-    alt="A cloud of points around the line of a right prediction, wider to the left.",
-)
+
+cloud(times, "A step of every untuned run")
+
+# %%
+cloud(tuned, "A step of every tuned run, on a chip that was left out")
 
 # %% [markdown]
 # ## How well does memory hold?
 
-# %% tags=["figure"]
-figure(
-    residual_chart(memory),
-    caption=f"Every memory of the fullest GPU: what is expected over what was measured, half of them within"
-    f" {memory.all.median:.0%}.",
-    alt="A cloud of points around the line of a right prediction, wider to the left.",
-)
+# %%
+cloud(memory, "Memory of the fullest GPU of every run")
 
 # %% [markdown]
 # ## What the model leaves out

@@ -273,6 +273,16 @@ answer = 1000 * memory("path_country").round_trip
 # END SOLUTION
 check("numbers.country_requests", answer)
 
+# %%
+ask("numbers.week")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "sparse"
+# END SOLUTION
+check("numbers.week", answer)
+
 # %% [markdown]
 # ## Judge these claims
 #

@@ -274,6 +274,51 @@ answer = "budget"
 check("serving.what_limits_it", answer)
 
 # %% [markdown]
+# ## What a step reads, and what a batch of experts does
+#
+# Of lesson 4.2.
+
+# %%
+ask("serving.latent_cache")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # kB
+answer = 61 * (512 + 64) * 2 / 1000
+# END SOLUTION
+check("serving.latent_cache", answer)
+
+# %%
+ask("serving.state_outgrown")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # tokens
+answer = 64 * 128 * 128 * 4 / (2 * 2 * 256 * 2)
+# END SOLUTION
+check("serving.state_outgrown", answer)
+
+# %%
+ask("serving.index_pays")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # tokens
+answer = 576 * 2 * 2048 / (576 * 2 - (128 + 4))
+# END SOLUTION
+check("serving.index_pays", answer)
+
+# %%
+ask("serving.rows_of_an_expert")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # tokens
+answer = 64 * 8 / (256 * (1 - (1 - 8 / 256) ** 64))
+# END SOLUTION
+check("serving.rows_of_an_expert", answer)
+
+# %% [markdown]
 # ## From chapters 2 and 3
 
 # %%

@@ -261,6 +261,16 @@ answer = "weights"
 check("quantization.which_int8", answer)
 
 # %%
+ask("quantization.weights_or_cache")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "caches"
+# END SOLUTION
+check("quantization.weights_or_cache", answer)
+
+# %%
 ask("quantization.int8_energy")
 
 # %%

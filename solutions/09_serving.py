@@ -127,21 +127,21 @@ def tokens(acceptance, drafts):
 check("inference.drafts_function", tokens)
 
 # %%
-ask("inference.readers")
+ask("inference.readers", seed="second")
 
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # replicas
-answer = max(range(1, 8), key=lambda n: min(n / 1, (8 - n) * 0.5))
+answer = max(range(1, 8), key=lambda n: min(n / 1, (8 - n) * 2))
 # END SOLUTION
-check("inference.readers", answer)
+check("inference.readers", answer, seed="second")
 
 # %%
-ask("inference.drafts_at_night")
+ask("inference.drafts_at_night", seed="third")
 
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # a word
-answer = "both"
+answer = "night"
 # END SOLUTION
-check("inference.drafts_at_night", answer)
+check("inference.drafts_at_night", answer, seed="third")

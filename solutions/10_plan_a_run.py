@@ -6,7 +6,7 @@
 # 10 has what you need, and you may use the laws of `lightspeed.pipeline` and `lightspeed.reliability`.
 
 # %%
-from math import ceil
+from math import ceil, comb
 
 from lightspeed.pipeline import bubble_over_total
 from lightspeed.reliability import lost_share, young_interval
@@ -69,14 +69,14 @@ check("planning.bubble_of_a_plan", answer)
 # ## Choose one
 
 # %%
-ask("planning.micro_batch")
+ask("planning.micro_batch", seed="again")
 
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # sequences
-answer = ceil(9895 / 2048)
+answer = ceil(20000 / 4096)
 # END SOLUTION
-check("planning.micro_batch", answer)
+check("planning.micro_batch", answer, seed="again")
 
 # %%
 ask("planning.group")
@@ -89,24 +89,24 @@ answer = 12.8 * (1 + 0.05)
 check("planning.group", answer)
 
 # %%
-ask("planning.buy_what")
+ask("planning.buy_what", seed="second")
 
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # a word
-answer = "nvlink"
+answer = "schedule"
 # END SOLUTION
-check("planning.buy_what", answer)
+check("planning.buy_what", answer, seed="second")
 
 # %%
-ask("planning.front")
+ask("planning.front", seed="again")
 
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # a letter
-answer = "c"
+answer = "b"
 # END SOLUTION
-check("planning.front", answer)
+check("planning.front", answer, seed="again")
 
 # %%
 ask("planning.days")
@@ -127,3 +127,16 @@ ask("planning.lost_to_failures")
 answer = 100 * lost_share(young_interval(60, 3 * 3600), 60, 3 * 3600)
 # END SOLUTION
 check("planning.lost_to_failures", answer)
+
+# %% [markdown]
+# ## Count the plans
+
+# %%
+ask("planning.ways", seed="third")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # ways
+answer = comb(10 + 2, 2)
+# END SOLUTION
+check("planning.ways", answer, seed="third")

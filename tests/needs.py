@@ -10,6 +10,7 @@ REMEDIES = {
     "bubblewrap": "apt-get install bubblewrap",
     "Chromium": "apt-get install chromium",
     "Node.js": "apt-get install nodejs npm",
+    "strace": "apt-get install strace",
 }
 
 

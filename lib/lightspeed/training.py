@@ -5,17 +5,18 @@ that the hardware did twice. `peak` is dense and per chip, in FLOP/s.
 
 Sources: Kaplan et al. (2020) for 6 P D; Narayanan et al. (2021) for the count with attention and
 logits; Chowdhery et al., "PaLM" (2022), appendix B, for MFU and HFU; McCandlish et al., "An
-Empirical Model of Large-Batch Training" (2018) for the price of a large batch.
+Empirical Model of Large-Batch Training" (2018) for the price of a large batch; Jordan et al.,
+"Muon: An optimizer for hidden layers in neural networks" (2024).
 """
 
 from __future__ import annotations
 
-from lightspeed.elementwise import Result, Value
+from lightspeed.elementwise import Result, Value, maximum, minimum
 from lightspeed.law import Argument, count, fraction, law, positive
 from lightspeed.roofline import PEAK
 
 __all__ = (
-    "hfu", "mfu", "samples_to_target", "training_flops", "training_time",
+    "hfu", "mfu", "newton_schulz_flops", "samples_to_target", "training_flops", "training_time",
     "transformer_training_flops",
 )  # fmt: skip
 
@@ -113,3 +114,24 @@ def samples_to_target(batch: Value, least: Value, critical: Value) -> Result:
     2 million
     """
     return least * (1 + batch / critical)
+
+
+@law(
+    "FLOP",
+    rows=count(),
+    columns=count(),
+    iterations=count(hint="5 in Muon. Each is a polynomial of the matrix of degree five."),
+)
+def newton_schulz_flops(rows: Value, columns: Value, iterations: Value = 5) -> Result:
+    """FLOPs with which Muon makes one momentum matrix orthogonal, once a step.
+
+    An iteration is A = X X', A A and a product with X: 4 m^2 n + 2 m^3, m being the shorter side.
+    Beside 6 m n FLOPs for each token of a step that is at most `iterations` times m / tokens. It
+    takes the whole matrix: where a matrix is split over ranks it is gathered first, as many bytes
+    as its gradients.
+
+    >>> round(newton_schulz_flops(768, 768) / training_flops(768 * 768, 524288), 4)
+    0.0073
+    """
+    short, long = minimum(rows, columns), maximum(rows, columns)
+    return iterations * (4 * short**2 * long + 2 * short**3)

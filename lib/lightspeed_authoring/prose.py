@@ -113,6 +113,7 @@ _NAMES = [
         r"(?<![\w.])0\d(?:\.\d)?(?![\w.,]*\d)",  # 01, 06.2: chapters, lessons
         r"(?<![\w.])\d+_[A-Za-z]\w*",  # 02_roofline
         r"\b\d{1,2}th\s+percentile",
+        r"\A1[0-2]\Z",  # alone in a string, as 09 is: lessons
         r"\b0[xb][\da-fA-F_\ufffc]+",
         # fields of str.format, % formats
         r"\{(?:[A-Za-z_][\w.\[\]]*)?(?:![rsa])?(?::[^{}\s]*)?\} | %\d*\.\d+[efgEFG]",

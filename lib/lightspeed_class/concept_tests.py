@@ -24,6 +24,7 @@ PAIRS = {
     "06_parallelism": ("parallelism.claim_traffic_hides", "parallelism.claim_half_more"),
     "07_nccl_bandwidth": ("nccl.claim_on_a_ring", "nccl.claim_faster_links"),
     "08_network": ("network.first_counter", "network.rail_spine"),
+    "11_profile": ("profile.transfer", "profile.exposed"),
 }
 HOW = """\
 Show a question and let everybody vote alone, all at once. If nearly all are right, or nearly none,

@@ -37,17 +37,23 @@ def add(parser):
         "--step", type=duration, metavar="TIME",
         help="how long a step takes without the profiler, such as 17.8ms",
     )  # fmt: skip
+    parser.add_argument(
+        "--model", metavar="CONFIG",
+        help="a config.json: a server's steps are held to what the model takes",
+    )  # fmt: skip
     parser.add_argument("--page", metavar="FILE", help="write an HTML page with two tracks here")
     parser.add_argument("--json", action="store_true", help="print data in place of sentences")
 
 
 def run(options):
     """Print where the time went and what to fix first."""
+    from lightspeed.configs import read_config
     from lightspeed_tools.trace import report
     from lightspeed_tools.trace.diagnosis import diagnose
 
     o, other = options, None
     try:
+        model = read_config(o.model) if o.model else None
         found = diagnose(o.file, _progress(o.file), o.step)
         if o.against:
             other = diagnose(o.against, _progress(o.against))
@@ -55,14 +61,14 @@ def run(options):
             from lightspeed_tools.trace.page import to_html
 
             write_new(o.page, to_html(found))
+        told = (
+            report.to_json(found, other, model) if o.json else "\n".join(report.lines(found, model))
+        )
     except (OSError, ValueError) as error:
         raise UserError(cause(error)) from error
-    if o.json:
-        print(report.to_json(found, other))
-        return
-    print(
-        "\n".join([*report.lines(found), *(["", *report.compared(found, other)] if other else [])])
-    )
+    print(told)
+    if other and not o.json:
+        print("\n".join(["", *report.compared(found, other)]))
 
 
 def _progress(paths):

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from lightspeed_models.served import Served
     from lightspeed_models.training_step import Step
     from lightspeed_tools.plan.answer import Job
+    from lightspeed_tools.trace.account import Account
+    from lightspeed_tools.trace.reader import Trace
 
 MODEL, GPU = "llama3_70b", "h100_sxm"
 NETWORK, BETTER = "ethernet_100g", "infiniband_ndr"  # a port of each GPU; one four times as fast
@@ -45,6 +47,7 @@ GPUS, PER_NODE, OFFERED = 64, 8, 512
 WEEK = 7  # days that were promised
 TOKENS, UTILIZATION = 36e9, 0.4  # what is trained on, and the share of the peak that was planned
 SEQUENCES, SEQUENCE = 512, 2048  # of a step
+CONTEXT = 2**17  # tokens of a long request: a report, or a repository
 LONG = 8192  # tokens of a sequence that memory is counted for, and of a request half-way
 ANSWER, BUDGET = 500, 0.02  # tokens of an answer, and seconds that each may take
 WINDOW, PACKET, LOSS = 16e-6, 4096, 0.01  # s of a round trip, bytes, and what a bad cable loses
@@ -258,6 +261,16 @@ def tuesday() -> float:
     return step("split", OFFERED).time + gradients().time * (1 / kept() - 1)
 
 
+# ---------------------------------------------------------------- 4.2: a long request
+
+
+def long_request() -> tuple[float, int]:
+    """(bytes of a request of `CONTEXT` tokens, how many fit beside the weights) in bf16."""
+    held = CONTEXT * float(transformer(MODEL).kv_cache_bytes_per_token())
+    room = PER_NODE * float(accelerator(GPU).hbm_capacity) - weights()
+    return held, int(room // held)
+
+
 # ---------------------------------------------------------------- 9: prompts, too
 
 
@@ -321,6 +334,27 @@ def explained(
     return answer.explained(asked, answer.plan_of(plan, GPUS, SEQUENCES))
 
 
+# ---------------------------------------------------------------- 11: its profile
+
+
+@cache
+def profile() -> tuple[Trace, Account]:
+    """A micro-batch of the spread run as a profile of one GPU shows it, event by event: each layer
+    waits for its weights, with arithmetic at the share of the peak that the step has. And where its
+    time went.
+    """
+    from lightspeed_tools.trace.account import accounts
+    from lightspeed_tools.trace.reader import of_events
+    from lightspeed_tools.trace.simulated import of_zero3
+    from lightspeed_tools.trace.writer import about
+
+    spread, layers = step(), find(MODEL).layers
+    passes = 3 * layers * SEQUENCES // GPUS  # a backward pass counts for two forward ones
+    ran = of_zero3(layers, (spread.compute + spread.memory) / passes, layer_arrives())
+    trace = of_events(ran.events, about(0, GPUS, "the course's job"))
+    return trace, accounts(trace)[0]
+
+
 # ---------------------------------------------------------------- the sheet
 
 
@@ -364,6 +398,11 @@ def _four() -> str:
         f"{si(promised.per_token, 'byte')} of cache a token, {promised.slots:.0f} slots;"
         f" **{promised.rate:.1f} requests a second** within {si(BUDGET, 's')} a token"
     )
+
+
+def _long() -> str:
+    held, many = long_request()
+    return f"a request of {CONTEXT:,} tokens keeps {si(held, 'byte')}: **{many} at a time**"
 
 
 def _five() -> str:
@@ -419,11 +458,21 @@ def _anew() -> str:
     return f"{best['plan']}: a step takes {si(best['step_seconds'], 's')}, **about {_days(run)}**"
 
 
+def _profile() -> str:
+    _, account = profile()
+    return (
+        f"{account.exposed_communication / account.span:.0%} of the time is exposed communication,"
+        f" and the links are busy for {account.communication / account.span:.0%}: **no order helps,"
+        " fewer bytes do**"
+    )
+
+
 LINES = {
     "01": Line("The plan", (), _one),
     "02": Line("One layer on one GPU", ("01",), _two),
     "03": Line(f"{OFFERED} GPUs are offered: done in a day?", ("01",), _three),
     "04": Line("Served on eight", ("01",), _four),
+    "04.2": Line("Served with long texts", ("04",), _long),
     "05": Line("Served in narrower numbers", ("01", "04"), _five),
     "06.1": Line("Does it fit?", ("01",), _six),
     "06.2": Line("As it runs", ("01", "02", "06.1"), _sent),
@@ -432,6 +481,7 @@ LINES = {
     "08": Line("With one bad cable", ("06.3", "07"), _tuesday),
     "09": Line("Served on eight, by an engine that reads its own prompts", ("04",), _shared),
     "10": Line("Planned anew, of all plans there are", ("06.2", "06.3"), _anew),
+    "11": Line("As its profile shows it", ("02", "06.2"), _profile),
 }
 
 

@@ -1,4 +1,4 @@
-"""Chapter 1 as a reader meets it: guess, drag a transfer through its crossover, compare machines."""
+"""Chapter 1 as a reader meets it: guess, and drag a transfer from one wait to the other."""
 
 import pytest
 
@@ -7,8 +7,20 @@ pytestmark = pytest.mark.slow
 NOTEBOOK = "chapters/01_numbers_to_know.ipynb"
 
 
+def test_the_larger_the_transfer_the_less_it_waits_for_its_first_byte(chapter):
+    explorer = chapter.run("explore_two_waits()")
+    chapter.says(explorer, "Both waits count")
+    explorer.get_by_label("size", exact=True).focus()
+    for _ in range(6):
+        chapter.keyboard.press("ArrowRight")
+    chapter.says(explorer, "a wider link helps, a nearer server hardly does")
+    explorer.scroll_into_view_if_needed()
+    chapter.screenshot("01_two_waits")
+
+
 def test_a_small_transfer_waits_and_a_large_one_moves(chapter):
     explorer = chapter.run("explore()")
+    explorer.get_by_role("button", name="without a guess").click()
     chapter.says(explorer, "Both matter")
     explorer.get_by_label("size", exact=True).focus()
     for _ in range(3):
@@ -18,14 +30,7 @@ def test_a_small_transfer_waits_and_a_large_one_moves(chapter):
     chapter.screenshot("01_transfer_explorer")
 
 
-def test_two_machines_beside_each_other(chapter):
-    explorer = chapter.run("explore_generations()")
-    explorer.get_by_label("to", exact=True).select_option(label="NVIDIA H100 SXM5")
-    chapter.says(explorer, "Kept within a factor")
-    chapter.screenshot("01_generations_explorer")
-
-
 def test_a_guess_is_recorded_before_the_reveal(chapter):
-    guess = chapter.run('predict("numbers.dram_over_fma"')
+    guess = chapter.run('predict("numbers.hbm_latency"')
     chapter.answers(guess, "50", "[Rr]ecorded|first guess|Your guess")
     chapter.screenshot("01_guess")

@@ -11,6 +11,7 @@ NOTEBOOK = "chapters/04_littles_law.ipynb"
 
 def test_more_arrivals_end_in_overload(chapter):
     explorer = chapter.run("explore()")
+    explorer.get_by_role("button", name="without a guess").click()
     chapter.says(explorer, "Stable")
     explorer.get_by_label("arrivals", exact=True).focus()
     for _ in range(6):
@@ -22,6 +23,7 @@ def test_more_arrivals_end_in_overload(chapter):
 
 def test_another_machine_changes_the_replica(chapter):
     explorer = chapter.run("explore_serving()")
+    explorer.get_by_role("button", name="without a guess").click()
     chapter.says(explorer, "set by memory")
     explorer.get_by_label("hardware", exact=True).select_option(label="NVIDIA A100 SXM4 80 GB")
     chapter.says(explorer, "set by the budget")
@@ -30,6 +32,6 @@ def test_another_machine_changes_the_replica(chapter):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.run('ask("queueing.checkpoint_memory"')
-    chapter.answers(question, "900", "whole second")
-    chapter.answers(question, "135", "Right")
+    question = chapter.run('ask("queueing.capped_rate"')
+    chapter.answers(question, "50", "rate of one slot")
+    chapter.answers(question, "800", "Right")

@@ -22,6 +22,6 @@ def test_a_bit_and_another_format(chapter):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.run('ask("precision.largest"')
-    chapter.answers(question, "16", "power of two")
-    chapter.answers(question, "28", "Right")
+    question = chapter.run('ask("quantization.bits_per_weight"')
+    chapter.answers(question, "6", "has to store the scales")
+    chapter.answers(question, "6.0625", "Right")

@@ -1,4 +1,4 @@
-"""Chapter 6 as a reader meets it: break the plan and mend it, watch the bubble, answer wrongly
+"""Lesson 6.3 as a reader meets it: break the plan and mend it, watch the bubble, answer wrongly
 and rightly.
 """
 
@@ -6,7 +6,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-NOTEBOOK = "chapters/06_parallelism.ipynb"
+NOTEBOOK = "chapters/06_parallelism_3_waits.ipynb"
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
-"""Chapter 8 as a reader meets it: let a buffer overflow and pause it, scatter a job, answer wrongly
-and rightly.
+"""Chapter 8 as a reader meets it: change what an adapter does about a loss, let a buffer overflow
+and pause it, scatter a job, answer wrongly and rightly.
 """
 
 import pytest
@@ -10,12 +10,24 @@ NOTEBOOK = "chapters/08_network.ipynb"
 
 
 def test_an_incast_overflows_until_the_port_pauses(chapter):
-    explorer = chapter.run("explore()")
-    chapter.says(explorer, "found the buffer full")
+    explorer = chapter.run("explore_incast()")
+    chapter.says(explorer, "a timer had to ring")  # it plays once in view
+    chapter.says(explorer, "81 % full")
     chapter.screenshot("08_network_incast")
     explorer.get_by_label("what slows the senders", exact=True).select_option(label="pauses")
+    explorer.get_by_label("moment", exact=True).press("End")
     chapter.says(explorer, "Nothing was lost")
     chapter.says(explorer, "the port stopped its senders")
+
+
+def test_an_adapter_repeats_a_window_or_a_packet(chapter):
+    explorer = chapter.run("explore_lost()")
+    chapter.says(explorer, "the loss cost 5 of them")
+    chapter.says(explorer, "The receiver asks for")
+    chapter.screenshot("08_network_lost")
+    explorer.get_by_label("the adapter", exact=True).select_option(label="selective repeat")
+    explorer.get_by_label("packet time", exact=True).press("End")
+    chapter.says(explorer, "the loss cost 1 of them")
 
 
 def test_a_scattered_job_waits_for_the_fabric(chapter):

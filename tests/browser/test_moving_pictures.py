@@ -2,6 +2,8 @@
 they stand still; nothing of them is out of reach for those who cannot see.
 """
 
+from dataclasses import replace
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
@@ -25,8 +27,19 @@ DRAWN = f"""() => new Promise((done) => {{
 
 @pytest.fixture
 def ring(opened):
-    """The ring of chapter 7 in a page, with a host that answers as a kernel does."""
-    return lambda **asked: opened(allreduce.explore_all_reduce(), answers=True, **asked)
+    """The ring of chapter 7, opened at its start, with a host that answers as a kernel does."""
+
+    def from_start(**asked):
+        whole = allreduce.explore_all_reduce()
+        controls = [replace(c, value=0) if c.kind == "play" else c for c in whole.controls.values()]
+
+        def view(**state):
+            return replace(whole.view(**state), opens=0)
+
+        ring = explorer(view, controls, caption=whole.caption, alt=whole.alt)
+        return opened(ring, answers=True, **asked)
+
+    return from_start
 
 
 def says(page, words):

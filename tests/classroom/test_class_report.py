@@ -316,6 +316,15 @@ def test_a_class_is_described(book):
     )
 
 
+def test_the_key_has_what_is_right_for_each_one_s_numbers(book):
+    key = dict(statistics(book, ASSIGNMENT.name)["key"])
+    asked = {id for ids in key[DOT].values() for id in ids}
+    assert len(asked) == 37, "all who are graded"
+    for right_answer, ids in key[DOT].items():
+        assert {question(DOT).variant(f"seed{int(id[1:])}").answer for id in ids} == {right_answer}
+    assert len(key[DOT]) > 1
+
+
 def test_points_by_hand_count_and_a_diagnosis_stays(book):
     for i in range(12):
         book.set_manual(f"s{i:02}", ASSIGNMENT.name, ROOF, 1.0)

@@ -85,6 +85,9 @@ def test_an_attack_in_a_container_finds_no_answers(engine, sandboxed):
     )
     spy += "import lightspeed_course as c\nassert not os.path.exists(c.__path__[0] + '/practice')"
     assert grade(right(spy), ASSIGNMENT, isolated="podman").notes == ()
+    asks = "import ctypes\nl = ctypes.CDLL(None, use_errno=True)\nl.memfd_create(b'x', 0)\n"
+    asks += "assert ctypes.get_errno() == 38"
+    assert grade(right(asks), ASSIGNMENT, isolated="podman").notes == ()
     slow = grade(right("while True: pass"), ASSIGNMENT, isolated="podman",
                  limits=Limits(wall=3, cell=1))  # fmt: skip
     assert slow.notes == ("Code cell 2 stopped with OutOfTime.",)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, right
 
+from lightspeed_class.gradebook import file as book_file
 from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.gradebook.schema import MIGRATIONS, Newer
 from lightspeed_class.grading import batch
@@ -25,6 +26,7 @@ from lightspeed_class.score import Graded, Score
 GRADE = """
 import sys
 from lightspeed_class.grading.batch import grade_all
+from lightspeed_class.gradebook import file as book_file
 from lightspeed_class.gradebook.book import Gradebook
 if __name__ == "__main__":
     with Gradebook(sys.argv[1]) as book:
@@ -108,6 +110,25 @@ def test_manual_points_stay_over_regrades_and_have_a_history(book):
     assert [g.key for g in book.gradings(id)] == ["first", "second"]
 
 
+def test_marks_by_hand_keep_their_share_of_points_that_change(book):
+    """Also those of a rubric, which count from a base; each is an entry that can be undone."""
+    ridge, word, roof = (QUESTIONS[q] for q in ("ridge", "word", "roof"))
+    item = book.set_item("hostile", word, "Half of it.", -0.5)
+    book.set_manual("ada", "hostile", ridge, 0.5, "Nearly.", "eve")
+    book.set_manual("ada", "hostile", word, None, "", "eve", [item], base=1.0)
+    book.set_manual("ada", "hostile", roof, None, "Only words.", "eve")
+    points = ASSIGNMENT.points | {ridge: 5.0, word: 3.0, roof: 2.0}
+    for _ in range(2):  # once, however often it is released
+        book.add_assignment(dataclasses.replace(ASSIGNMENT, points=points), seeded=False)
+    manual = book.results("hostile", "ada")[0].manual
+    assert {q: (m.points, m.comment) for q, m in manual.items()} == {
+        ridge: (2.5, "Nearly."), word: (2.5, ""), roof: (None, "Only words."),
+    }  # fmt: skip
+    assert manual[ridge].by == "release" and len(book.manual("hostile", "ada", roof)) == 1
+    book.undo_manual("ada", "hostile", ridge, "eve")
+    assert book.results("hostile", "ada")[0].manual[ridge].points == 0.5
+
+
 def test_an_entry_with_neither_points_nor_words_takes_the_one_before_back(book):
     book.set_manual("ada", "hostile", "", 2.0, "gut", "me")
     book.set_manual("ada", "hostile", "", None, "", "me")
@@ -147,6 +168,27 @@ def test_the_secret_is_made_once_and_a_newer_file_is_refused(book, tmp_path):
         file.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with pytest.raises(Newer):
         Gradebook(book.path)
+
+
+def test_on_a_network_the_gradebook_goes_without_memory_that_processes_share(book, monkeypatch):
+    """Also one that has a write-ahead log from before; what is below a mount is on its kind."""
+    mounts = book.path.parent / "mountinfo"
+    line = "36 25 0:33 / {} rw,relatime shared:1 - {} source rw\n".format
+    folder = str(book.path.parent).replace(" ", "\\040")
+    mounts.write_text(line("/", "ext4") + line(folder, "nfs4") + line("/elsewhere", "ext4"))
+
+    def mode():
+        with Gradebook(book.path) as again:
+            assert again.student("ada").name == "Ada"
+            return again._file.execute("PRAGMA journal_mode").fetchone()[0]
+
+    assert not book_file.on_network(book.path) and mode() == "wal"
+    book.close()
+    monkeypatch.setattr(book_file, "MOUNTS", mounts)
+    assert book_file.on_network(book.path) and mode() == "delete"
+    assert not book_file.on_network("/elsewhere/book") and not book_file.on_network("/book")
+    with Gradebook(book.path.parent / "another") as new:
+        assert new._file.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
 
 
 def test_a_migration_that_fails_changes_nothing(book, monkeypatch):

@@ -382,3 +382,35 @@ def test_nothing_of_a_student_becomes_markup(desk, book):
     pictures = [a["src"] for tag, a in Page(pages[0]).tags if tag == "img"]
     assert [p[:15] for p in pictures] == ["data:image/png;", "data:image/svg+"]
     assert pages[0].count("document.title") >= 8  # all of it is there to read
+
+
+def test_nobody_is_known_at_an_anonymous_desk(desk, book):
+    """Neither by a page nor by an address; marks and their undoing reach who they are for."""
+    told = code("# made for ada", "class-setup"), code(f'check("{RIDGE}", 1)  # mine', "x")
+    hand_in(book, "ada", {RIDGE: wrong(RIDGE), WORD: right(WORD)}, *told)
+    eve = desk[0]
+    eve.desk.anonymous = True
+    queue = eve.send("/?by=student").body.decode()
+    masks = sorted(set(re.findall(r"student=(\w+)", queue)))
+    notebooks = {mask: eve.send(f"/notebook?student={mask}").body.decode() for mask in masks}
+    cards = [eve.open(mask).text for mask in masks]
+    assert len(masks) >= 3 and masks == [
+        m for m in re.findall(r"Student (\w+)", queue) if m in masks
+    ]
+    for text in (queue, *notebooks.values(), *cards):
+        text = re.sub(r"(?s)<(pre|div class=prose).*?</(pre|div)>", "", text)  # their own words
+        assert not re.search("|".join(rf"\b{s.id}\b|{s.name}" for s in book.students()), text)
+    (ada,) = [mask for mask, page in notebooks.items() if "# mine" in page]
+    assert eve.open(ada).mark(points="0.5") == 303 and points(book, "ada") == 1.5
+    assert eve.open(ada).post("/undo").code == 303 and points(book, "ada") == 1
+    assert eve.send(f"/card?student=ada&question={RIDGE}").code == 404
+
+
+def test_notes_on_other_cells_are_told_once(desk, book):
+    """Twenty cells that stop are twenty lines of the notebook's page, and none of this card."""
+    notes = [f"Code cell {n} stopped with NameError." for n in (1, *range(5, 24))]
+    id = book.add_submission("ada", NAME, notebook(code("x", "r")), 2.0, source="mail")
+    book.add_grading(id, "key", graded({RIDGE: wrong(RIDGE), WORD: right(WORD)}, notes=notes))
+    text = desk[0].open("ada").text
+    assert text.count("NameError") < 3 and ">20 notes on other cells<" in text
+    assert "Code cells 5 to 23 stopped" in desk[0].send("/notebook?student=ada").body.decode()

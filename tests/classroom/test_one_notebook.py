@@ -16,7 +16,7 @@ from lightspeed_class.handout.prose_notebook import write as write_prose
 from lightspeed_class.handout.release import release
 from lightspeed_class.intake.collect import collect
 from lightspeed_class.intake.origins import Origins, remarks, told_student
-from lightspeed_course.practice.own_numbers import NoStudent, own_numbers, seal
+from lightspeed_course.practice.own_numbers import COST, NoStudent, own_numbers, seal
 from lightspeed_course.practice.questions import question
 
 NAME = "02_roofline"
@@ -116,8 +116,20 @@ def test_it_lists_nobody_and_holds_no_seed(course, book):
     assert not [text for text in {*about, "s011", book.secret} - {""} if text in content]
     # nor can what one id opens be opened by another
     sealed = seal({"ada": "f" * 12, "bob": "0" * 12}, b"12345678")
-    assert b"f" * 12 not in base64.b64decode(sealed)
+    assert b"f" * 12 not in base64.b64decode(sealed.removeprefix("2:"))
     assert own_numbers("ada", sealed) != own_numbers("bob", sealed)
+
+
+def test_a_try_costs_memory_and_what_was_given_out_before_opens():
+    """A million tries are half a day of a core; the notebooks of an earlier version have no cost
+    written on them.
+    """
+    assert 128 * COST["n"] * COST["r"] == 16 << 20, "bytes that scrypt fills and reads for a try"
+    given_out = "MTIzNDU2NzgMFU33XPTOAyUOjr51f9pQDBD0"
+    assert own_numbers("Ada ", given_out) == "0a0a0a0a0a0a"
+    assert own_numbers("ada", seal({"ada": "0a" * 6}, b"12345678")) == "0a0a0a0a0a0a"
+    with pytest.raises(NoStudent):
+        own_numbers("bob", given_out)
 
 
 def test_versions(course, book):

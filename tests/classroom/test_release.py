@@ -15,6 +15,7 @@ from lightspeed_class.class_folder import ClassError, ClassFolder
 from lightspeed_class.handout import release as releases
 from lightspeed_class.handout.release import ABOUT, REVEALING, SETUP, find, notebook_for, release
 from lightspeed_class.notebooks import Assignment
+from lightspeed_cli import main
 from lightspeed_course.practice.questions import question
 from lightspeed_course.workspace import course_root
 
@@ -432,3 +433,22 @@ def test_a_class_is_found_from_below(course, monkeypatch, tmp_path):
     with pytest.raises(ClassError, match="--class DIR"):
         ClassFolder.find()
     assert ClassFolder.find(Path("class")).root == course.root
+
+
+def test_a_preview_is_what_the_release_gives_and_keeps_nothing(course, book, capsys):
+    name = "02_roofline"
+    preview = ["class", "preview", name, "--class", str(course.root)]
+    before = list(book._file.iterdump())
+    lines = []
+    for student in ("ada", "ada", None):
+        main(preview + (["--as", student] if student else []))
+        lines.append(capsys.readouterr().out.splitlines()[1:])
+    assert list(book._file.iterdump()) == before and not course.released(name).exists()
+    assert lines[0] == lines[1] != lines[2], "the numbers of ada, and of somebody who is not there"
+    main([*preview, "--as", "ada"])
+    seen = json.loads((course.root / f"preview/{name}.ipynb").read_bytes())
+    release(course, book, name)
+    given = json.loads((course.released(name) / f"v1/ada/{name}.ipynb").read_bytes())
+    shown = [[c.get("outputs") for c in n["cells"] if "ask(" in "".join(c["source"])]
+             for n in (seen, given)]  # fmt: skip
+    assert shown[0] == shown[1] and len(shown[0]) > 10

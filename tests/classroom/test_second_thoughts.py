@@ -366,6 +366,25 @@ def test_an_export_writes_over_nothing(say, tmp_path):
     assert say("export", NAME, "--into", tmp_path / "new.csv")[0] == 0
 
 
+def test_an_export_that_was_stopped_before_it_wrote_can_be_run_again(say, tmp_path, monkeypatch):
+    """It has said what it is to write, and what an earlier one wrote is still there."""
+    points = tmp_path / "points.csv"
+    assert say("export", NAME, "--into", points)[0] == 0
+    earlier = points.read_bytes()
+
+    def stopped(path, content):
+        raise OSError(28, "No space left on device", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lightspeed_class.class_folder.write_whole", stopped)
+        status, out = say("export", NAME, "--into", points, "--missing-as-zero")
+    assert status == 2 and f"{points}: No space left" in out and points.read_bytes() == earlier
+    assert say("export", NAME, "--into", points, "--missing-as-zero")[0] == 0
+    assert points.read_bytes() != earlier
+    points.write_bytes(b"mine now")
+    assert say("export", NAME, "--into", points)[0] == 2
+
+
 @pytest.mark.parametrize("verb", ["new", "sample"])
 def test_a_class_that_is_there_is_left_as_it_is(say, course, verb):
     (course.root / "roster.csv").write_text("id,name\neve,Eve\n")

@@ -23,14 +23,18 @@ from lightspeed.roofline import (
     time_bounds,
     transfer_time,
 )
-from lightspeed_course.explorers import precision, requests
+from lightspeed_course import job
+from lightspeed_course.explorers import planner, precision, requests, serving_steps
 from lightspeed_course.explorers.layer_clock import LAYER, WAYS_IN
 from lightspeed_course.explorers.numbers import paths
+from lightspeed_course.explorers.packets import BEFORE, BURST, LINKS, PACKETS
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
 from lightspeed_course.explorers.roofline import ARITHMETIC
 from lightspeed_course.explorers.shards import PARAMETERS
+from lightspeed_course.explorers.wire import transfer
 from lightspeed_course.web.live import explorers
 from lightspeed_models.served import decoder
+from lightspeed_models.simulators.network_simulation import transmissions
 from lightspeed_models.simulators.schedules import simulate
 from lightspeed_show import Formula, si
 from lightspeed_tools.measure.machine import hardware
@@ -158,6 +162,26 @@ RESULTS = {
         "%",
     ),
     "queueing.explore_serving": (decoding, "s"),
+    "planner.explore_planner": (
+        lambda s, _: (
+            planner.split(
+                s["network"], s["batch"], s["tensor"], s["pipeline"], s["stage"], 1e9 * s["memory"]
+            ).time
+            * job.TOKENS
+            / (s["batch"] * job.SEQUENCE)
+        ),
+        "s",
+    ),
+    "serving_steps.explore_serving_steps": (
+        lambda s, _: (
+            s["rate"]
+            * s["prompt"]
+            * (1 - s["found"])
+            / min(s["budget"], s["prompt"])
+            * serving_steps.chunk_time(s["prompt"], min(s["budget"], s["prompt"]))
+        ),
+        "%",
+    ),
     "attention.explore_attention": (
         lambda s, _: decoder(s["model"]).request_bytes(s["context"], s["element_bytes"]),
         "byte",
@@ -179,6 +203,14 @@ RESULTS = {
         "s",
     ),
     "network.explore_fabric": (fact("it takes"), ""),
+    "packets.explore_lost": (
+        lambda s, _: len([*transmissions(s["rule"], PACKETS, {BEFORE}.__contains__, s["window"])]),
+        "",
+    ),
+    "packets.explore_incast": (lambda s, _: (s["senders"] - 1) * BURST, "byte"),
+    "packets.explore_bins": (lambda s, _: (1 - 1 / LINKS) ** s["flows"], "%"),
+    # The wire carries the same, whatever crosses it.
+    "wire.explore_wire": (lambda s, _: transfer()[1], "byte/s"),
     "precision.explore": (lambda s, _: number_of(s), ""),
     "number_line.explore_number_line": (fact("step"), ""),
     "traffic.explore_two_clocks": (

@@ -12,6 +12,7 @@ from lightspeed_course.explorers import (
     nccl,
     number_line,
     numbers,
+    packets,
     parallelism,
     precision,
     queueing,
@@ -20,8 +21,10 @@ from lightspeed_course.explorers import (
     scaling,
     schedules,
     shards,
+    shrinking,
     tokens,
     traffic,
+    wire,
 )
 from lightspeed_show.label_placement import Scale, text_width
 from lightspeed_show.layout import NARROWEST, lay_out
@@ -43,6 +46,9 @@ EXPLORERS = {
     "requests": requests.explore_queue, "batching": requests.explore_batching,
     "shards": shards.explore_shards,
     "number line": number_line.explore_number_line,
+    "shrinking": shrinking.explore_shrinking, "two waits": numbers.explore_two_waits,
+    "wire": wire.explore_wire, "lost packet": packets.explore_lost,
+    "incast": packets.explore_incast, "bins": packets.explore_bins,
 }  # fmt: skip
 RECORDED = ("amd_epyc_2core", "intel_xeon_2core")
 

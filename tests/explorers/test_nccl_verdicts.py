@@ -60,7 +60,8 @@ def said(pattern):
     something.
     """
     found = [
-        (state, dict(shown.facts), re.search(pattern, shown.verdict)) for state, shown in states()
+        (state, dict(shown.facts), re.search(pattern, f"{shown.verdict} {shown.advice}"))
+        for state, shown in states()
     ]
     found = [row for row in found if row[2]]
     assert len(found) >= 10, f"only {len(found)} verdicts say {pattern}"

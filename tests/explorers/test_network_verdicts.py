@@ -121,7 +121,7 @@ def test_a_fabric_says_what_each_link_carries():
         return load(fabric, flows, how, random.Random(8), parts)
 
     for state, shown in sampled(explorer, 9):
-        found, words = of(**state), shown.verdict
+        found, words = of(**state), f"{shown.verdict} {shown.advice}"
         alone = 1e9 / 50e9
         waits = found.time > alone * 1.001
         assert ("waits for its own adapters" in words) == (not waits), state

@@ -11,23 +11,28 @@ import pytest
 from lightspeed import roofline
 from lightspeed.catalog import accelerator
 from lightspeed.collectives import busbw_factor
+from lightspeed.fabrics import ecmp_collisions
 from lightspeed.memory import zero_bytes_per_device
 from lightspeed.parallel import data_parallel_bytes
 from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
 from lightspeed.precision import FORMATS
 from lightspeed.queueing import mmc
+from lightspeed.scaling import processors_at_efficiency
 from lightspeed_course.explorers import (
     allreduce,
     layer_clock,
     node_map,
     number_line,
+    packets,
     requests,
     schedules,
     shards,
+    shrinking,
     split_mlp,
     sums,
     tokens,
     traffic,
+    wire,
 )
 from lightspeed_course.explorers import states as sixteen
 from lightspeed_models import training_step
@@ -52,6 +57,10 @@ PICTURES = {
     "split MLP": split_mlp.explore_split_mlp,
     "layer clock": layer_clock.explore_layer_clock,
     "number line": number_line.explore_number_line,
+    "shrinking": shrinking.explore_shrinking,
+    "lost packet": packets.explore_lost,
+    "incast": packets.explore_incast,
+    "bins": packets.explore_bins,
 }
 
 
@@ -603,6 +612,79 @@ def test_the_share_below_one_is_counted():
         assert f"{share} of all values" in number_line.view(name, len(groups) - 1).verdict
 
 
+# ---------------------------------------------------------------- the wire (chapter 7)
+
+
+def area(boxes):
+    sides = zip(boxes.x1, boxes.x2, boxes.y1, boxes.y2, strict=True)
+    return sum((b - a) * (d - c) for a, b, c, d in sides)
+
+
+def test_the_areas_are_the_buffer_and_what_crosses_the_wire():
+    for collective in wire.PASSES:
+        for ranks in (2, 3, 8, 1000):
+            waited, carried = wire.view(collective, ranks).charts
+            buffer, crossed = (
+                [mark for mark in chart.marks if isinstance(mark, Boxes)]
+                for chart in (waited, carried)
+            )
+            size = wire.transfer()[0]
+            assert sum(map(area, buffer)) == pytest.approx(size)
+            factor = busbw_factor(collective, ranks)
+            assert sum(map(area, crossed)) == pytest.approx(factor * size), (collective, ranks)
+            assert buffer[0].x2[0] == pytest.approx(crossed[-1].x2[0]), "done at the same time"
+
+
+# ---------------------------------------------------------------- packets (chapter 8)
+
+
+def test_a_loss_costs_a_window_a_packet_or_all_that_was_sent():
+    for window in range(packets.WINDOWS[0], packets.WINDOWS[1] + 1, 2):
+        costs = {
+            "selective_repeat": (1, 0),
+            "go_back_n": (window, window - 1),
+            "go_back_zero": (window + packets.BEFORE, window - 1),
+        }
+        for rule, (cost, thrown) in costs.items():
+            last = packets.lost_view(rule, window, 0).moments - 1
+            facts = shown(packets.lost_view, rule=rule, window=window, moment=last)
+            assert facts["sent"] == str(packets.PACKETS + cost), (rule, window)
+            assert facts["kept"] == f"{packets.PACKETS} of {packets.PACKETS}"
+            assert facts["thrown away"] == str(thrown), (rule, window)
+
+
+def test_a_tank_is_as_full_as_the_queue_and_tells_its_time_at_the_end_only():
+    explorer = packets.explore_incast()
+    foot, brim = packets.TANK[2:]
+    for control in packets.CONTROLS:
+        for moment in range(explorer.at(control=control).moments):
+            found = explorer.at(control=control, moment=moment)
+            (water,) = (m for m in found.charts[0].marks if getattr(m, "keys", ()) == ("queue",))
+            facts = dict(found.facts)
+            full = (water.y2[0] - foot) / (brim - foot)
+            queue = packets.si(full * explorer.params["buffer"], "byte")
+            assert full <= 1 and (moment != found.opens or control != "nothing" or full > 0.75)
+            assert facts["in the queue"] == queue, (control, moment)
+            assert (facts["it took"] == "play to the end") == (moment < found.moments - 1)
+        ran = packets.run(16, packets.BURST, packets.LINK, 2e6, control, packets.TIMERS[1])
+        assert facts["it took"] == packets.si(ran.end, "s")
+        assert facts["packets lost so far"] == f"{ran.lost:,}"
+
+
+def test_hashed_flows_leave_as_many_links_idle_as_the_law_says():
+    for flows in (8, 32):
+        throws = [packets.loads(packets.thrown(flows, seed)) for seed in range(3000)]
+        law = ecmp_collisions(flows, packets.LINKS)
+        idle = np.mean([throw.count(0) for throw in throws]) / packets.LINKS
+        assert idle == pytest.approx(law.idle, abs=0.012)
+        assert np.mean([max(throw) for throw in throws]) == pytest.approx(law.fullest, rel=0.02)
+    opened = packets.explore_bins().first.charts[0]
+    (balls,) = (mark for mark in opened.marks if isinstance(mark, Boxes))
+    places = [int(x) for x in balls.x1]
+    counts = [places.count(place) for place in range(packets.LINKS)]
+    assert (counts.count(0), max(counts), sum(counts)) == (2, 3, 8)
+
+
 def test_each_token_adds_its_flops_and_the_matrix_is_read_once():
     picture = tokens.explore_tokens()
     for weights, width in (("bf16", 2), ("int8", 1), ("int4", 0.5)):
@@ -615,3 +697,28 @@ def test_each_token_adds_its_flops_and_the_matrix_is_read_once():
                 width / 2 * accelerator("h100_sxm").bf16 / accelerator("h100_sxm").hbm_bandwidth,
                 "token",
             )
+
+
+# ---------------------------------------------------------------- a job that shrinks (chapter 3)
+
+
+def drawn_time(bars):
+    """Processor-minutes of the bars of one kind."""
+    return sum(end - start for end, start in zip(bars.to, bars.start, strict=True))
+
+
+def test_all_work_is_drawn_on_any_number_of_processors():
+    for moment in range(shrinking.MOST):
+        serial, divided = (
+            m for m in shrinking.view(moment).charts[0].marks if isinstance(m, shrinking.Bars)
+        )
+        assert drawn_time(serial) == shrinking.SERIAL
+        assert drawn_time(divided) == pytest.approx(shrinking.WHOLE - shrinking.SERIAL)
+        assert len(set(divided.to)) == 1, "everybody is done at the same moment"
+
+
+def test_half_of_the_bill_is_idle_where_the_law_says():
+    n = round(processors_at_efficiency(0.5, serial=shrinking.SERIAL / shrinking.WHOLE))
+    *work, idle = (m for m in shrinking.bill(n).marks if isinstance(m, shrinking.Bars))
+    assert drawn_time(idle) == pytest.approx(sum(map(drawn_time, work)))
+    assert f"{2 * shrinking.WHOLE} processor-minutes" in dict(shrinking.view(n - 1).facts).values()

@@ -127,3 +127,14 @@ def test_the_sheet_grows_lesson_by_lesson():
         assert all(earlier < name for earlier in line.uses), "nothing is told too early"
     with pytest.raises(ValueError, match="expected one of 01, 02"):
         job.sheet(until="6.2")
+
+
+def test_the_profile_of_a_micro_batch_is_the_step_that_6_2_counts():
+    """Event by event, against the law: it leaves out the first layer's wait, and the head."""
+    _, account = job.profile()
+    step = job.step()
+    assert near(account.span * 1e-9, step.time / 8, 0.02)
+    assert near(account.compute / account.span, (step.compute + step.memory) / step.time, 0.02)
+    gathers = 3 * find("llama3_70b").layers
+    assert near(account.communication * 1e-9, gathers * job.layer_arrives(), 1e-6)
+    assert account.idle == 0 and account.communication > 0.99 * account.span

@@ -18,6 +18,7 @@ from lightspeed_models.simulators.network_simulation import (
     Senders,
     simulate_incast,
     simulate_transport,
+    transmissions,
 )
 
 losses = st.floats(1e-6, 0.5)
@@ -259,3 +260,17 @@ def test_the_queue_is_seen_to_the_end_of_a_run_that_waits_for_timers():
     assert list(times) == sorted(times) and times[-1] == pytest.approx(sim.end, rel=0.01)
     assert len(times) <= 1601 and queues[-1] == 0
     assert max(queues) == pytest.approx(sim.longest_queue, rel=0.01)
+
+
+def test_each_packet_is_kept_and_what_was_lost_is_sent_again():
+    for scheme in ("selective_repeat", "go_back_n", "go_back_zero"):
+        for lost in ({0}, {3}, {3, 4}, {3, 9}, {19}):
+            sent = list(transmissions(scheme, 20, lost.__contains__, 6))
+            assert {each.packet for each in sent if each.kept} == set(range(20)), (scheme, lost)
+            assert [k for k, each in enumerate(sent) if each.lost] == sorted(lost)
+            assert not any(each.kept and each.lost for each in sent)
+            slots = [each.slot for each in sent]
+            assert slots == sorted(set(slots)), "one packet at a time"
+            if scheme == "go_back_n":
+                kept = [each.packet for each in sent if each.kept]
+                assert kept == sorted(kept), "in order"

@@ -7,7 +7,7 @@ import pytest
 
 from lightspeed_models.evidence.pairings import training
 from lightspeed_models.evidence.sets import dataset
-from lightspeed_tools.plan.answer import three_that_differ
+from lightspeed_tools.plan.followed import followed
 from lightspeed_tools.plan.search import ROOM
 
 
@@ -16,32 +16,12 @@ def sweep():
     return training.sweep(dataset("training_sweep"))
 
 
-def scores(plans):
-    """(the first pick, the best of three that differ), rates over the best, for each model and
-    number of nodes.
-    """
-    rows, rate = plans.rows, np.where(plans.finished, plans.rows["rate"], 0.0)
-    fits = plans.memory <= ROOM * training.CLUSTER.capacity
-    # A GPU's seconds for a token: steps of the sweep have batches of several sizes.
-    pace = np.where(fits, plans.expected * rows["nodes"] / rows["batch"], np.inf)
-    found = []
-    for model in rows["model"].present():
-        for nodes in np.unique(rows["nodes"]):
-            own = np.flatnonzero((rows["model"] == model) & (rows["nodes"] == nodes))
-            if plans.finished[own].sum() < 10:
-                continue
-            columns = pace, plans.memory, rows["tensor"], rows["pipeline"]
-            picks = own[three_that_differ(*(c[own] for c in columns), 8)]
-            found.append([rate[picks[0]] / rate[own].max(), rate[picks].max() / rate[own].max()])
-    return np.array(found).T
-
-
 def test_first_and_best_of_three(sweep):
     for mask, cells, first, low, three in (
         (training.clean(sweep.rows), 21, 0.94, 0.90, 0.95),
         (np.ones(len(sweep.rows), bool), 25, 0.85, 0.42, 0.93),
     ):
-        one, best = scores(sweep.where(mask))
+        one, best = followed(sweep.where(mask))
         assert len(one) == cells
         assert one.mean() >= first and np.quantile(one, 0.1) >= low, one
         assert best.mean() >= three and (best >= one).all(), best

@@ -11,6 +11,25 @@ from lightspeed_class.gradebook.schema import MIGRATIONS, Newer
 from lightspeed_course.practice.store_file import statements
 
 BUSY_SECONDS = 30
+MOUNTS = Path("/proc/self/mountinfo")
+NETWORK = {
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "beegfs", "ceph", "fuse.ceph",
+    "fuse.glusterfs", "fuse.sshfs", "glusterfs", "gpfs", "lustre", "virtiofs",
+}  # fmt: skip
+
+
+def on_network(path):
+    """Whether a file lies on a file system that several machines share: there SQLite's write-ahead
+    log, which is memory that processes share, is not to be relied on.
+    """
+    wanted, deepest, kind = f"{Path(path).resolve()}", "", ""
+    with contextlib.suppress(OSError):
+        for line in MOUNTS.read_text("utf-8").splitlines():
+            about, _, source = line.partition(" - ")
+            place = about.split()[4].replace("\\040", " ").rstrip("/") + "/"
+            if wanted.startswith(place) and len(place) >= len(deepest):
+                deepest, kind = place, source.split()[0]
+    return kind in NETWORK
 
 
 class GradebookFile:
@@ -22,6 +41,8 @@ class GradebookFile:
         try:
             self._file.execute("PRAGMA foreign_keys = ON")
             self._file.execute("PRAGMA synchronous = FULL")
+            if on_network(self.path):
+                self._file.execute("PRAGMA journal_mode = DELETE")
             self._migrate()
         except BaseException:
             self._file.close()
@@ -80,7 +101,8 @@ class GradebookFile:
             )
         if self._version() == len(MIGRATIONS):
             return
-        self._file.execute("PRAGMA journal_mode = WAL")
+        if not on_network(self.path):
+            self._file.execute("PRAGMA journal_mode = WAL")
         with self._transaction():
             # asked again: another process may have been first
             for step in MIGRATIONS[self._version() :]:

@@ -60,6 +60,17 @@ class Marks(GradebookFile):
             ),
         )
 
+    def _scale(self, assignment, factors):
+        """Add an entry of so many times the points for each that stands: question -> factor."""
+        for (student, question), m in standing(self.manual(assignment)).items():
+            factor = factors.get(question)
+            if factor and (m.override is not None or m.items):
+                points = None if m.override is None else factor * m.override
+                self._set_manual(
+                    student, assignment, question, points, m.comment, "release", time.time(),
+                    m.items, factor * m.base,
+                )  # fmt: skip
+
     def _follows(self, student, assignment, question, expects):
         """The entries so far. Raises Changed where the last one is not the expected one."""
         entries = self.manual(assignment, student, question)

@@ -24,7 +24,7 @@ class Questions(Roster):
 
     def add_assignment(self, assignment, seeded=True, version=UNVERSIONED):
         """Keep what is asked, of a release and as the latest. `seeded`: each student has an own
-        variant.
+        variant. Where a question has other points now, marks by hand keep their share of them.
         """
         kept = {"cells": assignment.cells, "points": assignment.points}
         if assignment.prose:
@@ -35,7 +35,10 @@ class Questions(Roster):
                 "SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC",
                 (assignment.name,),
             )
-            if now.fetchone() != (content, seeded):
+            if (before := now.fetchone()) != (content, seeded):
+                had = json.loads(before[0])["points"] if before else {}
+                factors = {q: p / had[q] for q, p in assignment.points.items() if had.get(q)}
+                self._scale(assignment.name, {q: f for q, f in factors.items() if f != 1})
                 self._file.execute(
                     "INSERT INTO assignments (name, content, seeded, at) VALUES (?, ?, ?, ?)",
                     (assignment.name, content, seeded, time.time()),

@@ -59,7 +59,8 @@ MIGRATIONS = (
         BEGIN SELECT RAISE(ABORT, 'times are only added'); END;
     ALTER TABLE chosen ADD COLUMN none INTEGER NOT NULL DEFAULT 0;
     """,
-    # What people decide of a student: "extended" (value: when it is due), "excused", "left"; and
+    # What people decide of a student: "extended" (value: when it is due), "excused", "left",
+    # "regrade QUESTION" (reason: why a student asks for another look at it); and
     # of the class, without a student: "late rule". A value of NULL takes back what was before.
     """
     CREATE TABLE decisions (

@@ -314,9 +314,10 @@ def print_progress(done: int, total: int, seconds: float) -> None:
         remaining = (
             f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
         )
+        remaining += ", more if one runs out of time"
         text = f"graded {done} of {total}, {remaining if done < total else 'done'}"
         print(
-            f"\r{text:<60}" if terminal else text,
+            f"\r{text:<70}" if terminal else text,
             end="" if terminal and done < total else "\n",
             file=sys.stderr,
             flush=True,

@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from lightspeed_class.grading import seccomp
+
 ENGINES = ("podman", "docker")
 IMAGE = "lightspeed-empty"
 PATIENCE = 120  # seconds for an engine to answer
@@ -104,7 +106,8 @@ class Container:
         self._pipes = (self._process.stdin, self._process.stdout)
         self.inbox, self.outbox = (pipe.fileno() for pipe in self._pipes)
         with contextlib.suppress(BrokenPipeError):  # the first receive() tells it
-            os.write(self.inbox, json.dumps({"paths": paths, "limits": limits}).encode() + b"\n")
+            setup = {"paths": paths, "limits": limits, "seccomp": seccomp.program().hex()}
+            os.write(self.inbox, json.dumps(setup).encode() + b"\n")
         os.set_blocking(self.inbox, False)
         os.set_blocking(self.outbox, False)
 

@@ -36,6 +36,7 @@ DEFIES = re.compile(
     r"\b(except|signal|os|sys|ctypes|subprocess|multiprocessing|threading)\b|__|^[!%]", re.M
 )
 LEFT_OUT = "raise TimeoutError"  # in place of a cell that can't be stopped
+MOST_LEFT_OUT = 3  # each takes all the time that a notebook has
 LEFT = "Code cell {} ran longer than it may, in a call that can't be stopped. It was left out."
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
@@ -78,19 +79,23 @@ def grade(
             record["isolation"] = box.isolation
             return Run(box, assignment, limits, cells, kinds)
 
-        run, at = ran(cells), 0
-        stuck: Run | None = None
-        if run.status == "time" and _waits_in_c(cells, at := run.stopped_at):
+        run = ran(cells)
+        left_out: list[int] = []
+        while run.status == "time" and len(left_out) < MOST_LEFT_OUT:
             # A call into C looks at no signal: it costs its own cell, and not those after it.
+            if not _waits_in_c(cells, at := run.stopped_at):
+                break
             boxes.close()
-            stuck, again = run, ran([*cells[:at], (cells[at][0], LEFT_OUT), *cells[at + 1 :]])
-            run = again if again.status == "ok" else stuck
+            left_out.append(at)
+            cells = [*cells[:at], (cells[at][0], LEFT_OUT), *cells[at + 1 :]]
+            run = ran(cells)
         published = {id: [_published(run, v) for v in mine] for id, mine in asked.items()}
         # All that is told of the program is known here. From now on it knows hidden inputs, and
         # nothing that it says is told to anybody but as right or not.
         status, notes, late = run.status, run.notes(), run.late
-        if stuck and run is not stuck:
-            status, notes, late = stuck.status, (*run.notes(), LEFT.format(at + 1)), True
+        if left_out:
+            status, late = "time" if status == "ok" else status, True
+            notes += tuple(LEFT.format(at + 1) for at in left_out)
         if more := beyond(content):
             notes += (f"Of {MOST_CELLS + more:,} cells only the first {MOST_CELLS:,} were run.",)
         drawn = f"{secret}\n{seed}\n{record['submission']}"

@@ -26,7 +26,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,9 @@ WAITING = 4  # times the limit of time, at most, on a machine that has no time f
 START = 60  # seconds for the program to load what it needs, which are not the student's
 GONE_IN = 5  # seconds for the processes of a sandbox that was killed
 SCRATCH = 16 << 20  # bytes that the packages may write while they are loaded
+# Bytes of the kernel's: for a memory area, and for what the descriptors of a process lead to but
+# local sockets, pipes above all, with 64 KiB for two of 64.
+AREA, DESCRIPTORS = 512, 4 << 20
 
 
 class NoSandbox(RuntimeError):
@@ -72,7 +75,7 @@ class Limits:
     cell: float = 30  # processor time of one cell; the next one still runs
     call: float = 5  # processor time of one call of a function
     memory: int = 1 << 30  # address space of one process
-    total: int = 2 << 30  # resident memory of all of them
+    total: int = 2 << 30  # memory of all of them, and what the kernel keeps for them
     disk: int = 64 << 20  # of /tmp, and again of /dev/shm
     files: int = 8192  # in each of them, links too
     processes: int = 16  # threads count too
@@ -176,10 +179,8 @@ class Sandbox:
         pids = list(_descendants(self._home.pid)) if self._isolated else []
         if sum(map(_processor, pids)) > self.limits.processor:
             raise Ended("time")
-        if (
-            sum(map(_resident, pids)) > self.limits.total
-            and sum(map(_proportional, pids)) > self.limits.total  # what they share counts once
-        ):
+        most = self.limits.total - (_in_sockets(self._home.pid) if self._isolated is True else 0)
+        if sum(map(_memory, pids)) > most and sum(_memory(pid, True) for pid in pids) > most:
             raise Ended("memory")
 
 
@@ -452,17 +453,40 @@ def _delayed(pid: int) -> float:
         return 0
 
 
-def _proportional(pid: int) -> int:
-    """Resident memory of a process, what it shares with others divided among them."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    except (OSError, StopIteration):
-        return _resident(pid)
+def _memory(pid: int, closely: bool = False) -> int:
+    """Bytes that a process holds: its pages, wherever they are, and what the kernel keeps for it.
+    `closely`: of pages that it shares its part, and each memory area by itself, which takes longer.
+    """
+    sizes = _sizes(pid, "status")
+    pages = sizes.get("VmRSS", 0) + sizes.get("VmSwap", 0)
+    areas = min(sizes.get("VmSize", 0) // os.sysconf("SC_PAGE_SIZE"), _most_areas())
+    if closely:
+        shared = _sizes(pid, "smaps_rollup")
+        pages = shared["Pss"] + shared.get("SwapPss", 0) if "Pss" in shared else pages
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", "rb") as file:
+            areas = sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b""))
+    return pages + sizes.get("VmPTE", 0) + areas * AREA + DESCRIPTORS
 
 
-def _resident(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return 0
+def _in_sockets(pid: int) -> int:
+    """Bytes that may wait in all local sockets of the sandbox of this process."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        used = int(Path(f"/proc/{pid}/net/sockstat").read_text().split()[2])
+        return used * 2 * int(Path("/proc/sys/net/core/wmem_default").read_text())
+    return 0
+
+
+@cache
+def _most_areas() -> int:
+    return int(Path("/proc/sys/vm/max_map_count").read_text())
+
+
+def _sizes(pid: int, name: str) -> dict[str, int]:
+    """The lines of a file of /proc that end in kB, in bytes."""
+    sizes = {}
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/{name}").read_text().splitlines():
+            if line.endswith(" kB"):
+                key, size, _ = line.split()
+                sizes[key[:-1]] = 1024 * int(size)
+    return sizes

@@ -27,6 +27,7 @@ from lightspeed_class.intake.origins import BY_ID_ALONE, Origins, same_bytes
 from lightspeed_class.intake.unpack import items
 from lightspeed_class.lateness import FROM_WORKSHEET, late
 from lightspeed_class.notebooks import Refused, code_cells
+from lightspeed_class.regrade_requests import keep_requests, requests_in
 
 CHECKED = re.compile(rb"""check\(\s*\\?["']([a-z][a-z0-9]*\.[a-z]\w*)""")
 
@@ -190,7 +191,10 @@ class _Desk:
         claimed = self.origins.claimed(content)
         student, note = self._whose(item, claimed)
         by_id = not self.student and not self.knows(item)
-        if elsewhere := self._belongs_elsewhere(content):
+        asked = requests_in(content, self.assignment)
+        if asked is not None and student:
+            self._request(item, student, content, asked)
+        elif elsewhere := self._belongs_elsewhere(content):
             self._put_aside(item, content, elsewhere, "foreign", student or "")
         elif not student:
             self._put_aside(item, content, note)
@@ -198,6 +202,19 @@ class _Desk:
         else:
             self._record(item, student, content, refused, note, BY_ID if by_id else "")
         return True
+
+    def _request(self, item, student, content, asked):
+        """Keep what a student asks to be looked at again."""
+        self.kept.student(item, student, content, item.at)
+        self.kept.settle(content)
+        new = keep_requests(self.book, self.assignment.name, student, asked)
+        note = (
+            f"Asks for another look at {', '.join(new)}: lightspeed class desk"
+            f" {self.assignment.name}"
+            if new
+            else "It asks for nothing that is not known."
+        )
+        self.rows.append(Row(student, item.source, item.at, "request", note))
 
     def take_other(self, item):
         """Keep what is no notebook or cannot be read. It never stands in the way of a notebook."""

@@ -17,6 +17,7 @@ ORDERS = ("question", "student")
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/svg+xml")
 PLAIN = ("text/plain", "text/markdown", "text/latex")
 MOST_OUTPUTS, LARGEST_PICTURE = 20, 4 << 20
+OF_CELL = re.compile(r"Code cell (\d+) ")
 TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -32,9 +33,10 @@ class Place:
     together: tuple[str, ...] = ()
 
 
-def queue(results, assignment, order):
+def queue(results, assignment, order, requests=()):
     """The places of those who handed something in that counts, in order of question or student; of
-    those who hand in together, the first stands for all.
+    those who hand in together, the first stands for all. `requests`: (student, question) of what is
+    to be looked at again.
     """
     notebooks = {}
     for r in results:
@@ -48,11 +50,14 @@ def queue(results, assignment, order):
         if order == "question"
         else [(rs, q) for rs in notebooks.values() for q in asked]
     )
-    return [_place(rs, q) for rs, q in pairs if q in rs[0].now]
+    return [_place(rs, q, requests) for rs, q in pairs if q in rs[0].now]
 
 
-def _place(results, question):
-    ids, states = [r.student.id for r in results], [state(r, question) for r in results]
+def _place(results, question, requests):
+    ids = [r.student.id for r in results]
+    states = [
+        "to mark" if (r.student.id, question) in requests else state(r, question) for r in results
+    ]
     worst = "to mark" if "to mark" in states else states[0]
     return Place(ids[0], question, worst, tuple(ids[1:]))
 
@@ -109,6 +114,15 @@ def work(cells, assignment=None, question=None):
         }
         for i in chosen
     ]
+
+
+def notes_of(result, shown):
+    """(notes on the run as a whole or on these cells, how many there are on others)."""
+    notes = result.grading.graded.notes if result.grading else ()
+    numbers = {cell["number"] for cell in shown}
+    at = [OF_CELL.match(note) for note in notes]
+    here = [note for note, m in zip(notes, at, strict=True) if not m or int(m[1]) in numbers]
+    return here, len(notes) - len(here)
 
 
 def _beside(cells, at):

@@ -17,7 +17,7 @@ from lightspeed_class.kept_questions import KeptQuestions
 from lightspeed_class.marking_desk import cards
 from lightspeed_class.marking_desk.request import Page, link
 from lightspeed_class.prose import answer
-from lightspeed_class.reports.feedback import cells_of, seed_of, stops, told_notes, told_question
+from lightspeed_class.reports.feedback import seed_of, stops, told_question
 from lightspeed_class.reports.results import Outcome, said
 from lightspeed_class.score import number
 
@@ -60,8 +60,9 @@ class Card(Page):
                 raise Changed(question)
             if any(had != new for had in (was, *(others[id] for id in also))):
                 self.book.set_manual(
-                    student, self.name, question, points, typed["comment"], self.current_user,
-                    items, score.points, self.whole("version"), also,
+                    self.desk.real(student), self.name, question, points, typed["comment"],
+                    self.current_user, items, score.points, self.whole("version"),
+                    [*map(self.desk.real, also)],
                 )  # fmt: skip
         except Changed:
             message = (
@@ -75,14 +76,15 @@ class Card(Page):
 
     def places(self):
         results, assignment = self.results(), self.book.assignment(self.name)
-        return cards.queue(results, assignment, self.order)
+        return cards.queue(results, assignment, self.order, self.desk.requests())
 
     def card(self, student, question, status=200, said="", typed=None):
         """The page of one; `said`: what went wrong, with `typed` as it was sent."""
         self.result(student)
-        everybody, kept = self.book.results(self.name), KeptQuestions(self.book, self.name)
+        everybody, kept = self.desk.results(), KeptQuestions(self.book, self.name)
         results = [r for r in everybody if self.is_here(r)]
-        places = cards.queue(results, kept.assignment(), self.order)
+        requests = self.desk.requests()
+        places = cards.queue(results, kept.assignment(), self.order, requests)
         try:
             at, before, after, following = cards.around(places, student, question)
         except KeyError:
@@ -92,9 +94,11 @@ class Card(Page):
         together, mine = self.together(result, everybody), _kept(result, question)
         own = [r for r in together if _kept(r, question) not in (_NOTHING, mine)]
         assignment = kept.assignment(result.submission)
-        cells = cells_of(self.book.content(result.submission.id))
+        cells = self.desk.cells(result)
+        shown = cards.work(cells, assignment, question)
+        notes, elsewhere = cards.notes_of(result, shown)
         why = stops(assignment, result, cells).get(question, "")
-        entries = self.book.manual(self.name, student, question)
+        entries = self.book.manual(self.name, self.desk.real(student), question)
         manual, score = result.manual.get(question), result.scores.get(question)
         origins = Origins(self.book, self.name)
         seed = seed_of(self.book, Outcome(result), origins)
@@ -117,9 +121,15 @@ class Card(Page):
             key=getattr(variant, "answer", ""),
             prose=question in assignment.prose,
             blank=question in assignment.prose and not answer(cells, assignment.prose[question]),
-            notes=told_notes(result),
+            requests=[
+                (r.student.name or r.student.id, requests[r.student.id, question])
+                for r in (result, *together)
+                if (r.student.id, question) in requests
+            ],
+            notes=notes,
+            elsewhere=elsewhere,
             alike=self.desk.alike(student),
-            cells=cards.work(cells, assignment, question),
+            cells=shown,
             before=before,
             after=after,
             following=following,
@@ -160,10 +170,15 @@ class Undo(Card):
 
     def post(self):
         student, question = self.get_body_argument("student"), self.get_body_argument("question")
-        also = [r.student.id for r in self.together(self.result(student))]
+        also = [self.desk.real(r.student.id) for r in self.together(self.result(student))]
         try:
             self.book.undo_manual(
-                student, self.name, question, self.current_user, self.whole("version"), also
+                self.desk.real(student),
+                self.name,
+                question,
+                self.current_user,
+                self.whole("version"),
+                also,
             )
         except Changed:
             message = "Nothing was undone: somebody marked this since you opened it."

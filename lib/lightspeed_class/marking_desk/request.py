@@ -80,7 +80,7 @@ class Page(RequestHandler):
         return "student" if self.get_argument("by", "") == "student" else "question"
 
     def results(self):
-        return [r for r in self.book.results(self.name) if self.is_here(r)]
+        return [r for r in self.desk.results() if self.is_here(r)]
 
     def is_here(self, result):
         """Whether a result is of the section that is marked."""
@@ -90,14 +90,14 @@ class Page(RequestHandler):
         """The others for whom the same notebook counts."""
         return [
             r
-            for r in everybody or self.book.results(self.name)
+            for r in everybody or self.desk.results()
             if r.submission == result.submission and not r.excused and r.student != result.student
         ]
 
     def result(self, student):
         """The one of a student who handed something in."""
         try:
-            (result,) = self.book.results(self.name, student)
+            (result,) = self.desk.results(student)
         except KeyError:
             raise HTTPError(404, reason="There is no such student") from None
         if not result.submission:

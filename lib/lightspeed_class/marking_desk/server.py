@@ -5,7 +5,9 @@ and the cards (marking.py).
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import secrets
+from dataclasses import replace
 from pathlib import Path
 
 from tornado.httpserver import HTTPServer
@@ -16,16 +18,17 @@ from lightspeed_class.intake.similarity import alike
 from lightspeed_class.marking_desk import cards
 from lightspeed_class.marking_desk.marking import Card, Item, Undo
 from lightspeed_class.marking_desk.request import HERE, Page
-from lightspeed_class.reports.feedback import cells_of
+from lightspeed_class.regrade_requests import waiting
+from lightspeed_class.reports.feedback import cells_of, told_notes
 
 
 class Desk:
     """What all pages share: the gradebook, the assignment, the section that is marked ("" for all)
-    and token -> who marks with it.
+    and token -> who marks with it. `anonymous`: students go by a name that tells nobody's.
     """
 
-    def __init__(self, book, name, graders, section=""):
-        self.book, self.name, self.section = book, name, section
+    def __init__(self, book, name, graders, section="", anonymous=False):
+        self.book, self.name, self.section, self.anonymous = book, name, section, anonymous
         self.graders = {secrets.token_urlsafe(16): who for who in graders}
         self._alike: tuple = None, {}
 
@@ -33,10 +36,44 @@ class Desk:
         """A hint that somebody's code is like another's; "" for none. It is worked out again when
         other notebooks count.
         """
+        if self.anonymous:
+            return ""  # the hint names others
         counting = frozenset(s.id for s in self.book.counting(self.name).values())
         if self._alike[0] != counting:
             self._alike = counting, alike(self.book, self.name)
         return self._alike[1].get(student, "")
+
+    def results(self, *student):
+        """Those of the assignment, or that of one student, as the desk calls them."""
+        found = self.book.results(self.name, *map(self.real, student))
+        if not self.anonymous:
+            return found
+        called = ((r, self._mask(r.student.id)) for r in found)
+        masked = [
+            replace(r, student=replace(r.student, id=id, name=f"Student {id}")) for r, id in called
+        ]
+        return sorted(masked, key=lambda r: r.student.id)
+
+    def real(self, student):
+        """The id of who goes by this one here."""
+        known = (s.id for s in self.book.students() if self.anonymous)
+        return next((id for id in known if self._mask(id) == student), student)
+
+    def requests(self):
+        """(student, question) -> why it is to be looked at again."""
+        asked = waiting(self.book, self.name).items()
+        return {(self._mask(s) if self.anonymous else s, q): words for (s, q), words in asked}
+
+    def cells(self, result):
+        """Of the notebook that counts; without ours, which say whose it is, where nobody is to
+        know.
+        """
+        cells = cells_of(self.book.content(result.submission.id))
+        return [c for c in cells if not (self.anonymous and (c.id or "").startswith("class-"))]
+
+    def _mask(self, id):
+        whole = f"desk\n{self.book.secret}\n{self.name}\n{id}"
+        return hashlib.sha256(whole.encode()).hexdigest()[:8]
 
     def application(self):
         pages = {"/": Queue, "/card": Card, "/undo": Undo, "/item": Item, "/notebook": Notebook}
@@ -64,7 +101,7 @@ class Queue(Page):
     def get(self):
         assignment = self.book.assignment(self.name)
         results = self.results()
-        places = cards.queue(results, assignment, self.order)
+        places = cards.queue(results, assignment, self.order, self.desk.requests())
         groups = {}
         for place in places:
             key = place.question if self.order == "question" else place.student
@@ -93,12 +130,12 @@ class Queue(Page):
 class Notebook(Page):
     def get(self):
         result = self.result(self.get_query_argument("student", ""))
-        cells = cells_of(self.book.content(result.submission.id))
         self.show(
             "desk_notebook",
             title=f"Notebook: {self.name}",
             student=result.student,
-            cells=cards.work(cells),
+            notes=told_notes(result),
+            cells=cards.work(self.desk.cells(result)),
         )
 
 

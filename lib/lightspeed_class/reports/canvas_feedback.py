@@ -10,13 +10,13 @@ that shows the page.
 
 from __future__ import annotations
 
-import json
 import re
 
 from markupsafe import Markup
 
 from lightspeed_class.intake.match_submissions import People
 from lightspeed_class.lateness import ANONYMOUS, canvas_name
+from lightspeed_class.regrade_requests import request_notebook
 from lightspeed_class.reports.moodle_feedback import pack
 
 SHOWN = "# Your feedback stands below; there is nothing to run."
@@ -32,12 +32,14 @@ def write_canvas_zip(book, name, pages, path):
         if entry and (ANONYMOUS.fullmatch(entry) or people.of(entry, name) == {submission.student}):
             files[submission.student] = entry
     packed = {id: page for id, page in pages.items() if id in files}
-    pack(path, {files[id]: as_notebook(page.read_text("utf-8")) for id, page in packed.items()})
+    asked = book.assignment(name).points
+    texts = {id: page.read_text("utf-8") for id, page in packed.items()}
+    pack(path, {files[id]: as_notebook(text, name, id, asked) for id, text in texts.items()})
     return [id for id in pages if id not in packed]
 
 
-def as_notebook(page):
-    """The bytes of a notebook that shows a page of HTML."""
+def as_notebook(page, name, student, asked):
+    """The bytes of a notebook that shows a page of HTML, and in which the student can ask."""
     [body] = BODY.findall(page)[:1]
     text = re.sub(r"\s*\n\s*", "\n", Markup(body).striptags())
     shown = {"text/html": body, "text/plain": text}
@@ -49,5 +51,4 @@ def as_notebook(page):
         "execution_count": None,
         "outputs": [{"output_type": "display_data", "metadata": {}, "data": shown}],
     }
-    whole = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
+    return request_notebook(name, student, asked, [cell])

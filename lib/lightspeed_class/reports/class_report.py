@@ -60,10 +60,11 @@ def statistics(book, name, section=""):
     graded = [o for o in found if o.result.grading]
     read = [o for o in graded if o.result.grading.graded.status != "refused"]
     notebooks, kept = {o.result.submission.id: o for o in reversed(read)}, KeptQuestions(book, name)
+    asked = {id: _asked(kept, o) for id, o in notebooks.items()}
     answers = [
         a
-        for o in reversed(notebooks.values())
-        for a in _answers(o, assignment.points, _asked(kept, o))
+        for id, o in reversed(notebooks.items())
+        for a in _answers(o, assignment.points, asked[id])
     ]
     return {
         "name": f"{name}, section {section}" if section else name,
@@ -94,7 +95,19 @@ def statistics(book, name, section=""):
         "outdated": sum(o.result.outdated for o in found),
         "waiting": [_who(o) for o in found if o.status == "not graded"],
         "names": dict(_who(o) for o in found),
+        "key": list(_key(notebooks, asked, assignment)),
     }
+
+
+def _key(notebooks, asked, assignment):
+    """(question, right answer -> who was asked for it) of each that has one."""
+    for question in assignment.judged:
+        rights = defaultdict(list)
+        for id, o in reversed(notebooks.items()):
+            if right := getattr(asked[id].get(question), "answer", ""):
+                rights[right].append(o.result.student.id)
+        if rights:
+            yield question, dict(rights)
 
 
 def _by_hand(read, assignment):

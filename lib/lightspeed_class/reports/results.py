@@ -102,7 +102,7 @@ def said(entry):
     comment = "a comment" if entry.comment.strip() else ""
     given = ""
     if entry.points is not None:
-        given = f"{number(entry.points)} points by hand"
+        given = f"{number(entry.points)} {'point' if entry.points == 1 else 'points'} by hand"
     elif entry.items:
         given = f"{len(entry.items)} rubric item{'s' * (len(entry.items) > 1)}"
     return given or comment or "by hand: taken back"

@@ -22,6 +22,7 @@ from lightspeed_cli.classroom import (
     nbgrader,
     new,
     points,
+    preview,
     prose,
     regrade,
     release,
@@ -39,6 +40,7 @@ VERBS = {
     "roster": roster,
     "incident": incident,
     "prose": prose,
+    "preview": preview,
     "release": release,
     "collect": collect,
     "grade": grade,
@@ -117,7 +119,7 @@ def _run(options):
         course = ClassFolder.find(options.folder)
         with course.book() as book:
             course.check_points(
-                book, releasing=find(options.name).stem if options.act is release else ""
+                book, releasing=find(options.name).stem if options.act in (release, preview) else ""
             )
             return options.act.run(options, course, book)
     except (ClassError, Newer, Unkept) as error:

@@ -22,7 +22,7 @@ def say_collected(course, book, done):
     """What a collection did."""
     from lightspeed_class.intake.kept_files import beside
 
-    order = ("new", "late", "older", "same", "beside", "refused", "unknown", "foreign")
+    order = ("new", "late", "older", "same", "beside", "request", "refused", "unknown", "foreign")
     print(
         f"{done.name}: "
         + (

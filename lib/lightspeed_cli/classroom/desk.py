@@ -18,6 +18,10 @@ ARGUMENTS = (
         },
     ),
     ("--port", {"type": port, "default": 0, "metavar": "N", "help": "default: one that is free"}),
+    (
+        "--anonymous",
+        {"action": "store_true", "help": "show no names and no ids, and nothing that tells them"},
+    ),
     SECTION,
 )
 
@@ -28,7 +32,8 @@ def run(options, course, book):
     name, graders = known(book, options.name), list(dict.fromkeys(options.by))
     if not all(who.strip() for who in graders):
         raise UserError("--by is empty; give a name")
-    desk = Desk(book, name, graders or [getpass.getuser()], the_section(book, options.section))
+    section = the_section(book, options.section)
+    desk = Desk(book, name, graders or [getpass.getuser()], section, options.anonymous)
     try:
         serve(desk, options.port, _say)
     except OSError as error:

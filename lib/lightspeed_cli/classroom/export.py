@@ -57,7 +57,7 @@ def run(options, course, book):
         )
     key = f"exported {os.path.abspath(options.into or '')}"
     there = options.into and os.path.lexists(options.into)
-    if there and (not book.setting(key) or book.setting(key) != _hash(options.into)):
+    if there and _hash(options.into) not in (book.setting(key) or "").split():
         raise UserError(f"{options.into} exists; choose another name, or delete it")
     what, now = "-".join(names)[:80] or "points", time.strftime("%Y%m%d-%H%M%S")
     made = course.root / "exports" / f"{what}-{options.format}-{now}.csv"
@@ -74,7 +74,8 @@ def run(options, course, book):
         the_section(book, options.section),
     )
     if options.into:  # what an export wrote there, and nobody changed, the next one may replace
-        book.setting(key, _hash(made))
+        # with what is still there, should this one be stopped before it writes
+        book.setting(key, f"{_hash(made)} {_hash(options.into) if there else ''}")
         write_whole(Path(options.into), made.read_bytes())
         made.unlink()
     print(f"{options.into or made}")

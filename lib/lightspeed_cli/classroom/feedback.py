@@ -13,6 +13,10 @@ ARGUMENTS = (
         "--solutions",
         {"action": "store_true", "help": "with worked solutions, once nobody has time left"},
     ),
+    (
+        "--requests",
+        {"action": "store_true", "help": "with a notebook each to ask for another look in"},
+    ),
     ("--student", {"metavar": "STUDENT", "help": "for this one alone"}),
     (
         "--moodle",
@@ -29,6 +33,8 @@ ARGUMENTS = (
 
 
 def run(options, course, book):
+    from lightspeed_class.class_folder import write_whole
+    from lightspeed_class.regrade_requests import request_notebook
     from lightspeed_class.reports.canvas_feedback import write_canvas_zip
     from lightspeed_class.reports.feedback import file_name, open_until, write_feedback
     from lightspeed_class.reports.moodle_feedback import write_moodle_zip
@@ -64,6 +70,11 @@ def run(options, course, book):
         )
     told = {file_name(s.id, ".html"): s.id for s in book.students()}
     packed = {told[page.name]: page for page in pages}
+    if options.requests:
+        for id, page in packed.items():
+            questions = book.assignment(name).points
+            write_whole(page.with_suffix(".ipynb"), request_notebook(name, id, questions))
+        print("  beside each a notebook in which its student can ask for another look")
     if options.moodle:
         path = course.root / "feedback" / f"{name}-moodle.zip"
         missing = write_moodle_zip(book, name, packed, path)

@@ -9,6 +9,10 @@ from lightspeed_cli.classroom.roster import read_roster
 from lightspeed_cli.errors import UserError
 
 WORDS = "make a notebook for each student, or one for all, with numbers of their own"
+QUESTIONS = (
+    "--questions",
+    {"metavar": "FILE", "help": "questions of your own, as text, which the notebook asks"},
+)
 ARGUMENTS = (
     ("--students", {"metavar": "FILE", "help": "read this roster first"}),
     (
@@ -22,10 +26,7 @@ ARGUMENTS = (
             ),
         },
     ),
-    (
-        "--questions",
-        {"metavar": "FILE", "help": "questions of your own, as text, which the notebook asks"},
-    ),
+    QUESTIONS,
     (
         "--one-notebook",
         {
@@ -40,14 +41,7 @@ ARGUMENTS = (
 def run(options, course, book):
     from lightspeed_class.handout.release import release as give_out
 
-    if options.questions:
-        from lightspeed_course.practice.question_text import QuestionError
-        from lightspeed_course.practice.questions import load
-
-        try:
-            load(options.questions)
-        except QuestionError as error:
-            raise UserError(error) from error
+    load_questions(options.questions)
     if options.students:
         read_roster(book, options.students)
     done = give_out(course, book, options.name, options.due, options.one_notebook)
@@ -75,13 +69,16 @@ def run(options, course, book):
         print(f"  points: {done.points[0]:g} -> {done.points[1]:g} ({each})")
         changed = {q for q, *_ in done.repriced}
         by_hand = [
-            f"{r.student.id} {q} ({m.override:g} points)"
+            f"{r.student.id} {q} ({m.points:g} points)"
             for r in book.results(done.name)
             for q, m in r.manual.items()
-            if q in changed and m.override is not None
+            if q in changed and m.points is not None
         ]
         if by_hand:
-            print(f"  marks by hand stay as they are; look at them again: {listed(by_hand)}")
+            print(
+                "  marks by hand keep their share of the points; items of a rubric stay as they"
+                f" are: {listed(by_hand)}"
+            )
         if book.latest(done.name):
             print(
                 "  what is graded already has the points before: lightspeed class regrade"
@@ -104,3 +101,15 @@ def run(options, course, book):
     )
     if options.due and options.due < time.time():
         print("  That is in the past: whatever is handed in now is late.")
+
+
+def load_questions(path):
+    """Make the questions of a file known beside ours. Raises UserError."""
+    from lightspeed_course.practice.question_text import QuestionError
+    from lightspeed_course.practice.questions import load
+
+    try:
+        if path:
+            load(path)
+    except QuestionError as error:
+        raise UserError(error) from error

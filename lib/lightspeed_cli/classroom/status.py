@@ -72,7 +72,9 @@ def _policies(result):
 def _show_status(course, book, name, section):
     from lightspeed_class.intake.kept_files import put_aside
     from lightspeed_class.lateness import late
+    from lightspeed_class.regrade_requests import waiting
 
+    asking = {student for student, _ in waiting(book, name)}
     results = [r for r in book.results(name, section=section) if not r.student.left]
     here = {r.student.id for r in results}
     submissions = [s for s in book.submissions(name) if s.student in here]
@@ -97,6 +99,7 @@ def _show_status(course, book, name, section):
         ),
         ("waits for grading:", [who(r.student) for r in handed_in if not r.grading]),
         ("has prose that nobody marked yet:", [who(r.student) for r in graded if r.unmarked]),
+        ("asks for another look:", [who(r.student) for r in results if r.student.id in asking]),
         ("could not be read:", unread),
         (
             "ended early:",

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from lightspeed import roofline
+from lightspeed import roofline, training
 from lightspeed.catalog import accelerator, find
+from lightspeed_course import job
 from lightspeed_course.practice.questions import Parameter
 from lightspeed_show.format import si
 
 h100, horowitz, adam = accelerator("h100_sxm"), find("horowitz_45nm"), find("adam_mixed_precision")
+
+# GPU-hours of the job, with the peak that is asked for and with the one that is printed first.
+llama = find(job.MODEL)
+WORK = training.training_flops(llama.parameters, job.TOKENS)
+PLANS = {
+    name: training.training_time(WORK, 1, peak, job.UTILIZATION) / 3600
+    for name, peak in (("sparse", h100.bf16_sparse), ("sound", h100.bf16))
+}
 
 
 def sourced(n, unit):

@@ -164,3 +164,34 @@ def what_first_steps(t, p, data, m):
         for name, seconds in terms_of(t, p, data, m).items()
         if seconds
     ]
+
+
+llama = transformer("llama3_70b")
+LLAMA_KEEPS = float(memory.transformer_activation_bytes(llama, 1)) / (llama.layers * llama.width)
+
+
+def held_by(stage, tokens, n):
+    """What one H100 needs of Llama 3 70B."""
+    capacity = accelerator("h100_sxm").hbm_capacity
+    return memory.training_memory(llama, capacity, tokens, data=n, stage=stage)
+
+
+def too_large(stage, tokens, n):
+    """The split for what is largest, or the recipe that fits in any case."""
+    use = held_by(stage, tokens, n)
+    states = use.weights + use.gradients + use.optimizer
+    return "states" if states > use.activations else "layers"
+
+
+def which_split_steps(stage, tokens, n):
+    use = held_by(stage, tokens, n)
+    states = float(use.weights + use.gradients + use.optimizer)
+    return [
+        step("The states, over the capacity.", "states / capacity",
+             (states / use.capacity, ""), states=(states, "byte"),
+             capacity=(float(use.capacity), "byte")),
+        step("The activations, over the capacity.", "activations / capacity",
+             (float(use.activations / use.capacity), ""),
+             activations=(float(use.activations), "byte"),
+             capacity=(float(use.capacity), "byte")),
+    ]  # fmt: skip

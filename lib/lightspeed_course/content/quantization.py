@@ -5,7 +5,8 @@ from __future__ import annotations
 from lightspeed import energy as e
 from lightspeed import quantization as q
 from lightspeed import roofline as r
-from lightspeed.catalog import accelerator, energy
+from lightspeed import serving
+from lightspeed.catalog import accelerator, energy, find
 from lightspeed_course.practice.derivation import step
 
 TABLE = energy("horowitz_45nm")
@@ -103,6 +104,75 @@ def which_int8_steps(batch, D, key):
             ("arithmetic", "with int8 arithmetic"),
         )
     ]
+
+
+def narrowed(change, context):
+    """Arguments of the laws of `serving` for Llama 3 70B on eight H100, after one change; `room` is
+    the batch that fits.
+    """
+    model, chip = find("llama3_70b"), accelerator("h100_sxm")
+    width, cached = (1 if change == name else 2 for name in ("weights", "caches"))
+    kv = serving.kv_cache_bytes(model.layers, model.kv_heads, model.head_width, context, cached)
+    memory = 8 * chip.hbm_capacity * (2 if change == "memory" else 1)
+    return serving.batch_that_fits(memory, width * model.parameters, kv), {
+        "parameters": model.parameters,
+        "kv_bytes": kv,
+        "peak": 8 * (chip.fp8 if change == "peak" else chip.bf16),
+        "bandwidth": 8 * chip.hbm_bandwidth,
+        "parameter_bytes": width,
+    }
+
+
+def served(change, context, budget):
+    """Tokens a second of the largest batch that keeps the budget and fits, after one change."""
+    room, replica = narrowed(change, context)
+    batch = min(room, serving.batch_within(budget, **replica))
+    return batch / serving.decode_step(batch, **replica).time if batch else 0.0
+
+
+def after_narrowing(context, budget):
+    changes = ("weights", "caches", "peak", "memory")
+    return {change: served(change, context, budget) for change in changes}
+
+
+def best_narrowing(context, budget):
+    rates = after_narrowing(context, budget)
+    return max(rates, key=rates.__getitem__)
+
+
+def clear_narrowing(context, budget):
+    """Whether the budget is met before the memory, and weights or caches gain most by far."""
+    *_, second, most = sorted(after_narrowing(context, budget).values())
+    room, replica = narrowed(None, context)
+    return (
+        0 < serving.batch_within(budget, **replica) < room
+        and best_narrowing(context, budget) in ("weights", "caches")
+        and most > 1.1 * second
+    )
+
+
+def narrowing_steps(context, budget):
+    found = []
+    for change, words in (
+        (None, "as it is"),
+        ("weights", "with weights in one byte"),
+        ("caches", "with caches in one byte"),
+    ):
+        _, replica = narrowed(change, context)
+        one = serving.decode_step(1, **replica)
+        found.append(
+            step(
+                f"What the budget leaves for caches {words}, over the time of one; a batch so large"
+                " that its arithmetic takes longer than the weights fills the budget with both.",
+                "floor(min((budget - weights) / cache, budget / (cache + arithmetic)))",
+                (float(serving.batch_within(budget, **replica)), ""),
+                budget=(budget, "s"),
+                weights=(float(one.weights), "s"),
+                cache=(float(one.kv), "s"),
+                arithmetic=(float(one.math), "s"),
+            )
+        )
+    return found
 
 
 def int8_energy_steps(batch):

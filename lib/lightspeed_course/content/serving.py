@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from lightspeed import serving
+from lightspeed.attention import attention_bytes, index_bytes
 from lightspeed.catalog import accelerator, find, number
+from lightspeed.experts import rows_per_expert
 from lightspeed_course.practice.derivation import step as line
 from lightspeed_course.practice.questions import Parameter
 
@@ -36,6 +38,21 @@ def slots(key, name, cache):
 def cache(name, context):
     m = find(name)
     return serving.kv_cache_bytes(m.layers, m.kv_heads, m.head_width, context)
+
+
+def cache_of_token(kv_heads, key_width, value_width):
+    """Bytes that a layer keeps of a token."""
+    return attention_bytes(1, kv_heads, key_width, value_width)
+
+
+def key_of_index(width):
+    """Bytes of a token's key in an index."""
+    return index_bytes(1, width)
+
+
+def tokens_an_expert(tokens, experts, active):
+    """Tokens of a batch that share an expert that is read."""
+    return rows_per_expert(tokens, experts, active)
 
 
 def replica(name, chips, key, context):

@@ -72,7 +72,8 @@ def view(algorithm, ranks, moment):
     before = found[max(moment - 1, 0)]
     chart = picture(algorithm, ranks, before, state, going)
     words = verdict(algorithm, ranks, moment, last, state)
-    return View(chart, words, facts, last + 1, FORMULAS[algorithm](ranks))
+    half = ranks - 1 if algorithm == "ring" else min(last, 2) if algorithm == "tree" else 1
+    return View(chart, words, facts, last + 1, FORMULAS[algorithm](ranks), opens=half)
 
 
 def share_sent(n):

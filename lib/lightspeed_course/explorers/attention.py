@@ -23,17 +23,11 @@ from lightspeed_show import (
 )
 from lightspeed_show.spaced import by_ratio
 
-# Each kind of attention once, by the year in which a model came with it.
-MODELS = {
-    "Llama 2 7B": "Llama-2-7B",
-    "Llama 3.1 70B": "Llama-3.1-70B",
-    "gpt-oss 120B": "gpt-oss-120b",
-    "DeepSeek-V3": "DeepSeek-V3",
-    "DeepSeek-V3.2": "DeepSeek-V3.2",
-    "DeepSeek-V4 Flash": "DeepSeek-V4-Flash",
-    "Qwen3.5 397B": "Qwen3.5-397B-A17B",
-    "Nemotron 3 Ultra": "Nemotron-3-Ultra",
-}
+# Each kind of attention once, by their names on the hub, in the order of their years.
+MODELS = (
+    "Llama-2-7B", "Llama-3.1-70B", "gpt-oss-120b", "DeepSeek-V3", "DeepSeek-V3.2",
+    "DeepSeek-V4-Flash", "Qwen3.5-397B-A17B", "Nemotron-3-Ultra",
+)  # fmt: skip
 LOW, HIGH = 256, 2**20
 CONTEXTS = tuple(by_ratio(LOW, HIGH, 49))
 RANGE = (1e5, 1e12)  # byte: the axes of all models
@@ -94,27 +88,26 @@ def view(model, other, context, element_bytes):
         {"state": (state, "byte"), "context": (context, ""), "each_token": (growth, "byte")},
         (state + context * growth, "byte"),
     )
-    names = {key: name for name, key in MODELS.items()}
     charts = [
-        chart(title, axis, which, at, (model, other), context, element_bytes, names)
+        chart(title, axis, which, at, (model, other), context, element_bytes)
         for title, axis, which, at in (
             ("What a request holds", "memory of a request", 0, held),
             ("What a step reads of it", "bytes of a step", 1, read),
         )
     ]
-    return View(charts, verdict(names[model], names[other], read, held), facts, formula=law)
+    return View(charts, verdict(model, other, read, held), facts, formula=law)
 
 
-def chart(title, axis, which, at, pair, context, element_bytes, names):
+def chart(title, axis, which, at, pair, context, element_bytes):
     """All models in grey, the two in colour, and where this context lies on them."""
     grey = [
         Line(CONTEXTS, curves(name, element_bytes)[which], color="grey", width=0.7)
-        for name in MODELS.values()
+        for name in MODELS
         if name not in pair
     ]
     colours = dict(zip(pair[::-1], ("blue", "orange"), strict=True))
     shown = [
-        Line(CONTEXTS, curves(name, element_bytes)[which], names[name], colour)
+        Line(CONTEXTS, curves(name, element_bytes)[which], name, colour)
         for name, colour in colours.items()
     ]
     here = Points((context,), (at[0],), drop=True, size=7, drag=("context", None))
@@ -151,8 +144,8 @@ def explore_attention():
     return explorer(
         view,
         [
-            Choice("model", "model", MODELS, "Qwen3.5-397B-A17B"),
-            Choice("other", "beside", MODELS, "Llama-3.1-70B"),
+            Choice("model", "model", [*MODELS], "Qwen3.5-397B-A17B"),
+            Choice("other", "beside", [*MODELS], "Llama-3.1-70B"),
             LogSlider("context", "context", LOW, HIGH, 131072, base=2, unit="token", whole=True),
             Choice("element_bytes", "caches in", {"bf16": 2, "fp8": 1}),
         ],

@@ -25,11 +25,11 @@ from lightspeed_show import (
 
 GPU, MODEL = accelerator("h100_sxm"), transformer("llama3_70b")
 LAYER = MODEL.block_matrices / MODEL.layers  # parameters; weights in two bytes
-ETHERNET, INFINIBAND = (link(key).bandwidth for key in ("ethernet_100g", "infiniband_ndr"))
+CHEAP, BETTER = (link(key).bandwidth for key in ("ethernet_100g", "infiniband_ndr"))
 WAYS_IN = {  # name: how many links bring a part of each weight, and the rate of one
-    "eight ports of 100 Gbit/s": (8, ETHERNET),
-    "one port of 100 Gbit/s": (1, ETHERNET),
-    "eight ports of 400 Gbit/s": (8, INFINIBAND),
+    f"eight ports of {CHEAP.printed}": (8, CHEAP),
+    f"one port of {CHEAP.printed}": (1, CHEAP),
+    f"eight ports of {BETTER.printed}": (8, BETTER),
     "NVLink alone": (1, GPU.link_bandwidth),
 }
 PLANNED = 2048  # tokens: the job's micro-batch, one sequence
@@ -129,7 +129,7 @@ def explore_layer_clock():
             LogSlider("tokens", "tokens a GPU", 256, 131072, PLANNED, base=2**0.25, whole=True,
                       include=exact),
             Choice("way", "weights come in by", list(WAYS_IN)),
-            Play("moment", "time", SLICES, SLICES, text=lambda m: f"{m} of {SLICES}"),
+            Play("moment", "time", SLICES, text=lambda m: f"{m} of {SLICES}"),
         ],
         caption=(
             f"{MODEL.layers} layers of {si(2 * LAYER, 'byte')} follow one another, here in the"

@@ -220,7 +220,6 @@ def view(
     ]
     facts = dict(zip(FACTS, (*values, si(busbw / line, "%"), best, si(half, "byte")), strict=True))
     words = in_words(best, time, latency, busbw, line, half)
-    words = f"{words} {what_would_help(state, size, time)}"
     if switch:
         words = f"{words} {about_the_switch(state, times, best, size)}"
     law = Formula(
@@ -233,7 +232,8 @@ def view(
         collective, per_node, nodes, inside, network, line, ENDS, SHARES
     )
     drawn = charts(times, collective, n, size, best, line, dots)
-    return View(drawn, words, facts, formula=law, measured=said)
+    advice = what_would_help(state, size, time)
+    return View(drawn, words, facts, formula=law, measured=said, advice=advice)
 
 
 def in_words(best, time, latency, busbw, line, half):

@@ -11,6 +11,7 @@ from random import Random
 
 from lightspeed import networks as net
 from lightspeed.catalog import find, link, number
+from lightspeed.elementwise import INF
 from lightspeed_models.simulators.fabric_traffic import DESIGNS, TRAFFIC, Fabric, flows_of, load
 from lightspeed_models.simulators.network_simulation import DCQCN, Port, Senders, simulate_incast
 from lightspeed_show import (
@@ -52,8 +53,8 @@ def thresholds(senders, line, buffer):
 
 
 @functools.lru_cache(maxsize=2048)
-def run(senders, burst, link_key, buffer, control, timer):
-    """The `Incast` of one setting; the same luck for all of them."""
+def run(senders, burst, link_key, buffer, control, timer, until=INF):
+    """The `Incast` of one setting, up to a time (s); the same luck for all of them."""
     line = float(link(link_key).bandwidth)
     marks, pause = thresholds(senders, line, buffer)
     port = Port(
@@ -65,9 +66,8 @@ def run(senders, burst, link_key, buffer, control, timer):
         PACKET,
     )
     slows = DCQCN() if "marks" in control else None
-    return simulate_incast(
-        Senders(senders, burst, control=slows, resend="go_back_n", timeout=timer), port, Random(8)
-    )
+    resends = Senders(senders, burst, control=slows, resend="go_back_n", timeout=timer)
+    return simulate_incast(resends, port, Random(8), until)
 
 
 def view(
@@ -283,13 +283,12 @@ def fabric_view(
         "crosses a spine": si(share, "%", 2),
         "fullest link": named(here),
         "links in use": f"{len(here.bytes):,}",
-        "fastest of the menus": si(best, "s"),
     }
     return View(
         [link_chart(here), spine_chart(design, place, nodes, oversubscription, route, traffic)],
-        f"{wait(here, alone)} {si(share, '%', 2)} of the bytes cross a spine."
-        f" {best_of(every, best, here.time)}",
+        f"{wait(here, alone)} {si(share, '%', 2)} of the bytes cross a spine.",
         facts,
+        advice=best_of(every, best, here.time),
         formula=Formula(
             "time",
             "bytes / rate",

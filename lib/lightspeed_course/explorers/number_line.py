@@ -42,6 +42,7 @@ def view(format, moment):
         verdict(this, groups, moment, gap),
         facts,
         len(groups),
+        opens=len(groups) // 2,
         formula=law(this, moment, gap),
     )
 

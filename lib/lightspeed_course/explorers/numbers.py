@@ -24,6 +24,7 @@ from lightspeed_show import (
     Rule,
     View,
     explorer,
+    human_time,
     si,
 )
 from lightspeed_show.spaced import by_ratio
@@ -195,6 +196,74 @@ def explore():
             "Time against size on two logarithmic axes: a flat line for latency, a rising line for "
             "bandwidth, their sum above both, and one point for the transfer of the slider."
         ),
+        guess="Where will the point go? Change the size, then click where you expect it.",
+    )
+
+
+PING = 10e-3  # seconds to the other side of the link
+LORRY = 86400  # seconds, with a petabyte of disks
+
+
+def two_waits_view(size):
+    """The time of one transfer over ten gigabits a second, split into both waits."""
+    bandwidth = link("ethernet_10g").bandwidth
+    moving, total = transfer_time(size, bandwidth), transfer_time(size, bandwidth, PING)
+    wait = PING / total
+    parts = (
+        ("wait for the first byte", 0.0, wait, "orange"),
+        ("the rest follows", wait, 1, "blue"),
+    )
+    marks = [
+        Bars(
+            ["link"],
+            [end],
+            start=[start],
+            label=name,
+            color=color,
+            labels=[si(end - start, "%", 2)],
+        )
+        for name, start, end, color in parts
+    ]
+    chart = Chart(
+        Axis("share of the time", "%", domain=(0, 1)),
+        Axis(scale="category", categories=["link"]),
+        marks,
+        height=120,
+    )
+    facts = {
+        "latency": si(PING, "s"),
+        "size over bandwidth": si(moving, "s"),
+        "together": human_time(total),
+    }
+    law = Formula(
+        "time",
+        "latency + size / bandwidth",
+        {"latency": (PING, "s"), "size": (size, "byte"), "bandwidth": (bandwidth, "byte/s")},
+        (total, "s"),
+    )
+    return View(chart, which_wait(wait, total), facts, formula=law)
+
+
+def which_wait(wait, total):
+    """What to buy, if anything."""
+    if total > LORRY:
+        return "The lorry, which needs a day, is there first."
+    if wait > DECIDES:
+        return "You wait for the first byte: a nearer server helps, a wider link hardly does."
+    if wait < 1 - DECIDES:
+        return "You wait for the rest: a wider link helps, a nearer server hardly does."
+    return "Both waits count: a wider link helps, and so does a nearer server."
+
+
+def explore_two_waits():
+    """One transfer as a bar, drawn at the size where both waits are equal."""
+    equal = crossover_size(PING, link("ethernet_10g").bandwidth)
+    return explorer(
+        two_waits_view,
+        [LogSlider("size", "size", 100, 1e15, equal, unit="byte", per_decade=4)],
+        caption="All of the bar is the time that you wait. Make the transfer smaller, then larger.",
+        alt="One bar in two parts: the wait for the first byte, and the time in which the rest"
+        " follows. The first fills it for a small transfer, the second for a large one.",
     )
 
 

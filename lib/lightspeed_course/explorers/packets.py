@@ -5,9 +5,12 @@ the simulators in `lightspeed_models.simulators.network_simulation`.
 from __future__ import annotations
 
 import functools
+from random import Random
+from statistics import mean
 
 from lightspeed import networks as net
 from lightspeed.catalog import link
+from lightspeed.fabrics import ecmp_collisions
 from lightspeed_course.explorers.network import (
     CONTROLS,
     DELAY,
@@ -28,6 +31,7 @@ from lightspeed_show import (
     LogSlider,
     Play,
     Points,
+    Rule,
     Slider,
     Text,
     View,
@@ -42,7 +46,7 @@ RULES = {
     "selective repeat": "selective_repeat",
     "go back zero": "go_back_zero",
 }
-PACKETS, BEFORE = 10, 2  # of the message, and those before the one that is lost
+PACKETS, BEFORE = 12, 2  # of the message, and those before the one that is lost
 WINDOWS = (3, 9)
 TOP, FOOT = 1.0, 0.0  # the sender's line and the receiver's
 LOOKS = {"kept": "blue", "thrown away": "grey", "lost": "orange"}
@@ -87,14 +91,15 @@ def lost_view(rule, window, moment):
         height=300,
         bare=True,
     )
-    arrived = {kind: sum(e.slot + way <= moment for e in kinds[kind]) for kind in LOOKS}
+    arrived = {k: [e.packet for e in kinds[k] if e.slot + way <= moment] for k in LOOKS}
     facts = {
         "sent": f"{len(found[:moment])}",
-        "kept": f"{arrived['kept']} of {PACKETS}",
-        "thrown away": f"{arrived['thrown away']}",
+        "kept": f"{len({*arrived['kept']})} of {PACKETS}",
+        "thrown away": f"{len(arrived['thrown away'])}",
     }
     words = lost_words(rule, window, moment, end, noticed, told)
-    return View(chart, words, facts, end + way + 1, cost(rule, window, end))
+    law = cost(rule, window, end)
+    return View(chart, words, facts, end + way + 1, law, opens=noticed + 1)
 
 
 def stroke(each, way, moment):
@@ -146,7 +151,7 @@ def explore_lost():
         [
             Choice("rule", "the adapter", RULES),
             Slider("window", "packets in a round trip", *WINDOWS, 5, step=2),
-            Play("moment", "packet time", PACKETS + BEFORE + WINDOWS[1] + WINDOWS[1] // 2, 6),
+            Play("moment", "packet time", PACKETS + BEFORE + WINDOWS[1] + WINDOWS[1] // 2),
         ],
         caption=(
             f"{PACKETS} packets, of which number {BEFORE + 1} is lost. A stroke is a packet on its"
@@ -173,9 +178,13 @@ def incast_view(control, senders, buffer, moment):
     marks, pause = thresholds(senders, line, buffer)
     here = run(senders, BURST, LINK, buffer, control, TIMERS[1])
     ideal = net.incast_time(senders, BURST, line) + 2 * DELAY
-    times = clock(here, line, ideal)
+    filled = BURST / line + 2 * DELAY
+    times = clock(here, filled, ideal)
     time = times[moment]
-    state = [m for m in here.moments if m.time <= time][-1]
+    # The same run, looked at more closely while the bursts come in.
+    early = run(senders, BURST, LINK, buffer, control, TIMERS[1], filled)
+    seen = early.moments if time < filled else here.moments
+    state = [m for m in seen if m.time <= time][-1]
     done = moment == len(times) - 1
     facts = {
         "time": si(time, "s"),
@@ -202,12 +211,12 @@ def incast_view(control, senders, buffer, moment):
             {"senders": (senders, ""), "burst": (BURST, "byte")},
             (float(net.incast_queue(senders, BURST, line, line)), "byte"),
         ),
+        opens=FILL // 2 - 1,
     )
 
 
-def clock(here, line, ideal):
+def clock(here, filled, ideal):
     """The times of the moments: close together while the bursts come in, and wide apart later."""
-    filled = BURST / line + 2 * DELAY
     times = [filled * i / FILL for i in range(FILL)]
     times += [filled + (ideal - filled) * i / DRAIN for i in range(DRAIN)]
     late = max(here.end - ideal, 0)
@@ -276,7 +285,7 @@ def explore_incast():
             Choice("control", "what slows the senders", list(CONTROLS)),
             LogSlider("senders", "senders", 2, 32, 16, base=2, whole=True),
             LogSlider("buffer", "buffer of the port", 5e5, 3.2e7, 2e6, base=2, unit="byte"),
-            Play("moment", "moment", FILL + DRAIN + AFTER, 8),
+            Play("moment", "moment", FILL + DRAIN + AFTER),
         ],
         caption=(
             f"Each sender has {si(BURST, 'byte')} and begins at once. The clock runs slowly while"
@@ -286,5 +295,88 @@ def explore_incast():
             "Pipes lead from a column of senders into one tank, which fills, and a single pipe"
             " leads out to the receiver. Dashed lines on the tank show where it is full, and where"
             " the port marks or pauses."
+        ),
+    )
+
+
+# ---------------------------------------------------------------- flows and links
+
+LINKS, THROWS = 8, 30
+FIRST = 3  # of the seeds: the next one leaves two links empty, as usual, and puts three on one
+
+
+def bins_view(flows, moment):
+    """Where a hash puts so many flows: link by link, at one of many throws."""
+    throws = [thrown(flows, seed) for seed in range(moment + 1)]
+    now = throws[-1]
+    counts = [now.count(place) for place in range(LINKS)]
+    idle, full = counts.count(0), max(counts)
+    each = LINKS / flows  # of a link's load
+    heights = [now[:i].count(place) for i, place in enumerate(now)]
+    top = each * max(max(loads(thrown(flows, seed))) for seed in range(THROWS)) + 0.4
+    balls = Boxes(
+        [place + 0.12 for place in now],
+        [place + 0.88 for place in now],
+        [each * h + 0.06 * each for h in heights],
+        [each * (h + 1) - 0.06 * each for h in heights],
+        color="blue",
+        keys=[str(i) for i in range(flows)],
+    )
+    names = [Text(place + 0.5, -0.35, str(place + 1), "grey") for place in range(LINKS)]
+    floor = [Line([place + 0.06, place + 0.94], [0, 0], color="black") for place in range(LINKS)]
+    chart = Chart(
+        Axis(domain=(0, LINKS)),
+        Axis(domain=(-0.7, top)),
+        [*floor, balls, *names, Rule(y=1)],
+        height=250,
+        bare=True,
+    )
+    law = ecmp_collisions(flows, LINKS)
+    late = max(counts) * each
+    facts = {
+        "idle links": f"{idle} of {LINKS}",
+        "idle, mean of the throws so far": si(mean(loads(t).count(0) for t in throws), ""),
+        "the fullest link": f"{late:.3g} times its even load",
+        "fullest, mean so far": f"{each * mean(max(loads(t)) for t in throws):.3g} times",
+    }
+    words = (
+        f"{idle} of {LINKS} links {'stands' if idle == 1 else 'stand'} idle, and the fullest has"
+        f" {full} of {flows} flows. The job takes {late:.3g} times as long as with an even spread."
+    )
+    share = Formula(
+        "share of links that stays idle",
+        "(1 - 1 / links) ** flows",
+        {"links": (LINKS, ""), "flows": (flows, "")},
+        (float(law.idle), "%"),
+    )
+    return View(chart, words, facts, THROWS, share, opens=1)
+
+
+@functools.lru_cache(maxsize=256)
+def thrown(flows, seed):
+    """The link of each flow."""
+    draw = Random(seed + FIRST)
+    return tuple(draw.randrange(LINKS) for _ in range(flows))
+
+
+def loads(throw):
+    return [throw.count(place) for place in range(LINKS)]
+
+
+def explore_bins():
+    """Flows hashed to links, thrown again with each step."""
+    return explorer(
+        bins_view,
+        [
+            Choice("flows", "flows", {"one each": 8, "each in four": 32}),
+            Play("moment", "throw", THROWS - 1),
+        ],
+        caption=(
+            f"A hash has put flows on {LINKS} links; the dashed line is an even spread. Each step"
+            " throws again. How often does every link get its share?"
+        ),
+        alt=(
+            "Eight columns, one for each link, with a box for each flow that was hashed to it. Some"
+            " columns are empty and some stand above the line of an even spread."
         ),
     )

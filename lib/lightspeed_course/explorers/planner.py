@@ -221,8 +221,8 @@ def explore_planner():
         alt="Dots of memory and time of a step: a few lean and slow, a cloud in the middle, some"
         " beyond the line of what fits; one of them is yours.",
         presets={
-            "as it ran in 6.2": {"tensor": 1, "pipeline": 1, "stage": 3},
-            "mended in 6.3": {"tensor": 8, "pipeline": 4, "stage": 1},
+            "as it first ran": {"tensor": 1, "pipeline": 1, "stage": 3},
+            "as it was mended": {"tensor": 8, "pipeline": 4, "stage": 1},
             "a better network": {"network": "infiniband_ndr"},
         },
         guess="Where in this picture is the fastest split that fits?",

@@ -246,6 +246,8 @@ def explore():
             "a quiet hour": BUSY | {"arrival_rate": 100, "servers": 64},
             "overload": BUSY | {"arrival_rate": 1000, "servers": 64},
         },
+        guess="At which load will a request take twice its service time? Click there.",
+        later=("service_time",),
     )
 
 
@@ -478,4 +480,6 @@ def explore_serving():
             "a long document": {"context": 131072, "output": 512, "budget": 0.03},
             "four-bit weights": {"weights": "int4", "context": 2048, "budget": 0.03},
         },
+        guess="With four times the tokens in the cache, where would the knee be? Click there.",
+        later=("chips", "weights", "output", "arrival_rate"),
     )

@@ -47,6 +47,14 @@ def run(load, servers, seed):
     return served(arrivals[:some], services[:some], servers)
 
 
+@functools.lru_cache(maxsize=64)
+def in_a_rush(load, servers, seed):
+    """The first moment at which half of the longest line waits: the picture opens there."""
+    visits = run(load, servers, seed)
+    lines = [sum(v.arrives <= m * STEP < v.starts for v in visits) for m in range(MOMENTS)]
+    return next(m for m, line in enumerate(lines) if 2 * line >= max(lines))
+
+
 def inside_so_far(visits, time):
     """The mean number of requests inside from 0 to this time."""
     stays = sum(min(v.leaves, time) - v.arrives for v in visits if v.arrives < time)
@@ -71,7 +79,8 @@ def queue_view(load, servers, seed, moment):
     }
     words = queue_verdict(load, servers, visits, time, waiting)
     charts = queue_chart(servers, visits, time, waiting, busy), staircase(visits, time)
-    return View(charts, words, facts, MOMENTS, formula=queue_law(load, servers, visits, time))
+    law = queue_law(load, servers, visits, time)
+    return View(charts, words, facts, MOMENTS, law, opens=in_a_rush(load, servers, seed))
 
 
 def queue_law(load, servers, visits, time):
@@ -146,7 +155,7 @@ def queue_chart(servers, visits, time, waiting, busy):
         label, color = looks[kind]
         # Off the picture, so that the key above it stays where it is.
         xs, ys, keys = zip(*(found or [(-9, -9, "")]), strict=True)
-        marks.append(Points(xs, ys, label, color=color, size=7, keys=keys))
+        marks.append(Points(xs, ys, label, color=color, size=9, keys=keys))
     more = len(waiting) - ROOM
     marks.append(Text(0.9, 7.6, "the queue" + f", and {more} more" * (more > 0), "grey", "start"))
     marks.append(Text(12.2, 9.6, "servers" if servers > 1 else "server", "grey"))
@@ -250,7 +259,7 @@ def batching_view(continuous, mixed, slots, seed, moment):
         (max(sum(tokens) / slots, max(tokens)), ""),
     )
     chart = batching_chart(visits, slots, steps, moment)
-    return View(chart, words, facts, steps + 1, formula=law)
+    return View(chart, words, facts, steps + 1, law, opens=steps // 2)
 
 
 def batching_chart(visits, slots, steps, moment):

@@ -192,4 +192,5 @@ def explore():
             " by Amdahl and with a growing cost; and efficiency for the same three. One point, the"
             " n of the slider, sits on the curve with the growing cost."
         ),
+        guess="Where will the point go? Change n, then click where you expect it.",
     )

@@ -34,6 +34,7 @@ NAMES = {
 }
 STAGES, MICRO_BATCHES = 8, 16  # the most of both
 SPLIT = ("zb_h1", "zb_h2")
+OPENS = 3  # the last GPU still waits for its first micro-batch
 
 
 @functools.lru_cache(maxsize=64)
@@ -92,7 +93,7 @@ def view(schedule, stages, micro_batches, moment):
     )
     words = verdict(timeline, time, running)
     chart = gantt(stages, timeline.span, timeline, time)
-    return View(chart, words, facts_shown, moments(timeline), bubble(timeline))
+    return View(chart, words, facts_shown, moments(timeline), bubble(timeline), opens=OPENS)
 
 
 def bubble(timeline):

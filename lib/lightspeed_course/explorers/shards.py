@@ -21,6 +21,7 @@ from lightspeed_show import (
 )
 
 LAYERS, MOST_GPUS, MICRO_BATCHES = 4, 4, 3
+OPENS = 7  # of stage 3: two layers used and dropped, the third just gathered
 PARAMETERS = 8e9  # of the model, for the bytes; weights and gradients in two bytes
 STAGES = {"0 (DDP)": 0, "1 (optimizer)": 1, "2 (and gradients)": 2, "3 (and weights)": 3}
 DOES = {
@@ -70,6 +71,7 @@ def view(stage, gpus, micro_batches, moment):
         facts,
         len(events) + 1,
         sent_in_a_step(stage, gpus, micro_batches),
+        opens=OPENS,
     )
 
 

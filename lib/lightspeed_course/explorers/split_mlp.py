@@ -125,7 +125,7 @@ def view(cut, moment):
         "sent by each GPU": si(sent, "byte") if sent else "nothing",
     }
     chart = Chart(Axis(domain=(0, 17)), Axis(domain=(0, 8.6)), marks, height=300, bare=True)
-    return View(chart, SAYS[cut][moment], facts, len(SEEN))
+    return View(chart, SAYS[cut][moment], facts, len(SEEN), opens=2)
 
 
 def exchange(x, name, high, low):
@@ -142,7 +142,7 @@ def explore_split_mlp():
     """An MLP on two GPUs, from left to right."""
     return explorer(
         view,
-        [Choice("cut", "cut by", [FIRST, OTHER]), Play("moment", "step", len(SEEN) - 1, 2)],
+        [Choice("cut", "cut by", [FIRST, OTHER]), Play("moment", "step", len(SEEN) - 1)],
         caption=(
             "An MLP on two GPUs, a row each; two colours in a box are what both made. Under each"
             " matrix stands its whole shape: t tokens, the model's width D, the hidden width F. The"

@@ -63,7 +63,7 @@ def view(stage, moment):
     law = Formula("bytes a weight", SPLIT[stage], numbers,
                   (float(zero_bytes_per_device(1, GPUS, stage)), ""))  # fmt: skip
     chart = Chart(Axis(domain=(0, 17.5)), Axis(domain=(0, 9.7)), marks, height=280, bare=True)
-    return View(chart, SAYS[stage], facts, len(PASSES), law)
+    return View(chart, SAYS[stage], facts, len(PASSES), law, opens=len(PASSES) - 1)
 
 
 def explore_states():
@@ -71,7 +71,7 @@ def explore_states():
     return explorer(
         view,
         [Choice("stage", "ZeRO", STAGES, 2),
-         Play("moment", "what is needed by", len(PASSES) - 1, len(PASSES) - 1,
+         Play("moment", "what is needed by", len(PASSES) - 1,
               text=PASSES.__getitem__)],
         caption=(
             "Four weights on four GPUs; a square is two bytes. The optimizer has six squares for"

@@ -41,17 +41,17 @@ def view(moment):
     found = {color: [] for color in COLORS}
     for holder, quarter, giver in pieces(moment):
         here = place(holder, quarter, giver, moment == 0)
-        color = found[COLORS[giver]]
-        color.append((*here, f"{quarter}-{giver}-{quarter if moment < 2 else holder}"))
+        mine = found[COLORS[giver]]
+        mine.append((*here, f"{quarter}-{giver}-{quarter if moment < 2 else holder}"))
         if moment == 1:  # what goes round next lies on it unseen
             others = [other for other in range(GPUS) if other != quarter]
-            color += [(*here, f"{quarter}-{giver}-{other}") for other in others]
+            mine += [(*here, f"{quarter}-{giver}-{other}") for other in others]
     every = [(holder, quarter) for holder in range(GPUS) for quarter in range(GPUS)]
     frames = [place(holder, quarter, 0, True) for holder, quarter in every]
     marks = [Boxes(*zip(*frames, strict=True), color="grey", soft=True)]
-    for giver, (color, boxes) in enumerate(found.items()):
+    for giver, (hue, boxes) in enumerate(found.items()):
         *sides, keys = zip(*boxes, strict=True)
-        marks.append(Boxes(*sides, f"gradient of GPU {giver}", color=color, keys=keys))
+        marks.append(Boxes(*sides, f"gradient of GPU {giver}", color=hue, keys=keys))
     rows = [Text(0.1, (GPUS - g - 0.45) * HIGH, f"GPU {g}", "grey", "start") for g in range(GPUS)]
     chart = Chart(
         Axis(domain=(0, 10)), Axis(domain=(0, GPUS * HIGH + 0.1)), [*marks, *rows],
@@ -62,14 +62,14 @@ def view(moment):
         "sent by each GPU so far": f"{si(sent)} of the gradients",
         "held of the sum": ("nothing", "a quarter", "all of it")[moment],
     }
-    return View(chart, SAYS[moment], facts, len(MOMENTS))
+    return View(chart, SAYS[moment], facts, len(MOMENTS), opens=1)
 
 
 def explore_sum():
     """A reduce-scatter and an all-gather, which together are an all-reduce."""
     return explorer(
         view,
-        [Play("moment", "moment", len(MOMENTS) - 1, 1, text=MOMENTS.__getitem__)],
+        [Play("moment", "moment", len(MOMENTS) - 1, text=MOMENTS.__getitem__)],
         caption=(
             "A column is a quarter of the gradient, a colour is the GPU whose samples it comes"
             " from. Four stripes are a finished sum."

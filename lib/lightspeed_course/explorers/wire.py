@@ -27,7 +27,7 @@ MOST = 1000  # ranks: those of the question
 COLORS = ("blue", "green")
 
 
-def told():
+def transfer():
     """What the question says: the buffer (byte), and the rate that a node sent and can send
     (byte/s).
     """
@@ -38,7 +38,7 @@ def told():
 
 def view(collective, ranks):
     """The bytes on the wire as areas, rate times time, beside the buffer of who waits."""
-    size, sent, line = told()
+    size, sent, line = transfer()
     factor = float(busbw_factor(collective, ranks))
     seen = float(algbw_from_busbw(collective, ranks, sent))
     time, names = size / seen, PASSES[collective]
@@ -74,7 +74,7 @@ def view(collective, ranks):
     ]
     crossed = "once" if factor == 1 else f"{factor:.4g} times"
     words = (
-        f"Who waits gets {si(size, 'byte')} in {si(time, 's')} and reads"
+        f"You wait {si(time, 's')} for {si(size, 'byte')}: an algbw of"
         f" {si(seen, 'byte/s')}. Each byte crossed the wire {crossed} meanwhile, so the wire"
         f" carried {si(sent, 'byte/s')}, {si(sent / line, '%', 2)} of its line."
     )

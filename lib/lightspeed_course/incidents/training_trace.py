@@ -58,9 +58,10 @@ def ranks(job: Job) -> list[Recorder]:
         for begin, end, part in (
             (begins[node], early, hidden), (max(clock[node], early), last, exposed)
         ):  # fmt: skip
-            size = across * part / (hidden + exposed)
+            # where all gradients are hidden, ranks still meet for their norm, in one number
+            size = max(across * part / (hidden + exposed), 2)
             told = collective("allreduce", size, group, f"data_{n % PER_NODE}")
-            if part:
+            if end > begin:
                 rows.append((begin, end, NCCL.format("AllReduce_Sum"), DATA, told))
         rank = Recorder(n)
         cut = [part for row in rows for part in _cut(row, begins[node])]

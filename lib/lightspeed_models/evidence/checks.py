@@ -11,6 +11,7 @@ import numpy as np
 from lightspeed_models.evidence.chips import (
     AT_MOST,
     FORMATS,
+    KINDS_OF_MODEL,
     MOVED,
     cache_bytes,
     constant,
@@ -92,7 +93,38 @@ _ATTENTION = (
     ("the format of the cache is not known", unknown_cache),
 )
 
+
+def unknown_model(columns):
+    """Layers of a model whose shape is not known; kernels alone name none."""
+    named = np.array([name in ("", *KINDS_OF_MODEL) for name in columns["model"].names])
+    layers = columns["kind"].isin(("latent layer", "sparse layer"))
+    return layers & ~named[columns["model"].codes]
+
+
 CHECKS = {
+    "expert_products": (
+        (
+            "a size or a time is missing or not above zero",
+            not_above_zero("tokens", "width", "hidden", "active", "experts", "latency"),
+        ),
+        ("the chip is not in the catalog", unknown_chip),
+        ("the format is not known", unknown_format),
+    ),
+    "expert_exchange": (
+        (
+            "a size or a time is missing or not above zero",
+            not_above_zero("tokens", "width", "active", "nodes", "latency"),
+        ),
+        ("the chip is not in the catalog", unknown_chip),
+    ),
+    "attention_kinds": (
+        (
+            "a size or a time is missing or not above zero",
+            not_above_zero("batch", "heads", "latency"),
+        ),
+        ("the chip is not in the catalog", unknown_chip),
+        ("the shape of the model is not known", unknown_model),
+    ),
     "gemm": (
         ("a size or a time is missing or not above zero", not_above_zero("m", "n", "k", "latency")),
         ("a size is no whole number", not_whole("m", "n", "k")),

@@ -18,6 +18,7 @@ from lightspeed_models.products import narrowing_bytes
 DEVICES = {
     "NVIDIA A100-SXM4-80GB": "a100_80gb",
     "NVIDIA H100 80GB HBM3": "h100_sxm",
+    "NVIDIA H100": "h100_sxm",
     "NVIDIA H200": "h200_sxm",
     "NVIDIA B200": "b200",
     "NVIDIA GB200": "gb200",
@@ -58,6 +59,17 @@ FORMATS = {
     "int8_wo": Format("bf16", 1, 2),
     "int4_wo": Format("bf16", 0.5, 2),
     "sq": Format("int8", 1, 1, reads=1),
+}
+
+# What a table calls a model -> one of its shape, as `lightspeed_models.served` has it.
+KINDS_OF_MODEL = {
+    "deepseek-ai/DeepSeek-V3": "DeepSeek-V3",
+    "deepseek-ai/DeepSeek-R1": "DeepSeek-V3",
+    "nvidia/DeepSeek-V3.1-NVFP4": "DeepSeek-V3",
+    "deepseek-ai/DeepSeek-V3.2": "DeepSeek-V3.2",
+    "zai-org/GLM-5": "GLM-5",
+    "zai-org/GLM-5-FP8": "GLM-5",
+    "nvidia/GLM-5-NVFP4": "GLM-5",
 }
 
 # Bytes of an element that a collective moves.

@@ -94,7 +94,7 @@ def _worst_regime(found):
 
 def _part(found):
     p, rows = found.pairing, found.rows
-    chart, words = residual_chart(found), alt(found)
+    words = alt(found)
     head, *table = table_rows(found)
     return {
         "title": p.title,
@@ -109,7 +109,10 @@ def _part(found):
             ["fitted", p.fitted],
             ["note", rows.record.note or "–"],
         ],
-        "chart": [(Markup(draw(chart, p.title, words)), words)],
+        "chart": [
+            (Markup(draw(residual_chart(found), p.title, words)), words)
+            for _ in found.ratio[:1]  # rows that do not ship are in no plot
+        ],
         "head": head,
         "table": table,
         "furthest": f"{furthest(found)} (predicted over measured)",

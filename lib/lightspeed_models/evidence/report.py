@@ -51,8 +51,7 @@ def in_words(found):
         "",
         *_table(found),
         "",
-        f"  {furthest(found).lower()} (predicted / measured):",
-        *(f"    {plain(ratio)}  {name}" for name, ratio in found.worst),
+        *_furthest_rows(found),
     ]
     if found.judged.left:
         lines += ["  not judged, because the law can't answer:"]
@@ -61,6 +60,13 @@ def in_words(found):
         lines += ["  refused, because no true row can say it:"]
         lines += [f"    {n:,} × {reason}" for reason, n in found.rows.reasons().most_common()]
     return lines
+
+
+def _furthest_rows(found):
+    if not found.worst:
+        return [f"  which rows these are: lightspeed evidence {found.pairing.key} --data DIR"]
+    rows = (f"    {plain(ratio)}  {name}" for name, ratio in found.worst)
+    return [f"  {furthest(found).lower()} (predicted / measured):", *rows]
 
 
 def left_out_for(found):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass
+from importlib.resources import files
 
 import numpy as np
 
 from lightspeed.errors import one_of
 from lightspeed_models.evidence.pairing import Judged, Pairing, pairings
-from lightspeed_models.evidence.sets import Dataset, dataset
+from lightspeed_models.evidence.sets import Dataset, dataset, records
+from lightspeed_models.evidence.word_column import Words
 
 WORST = 5
 # A bound counts as beaten beyond the error of a clock and of a data sheet's rounding.
@@ -57,14 +61,55 @@ class Residuals:
         return errors[one_of("regime", "name", name, tuple(errors))]
 
 
+@dataclass(frozen=True, eq=False)
+class Counted(Dataset):
+    """What is known of rows that do not ship: how many there are, and were refused for what."""
+
+    rows: int = 0
+    why: tuple[tuple[str, int], ...] = ()
+
+    def __len__(self):
+        return self.rows
+
+    def reasons(self):
+        return Counter(dict(self.why))
+
+
 def weigh(pairing, data=None):
-    """The `Residuals` of a pairing, or of its key, on the shipped sample or the full set in `data`.
+    """The `Residuals` of a pairing, or of its key, on the shipped sample or the full set in `data`;
+    of a set that does not ship, as they were counted.
 
     Raises BadArgument for a key that there is not.
     """
     if isinstance(pairing, str):
         pairing = pairings()[one_of("weigh", "pairing", pairing, tuple(pairings()))]
+    if data is None and not records()[pairing.set].ships:
+        return counted(pairing)
     return judged(pairing, dataset(pairing.set, data))
+
+
+def counted(pairing):
+    """The `Residuals` of a set that does not ship, as they were counted on all of its rows, which
+    they do not name: `to_count` has written them.
+    """
+    told = json.loads(files(__package__).joinpath("counted.json").read_text("utf-8"))[pairing.key]
+    everything, *regimes = (
+        Error(**error | {"ratios": tuple(error["ratios"])}) for error in told["errors"]
+    )
+    rows = Counted(records()[pairing.set], {}, (), True, told["rows"], tuple(told["why"].items()))
+    none = Judged(np.empty(0), np.empty(0), Words.of(()), str)
+    return Residuals(pairing, rows, none, everything, tuple(regimes), ())
+
+
+def to_count(found):
+    """What ships of these `Residuals`, as plain data: counts and errors, to four digits."""
+    errors = [asdict(error) for error in (found.all, *found.by_regime)]
+    for error in errors:
+        for name, value in error.items():
+            if isinstance(value, float):
+                error[name] = float(f"{value:.4g}")
+        error["ratios"] = [float(f"{ratio:.4g}") for ratio in error["ratios"]]
+    return {"rows": len(found.rows), "why": dict(found.rows.reasons()), "errors": errors}
 
 
 def judged(pairing, rows):

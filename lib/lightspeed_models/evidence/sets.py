@@ -3,6 +3,7 @@
     rows = dataset("gemm")
     rows["latency"], rows["chip"] == "h100_sxm", len(rows)
 
+Of a set that does not ship, only what was counted on all of its rows does (`residuals.counted`).
 Columns are numpy arrays in SI units, or `Words`. Rows that cannot be true are refused: they are in
 `.refused`, each with its name and the reason, and in no column.
 """
@@ -52,6 +53,7 @@ class Record:
     columns: Mapping[str, str]
     unverified: bool = False
     note: str = ""
+    ships: bool = True
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,14 @@ def dataset(name, data=None):
     """The `Dataset` of this name: the shipped sample, or all rows under the folder `data`.
 
     Raises BadArgument for a name that there is not, FileNotFoundError for a folder that has no
-    file of this set.
+    file of this set, and for a set that does not ship without a folder.
     """
     record = records()[one_of("dataset", "name", name, tuple(records()))]
+    if data is None and not record.ships:
+        raise FileNotFoundError(
+            f"{name} does not ship: its rows are in {record.repository}, and a checkout of it is"
+            " read with --data DIR"
+        )
     return _shipped(name) if data is None else checked(record, read_full(record, data), True)
 
 

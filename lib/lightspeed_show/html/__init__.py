@@ -70,6 +70,23 @@ def sentence(markdown):
     return Markup(ours(markdown).strip().removeprefix("<p>").removesuffix("</p>"))
 
 
+def prose(markdown):
+    """Markdown that somebody wrote, as markup: headings as lines in bold, formulas as their TeX; no
+    link, no picture, no HTML; it has an end.
+    """
+    lines = [UNSEEN.sub("\ufffd", line.expandtabs(4)) for line in re.split("\r\n|\n|\r", markdown)]
+    text = "\n".join(lines)
+    if len(text) > LONGEST_BLOCK:
+        return block(markdown)
+    tokens = (reader := _markdown(formulas=True)).parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = "h4"
+    return Markup("<div class=prose dir=auto>{}</div>").format(
+        Markup(reader.renderer.render(tokens, reader.options, {}))
+    )
+
+
 def _percent(share):
     return f"{100 * min(max(share, 0), 1):.4g}%"
 
@@ -94,14 +111,23 @@ def _environment():
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {f.__name__: f for f in (theirs, block, kept, coded, ours, sentence)}
+    environment.filters |= {
+        f.__name__: f for f in (theirs, block, kept, coded, ours, prose, sentence)
+    }
     environment.filters["percent"] = _percent
     return environment
 
 
 @cache
-def _markdown():
+def _markdown(formulas=False):
     from markdown_it import MarkdownIt
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-    unwanted = "image link autolink html_inline html_block reference heading lheading entity"
-    return MarkdownIt("commonmark", {"html": False}).enable("table").disable(unwanted.split())
+    unwanted = "image link autolink html_inline html_block reference entity"
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable(unwanted.split())
+    if not formulas:
+        return reader.disable(["heading", "lheading"])
+    return reader.use(
+        dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False,
+        double_inline=True,
+    )  # fmt: skip

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from lightspeed_show.chart import Axis, Bars, Chart
 from lightspeed_show.html import page
 from lightspeed_show.page import draw
-from lightspeed_tools.trace.account import Account
 from lightspeed_tools.trace.diagnosis import Diagnosis
-from lightspeed_tools.trace.reader import COMMUNICATION, COMPUTE, COPY, Trace
 from lightspeed_tools.trace.report import headline, lines
-
-TRACKS = ("compute", "communication and copies")
-FINEST = 600  # parts of the width that a track is drawn in
-LOOKS = {COMPUTE: ("compute", "blue", 0), COMMUNICATION: ("communication", "orange", 1)}
-LOOKS |= {COPY: ("copies", "green", 1)}
+from lightspeed_tools.trace.tracks import tracks
 
 
 def to_html(found: Diagnosis) -> str:
@@ -28,28 +21,3 @@ def to_html(found: Diagnosis) -> str:
             drawn.append((Markup(draw(tracks(trace, account), caption, caption)), caption))
     told = "\n".join(lines(found)[1:])
     return page("trace", title="A profile, read", headline=headline(found), drawn=drawn, told=told)
-
-
-def tracks(trace: Trace, account: Account) -> Chart:
-    """The two tracks of a device. What is closer together than the picture can show is one bar."""
-    device, grain = trace.device, max(1, account.span // FINEST)
-    bars = []
-    for kind, (label, color, track) in LOOKS.items():
-        merged: list[list[int]] = []
-        for row in account.rows:
-            if device.kind[row] != kind:
-                continue
-            start = device.start[row] - account.start
-            end = start + device.duration[row]
-            if merged and start <= merged[-1][1] + grain:
-                merged[-1][1] = max(merged[-1][1], end)
-            else:
-                merged.append([start, end])
-        if merged:
-            bars.append(Bars([track] * len(merged), [e * 1e-9 for _, e in merged],
-                             [s * 1e-9 for s, _ in merged], label, color=color))  # fmt: skip
-    span = max(account.span, 1) * 1e-9
-    return Chart(
-        Axis("time", "s", domain=(0, span)), Axis("", "", "category", categories=TRACKS), bars,
-        height=170,
-    )  # fmt: skip

@@ -41,6 +41,7 @@ COLLECTIVE = re.compile(r"^c10d::|^nccl:|^record_param_comms$")
 MARKS = (("collective", COLLECTIVE), ("step", STEP), ("loader", LOADER), ("compile", COMPILE))
 PRODUCTS = re.compile(
     r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm|_addmm_activation)(_out|\.out)?$|^aten::mm\.default$"
+    r"|^aten::_scaled_dot_product_(flash|cudnn)_attention$"
 )
 
 
@@ -76,12 +77,13 @@ class Columns:
 
 
 class Mark(NamedTuple):
-    """An annotation of the host: a step, or a cause."""
+    """An annotation of the host: a step, with its name, or a cause."""
 
     kind: str
     start: int
     end: int
     thread: int
+    name: str = ""
 
 
 @dataclass
@@ -158,6 +160,15 @@ def read(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> 
         raise TraceError(f"{path}: {_no_device(trace)}")
     trace.lanes = list(places.lanes)
     trace.names = list(places.names)
+    return trace
+
+
+def of_events(events: list[dict[str, Any]], about: dict[str, Any]) -> Trace:
+    """The `Trace` of events in memory, such as a simulator's, and of what a file says of itself."""
+    trace, places = Trace("made"), _Places()
+    trace.about = about
+    _take(trace, events, places)
+    trace.lanes, trace.names = list(places.lanes), list(places.names)
     return trace
 
 
@@ -268,7 +279,11 @@ def _mark(trace: Trace, event: dict, places: _Places) -> None:
     if kind == "product":
         if isinstance(args, dict) and "Input Dims" in args:
             outer = _id(args.get("External id", args.get("external id")))
-            shape = (name, str(args["Input Dims"]), str(args.get("Input type", "")))
+            shape: tuple[str, ...] = (
+                name, str(args["Input Dims"]), str(args.get("Input type", "")),
+            )  # fmt: skip
+            if name.endswith("attention"):  # whether it is causal stands among the values
+                shape += (str(args.get("Concrete Inputs", "")),)
             trace.products[outer] = places.shapes.setdefault("|".join(shape), shape)
         return
     if kind == "collective":
@@ -278,7 +293,9 @@ def _mark(trace: Trace, event: dict, places: _Places) -> None:
     start, duration = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
     if start is not None and duration is not None and duration >= 0:
         thread = _thread(event, places)
-        trace.marks.append(Mark(kind, start, start + duration, thread))
+        trace.marks.append(
+            Mark(kind, start, start + duration, thread, name if kind == "step" else "")
+        )
 
 
 def _collective(args: dict) -> tuple[str, float, int]:

@@ -55,6 +55,13 @@ class Operation:
     began: int = 0  # in the replay, as `ended`
     ended: int = 0
 
+    @property
+    def ran(self) -> tuple[int, int]:
+        """When it began and ended in the last replay."""
+        if self.meeting is None:
+            return self.began, self.ended
+        return self.began, max(self.began, self.meeting.began) + self.duration
+
 
 @dataclass
 class Call:

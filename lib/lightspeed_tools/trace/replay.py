@@ -42,7 +42,7 @@ def replay(run: Run, without: Collection[str] = ()) -> int:
             else:
                 anchor[rank] += length
     began = min(op.began for found in run.operations for op in found)
-    span = max(_ended(op) for found in run.operations for op in found) - began
+    span = max(op.ran[1] for found in run.operations for op in found) - began
     # What is hidden still takes its time on the links.
     return max(span, *_communicating(run, gone)) if gone["overlap"] else span
 
@@ -83,7 +83,7 @@ def _return(
     elif gone["synchronize"] and not call.closes and call.kind == SYNCHRONIZE:
         took = 0
     else:
-        took = max(0, (_ended(call.until) if call.until else 0) - call.ran) + call.tail
+        took = max(0, (call.until.ran[1] if call.until else 0) - call.ran) + call.tail
     host[rank], anchor[rank] = call.ran + took - call.end, call.ran + took
 
 
@@ -92,7 +92,7 @@ def _run_operation(
 ) -> None:
     lane = (rank, op.stream)
     before = stream_free.get(lane)
-    free = None if before is None else _ended(before)
+    free = None if before is None else before.ran[1]
     if gone["products"] and op.merged == 0 and free is not None:
         op.began = op.ended = free
         return
@@ -103,7 +103,7 @@ def _run_operation(
     else:
         start = op.start + host[rank] if free is None else free + op.alone
     for other in op.after:
-        start = max(start, _ended(other) + max(0, min(op.gap, CLOSE)))
+        start = max(start, other.ran[1] + max(0, min(op.gap, CLOSE)))
     duration = op.duration
     if op.kind == COMPUTE:
         if gone["products"] and op.merged >= 0:
@@ -122,7 +122,3 @@ def _run_operation(
         meeting.began = max(meeting.began, start)
         op.duration = 0 if gone["overlap"] else _transfer(meeting, gone)
     stream_free[lane] = op
-
-
-def _ended(op: Operation) -> int:
-    return op.ended if op.meeting is None else max(op.began, op.meeting.began) + op.duration

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 
+from lightspeed.decoder import Decoder
 from lightspeed_show.format import si
 from lightspeed_tools.trace.account import Account
 from lightspeed_tools.trace.diagnosis import WORTH, Diagnosis
-from lightspeed_tools.trace.work import collectives, products
+from lightspeed_tools.trace.served import served
+from lightspeed_tools.trace.work import attentions, collectives, products
 
+SENDS_ALL = 0.9  # of the time: there is hardly any in which more could be hidden
 SHOWN = 6  # rows of a table in the terminal; --json has all
 CHAPTER = "Chapters 2 (roofs) and 7 (collectives) of the course teach what is behind this."
 
@@ -36,6 +39,14 @@ def headline(found: Diagnosis) -> str:
             f"{where}. What to fix first is not said: {100 * found.unknown:.0f} % of the time is"
             " idle for no reason that the file tells."
         )
+    sent = account.communication / max(1, account.span)
+    most = account.span / max(1, account.compute)
+    if not found.worth and sent > SENDS_ALL:
+        return (
+            f"{where}. Its links are busy {100 * sent:.0f} % of the time, so no better order helps:"
+            f" send less, or over faster links; at most {most:.2f} times faster if"
+            " nothing were sent."
+        )
     if not found.worth:
         return f"{where}. Healthy: nothing here is worth more than {100 * (WORTH - 1):.0f} %."
     first = found.worth[0]
@@ -43,8 +54,8 @@ def headline(found: Diagnosis) -> str:
     return f"{where}. Fix first: {first.name}{who}, at most {first.gain:.2f} times faster."
 
 
-def lines(found: Diagnosis) -> list[str]:
-    """The whole answer."""
+def lines(found: Diagnosis, model: Decoder | None = None) -> list[str]:
+    """The whole answer; with a model, a server's steps against what it takes."""
     told = [headline(found), ""]
     several = len(found.all_accounts) > 1
     for trace, listed in zip(found.traces, found.accounts, strict=True):
@@ -56,7 +67,8 @@ def lines(found: Diagnosis) -> list[str]:
             told += [f"  {line}" for line in _account(account)]
     told += ["", *_gains(found)]
     trace, account = found.traces[0], found.accounts[0][0]
-    told += [*_products(trace, account), *_collectives(trace, account)]
+    told += [*_products(trace, account), *_attentions(trace, account)]
+    told += [*_collectives(trace, account), *_served(trace, account, model)]
     told += ["", *(f"note: {note}" for note in found.notes), CHAPTER]
     return told
 
@@ -118,6 +130,30 @@ def _products(trace, account) -> list[str]:
     return told
 
 
+def _attentions(trace, account) -> list[str]:
+    listed = attentions(trace, account)
+    told = ["", "attention, forward"] * bool(listed)
+    for a in listed[:SHOWN]:
+        batch, heads, queries, keys, width = a.shape
+        size = f"{batch} × {heads} heads, {queries} on {keys}, width {width}{', causal' * a.causal}"
+        share = f"{100 * a.share:.0f} % of the roof" if a.share else "no roof is known"
+        told.append(f"  {a.count:>5} × {size}  {a.number_format}  {si(a.time, 's')}  {share}")
+    return told
+
+
+def _served(trace, account, model) -> list[str]:
+    if model is None:
+        return []
+    name = model.name or "the model"
+    told = ["", f"steps against {name}: weights read once, tokens computed, empty caches"]
+    for s in served(trace, account, model)[:SHOWN]:
+        told.append(
+            f"  {s.count:>5} × {s.tokens} of prompts, {s.rows} decode  {si(s.time, 's')} each,"
+            f" bound {si(s.bound, 's')}: {100 * s.share:.0f} %"
+        )
+    return told
+
+
 def _collectives(trace, account) -> list[str]:
     listed = collectives(trace, account)
     if not listed:
@@ -132,7 +168,7 @@ def _collectives(trace, account) -> list[str]:
     return told
 
 
-def as_data(found: Diagnosis) -> dict:
+def as_data(found: Diagnosis, model: Decoder | None = None) -> dict:
     """The same as plain data."""
     trace, account = found.traces[0], found.accounts[0][0]
     listed, covered = products(trace, account)
@@ -159,6 +195,16 @@ def as_data(found: Diagnosis) -> dict:
                 for p in listed
             ],
         },
+        "attention": [
+            {"shape": list(a.shape), "causal": a.causal, "format": a.number_format,
+             "count": a.count, "us": a.time * 1e6, "share_of_roof": a.share}
+            for a in attentions(trace, account)
+        ],
+        "served": [
+            {"prompt_tokens": s.tokens, "rows": s.rows, "count": s.count, "us": s.time * 1e6,
+             "bound_us": s.bound * 1e6}
+            for s in (served(trace, account, model) if model else ())
+        ],
         "collectives": [
             {"name": c.name, "bytes": c.size, "ranks": c.ranks, "count": c.count,
              "us": c.time * 1e6, "shortest_us": c.shortest * 1e6,
@@ -186,9 +232,11 @@ def _device(trace, account: Account) -> dict:
     }
 
 
-def to_json(found: Diagnosis, against: Diagnosis | None = None) -> str:
+def to_json(
+    found: Diagnosis, against: Diagnosis | None = None, model: Decoder | None = None
+) -> str:
     """One JSON document; with `against`, that of the other run beside it."""
-    data = as_data(found) | ({"against": as_data(against)} if against else {})
+    data = as_data(found, model) | ({"against": as_data(against)} if against else {})
     return json.dumps(data, indent=1, allow_nan=False)
 
 

@@ -84,7 +84,7 @@ def products(trace: Trace, account: Account) -> tuple[list[Product], float]:
             operators.setdefault(known, set()).add(device.outer[row])
     found: dict[tuple, list[float]] = {}
     for known, times in spent.items():
-        shape = product_shape(*known)
+        shape = product_shape(*known[:3])
         if shape:
             entry = found.setdefault((known[0], *shape), [0, 0.0])
             entry[0] += len(operators[known])
@@ -95,6 +95,63 @@ def products(trace: Trace, account: Account) -> tuple[list[Product], float]:
     ]
     covered = sum(p.time for p in listed)
     return sorted(listed, key=lambda p: -p.time), covered / (compute * 1e-9) if compute else 0.0
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Attention of one shape: how often, seconds in all, and the seconds of the roof."""
+
+    shape: tuple[int, ...]  # requests, heads, queries, keys, width of a head
+    causal: bool
+    number_format: str
+    count: int
+    time: float
+    roof: float | None
+
+    @property
+    def share(self) -> float | None:
+        """Of the roof."""
+        return self.roof / self.time if self.roof and self.time else None
+
+
+def attentions(trace: Trace, account: Account) -> list[Attention]:
+    """Forward passes of attention with known shapes, longest first. A causal one does half."""
+    device, found = trace.device, {}
+    for row in account.rows:
+        known = trace.products.get(device.outer[row])
+        if device.kind[row] == COMPUTE and known and len(known) == 4:
+            entry = found.setdefault(known, [set(), 0.0])
+            entry[0].add(device.outer[row])
+            entry[1] += device.duration[row] * 1e-9
+    listed = []
+    for (_, dims, types, values), (operators, time) in found.items():
+        try:
+            shapes, kinds = ast.literal_eval(dims), ast.literal_eval(types)
+            (batch, heads, queries, width), (_, kv_heads, keys, _) = shapes[0], shapes[1]
+        except (ValueError, SyntaxError, IndexError, TypeError):
+            continue
+        form, count = FORMATS.get(kinds[0], str(kinds[0])), len(operators)
+        causal = "True" in values
+        flops = count * attention_flops(batch, heads, queries, keys, width, causal)
+        size = count * WIDTHS.get(form, 2) * 2 * batch * width * (heads * queries + kv_heads * keys)
+        shape = (batch, heads, queries, keys, width)
+        listed.append(Attention(shape, causal, form, count, time,
+                                _bound(account.name, form, flops, size)[0]))  # fmt: skip
+    return sorted(listed, key=lambda a: -a.time)
+
+
+def attention_flops(
+    batch: int, heads: int, queries: int, keys: int, width: int, causal: bool
+) -> float:
+    """FLOPs of scores and sums: four for each query, key and number of a head; a causal query sees
+    those keys that are not behind it.
+
+    >>> attention_flops(1, 1, 4, 4, 1, False), attention_flops(1, 1, 4, 4, 1, True)
+    (64, 40.0)
+    """
+    rows = min(queries, keys)
+    seen = rows * (keys - rows) + rows * (rows + 1) / 2 if causal else queries * keys
+    return 4 * batch * heads * seen * width
 
 
 @functools.cache
@@ -119,19 +176,24 @@ def product_shape(name: str, dims: str, types: str) -> tuple[tuple[int, int, int
 
 def _roof(device: str, shape: tuple[int, ...], form: str, count: int) -> tuple[float | None, bool]:
     """Seconds on the roof of a chip for all of them, and whether arithmetic is the longer."""
+    batch, rows, depth, columns = shape
+    width = WIDTHS.get(form, 2)
+    out = 2 if form == "fp8" else width
+    return _bound(
+        device, form,
+        count * batch * matmul_flops(rows, depth, columns),
+        count * batch * matmul_bytes(rows, depth, columns, width, width, out),
+    )  # fmt: skip
+
+
+def _bound(device: str, form: str, flops: float, size: float) -> tuple[float | None, bool]:
+    """Seconds of so many FLOPs and bytes on the roof of a chip, None where it isn't known."""
     key = catalog_key(device) if device else None
     chip = accelerator(key) if key else None
     peak = getattr(chip, form, None) if chip and form in WIDTHS else None
     if chip is None or peak is None:
         return None, False
-    batch, rows, depth, columns = shape
-    width = WIDTHS[form]
-    out = 2 if form == "fp8" else width
-    bounds = time_bounds(
-        count * batch * matmul_flops(rows, depth, columns),
-        count * batch * matmul_bytes(rows, depth, columns, width, width, out),
-        peak, chip.hbm_bandwidth,
-    )  # fmt: skip
+    bounds = time_bounds(flops, size, peak, chip.hbm_bandwidth)
     return float(bounds.lower), bool(bounds.compute_bound)
 
 
@@ -224,7 +286,7 @@ def _cut_products(
 
 def _whole(device: str, known: tuple, group: list[Operation]) -> int | None:
     """ns of one product in place of a group: what the pieces took, scaled by the law."""
-    shape = product_shape(*known)
+    shape = product_shape(*known[:3])
     key = catalog_key(device) if device else None
     if not shape or not key:
         return None

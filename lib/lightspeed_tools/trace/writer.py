@@ -63,24 +63,31 @@ def collective(name: str, size: float, group: Iterable[int], label: str) -> dict
             "Process Group Name": label, "Process Group Ranks": json.dumps(ranks)}  # fmt: skip
 
 
+def about(
+    rank: int, world: int, name: str, device: str = "NVIDIA H100 80GB HBM3", per_node: int = 1
+) -> dict[str, Any]:
+    """What a file says of itself. `per_node` devices are named, as Kineto names the host's."""
+    first = rank - rank % per_node
+    return {
+        "schemaVersion": 1,
+        "deviceProperties": [
+            {"id": number, "name": device} for number in range(first, first + per_node)
+        ],
+        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": world},
+        "traceName": f"made by the course: {name}",
+    }
+
+
 def save(
-    ranks: Iterable[Recorder], world: int, folder: str | Path, about: str, packed: bool = False,
-    device: str = "NVIDIA H100 80GB HBM3", per_node: int = 1,
+    ranks: Iterable[Recorder], world: int, folder: str | Path, name: str, packed: bool = False,
+    **told: Any,
 ) -> list[Path]:  # fmt: skip
     """The files of ranks in a folder, `rank0.json` (or .json.gz) and so on; none is written over.
-    `per_node` devices are named in each file, as Kineto names those of the host.
+    What else is `told` goes to `about`.
     """
     paths = []
     for rank in ranks:
-        first = rank.number - rank.number % per_node
-        head = {
-            "schemaVersion": 1,
-            "deviceProperties": [
-                {"id": number, "name": device} for number in range(first, first + per_node)
-            ],
-            "distributedInfo": {"backend": "nccl", "rank": rank.number, "world_size": world},
-            "traceName": f"made by the course: {about}",
-        }
+        head = about(rank.number, world, name, **told)
         path = Path(folder) / f"rank{rank.number}.json{'.gz' if packed else ''}"
         events = ",\n  ".join(map(json.dumps, rank.events))
         text = json.dumps(head)[:-1] + f',\n  "traceEvents": [\n  {events}\n  ]\n}}\n'

@@ -196,6 +196,107 @@ honest(
     "import numpy as np\na = np.memmap('a.dat', float, 'w+', shape=(100,))\na[:] = 1\na.flush()",
 )
 
+# What reaches for the system. A list of what all of these call stands in test_honest.py.
+honest(
+    "sqlite in a file",
+    "import sqlite3\nwith sqlite3.connect('m.db') as db:\n    db.execute('create table t (x)'); db.execute('insert into t values (1)')\nassert sqlite3.connect('m.db').execute('select x from t').fetchall() == [(1,)]",
+)
+honest(
+    "sqlite with a log beside it",
+    "import sqlite3\ndb = sqlite3.connect('w.db')\ndb.execute('pragma journal_mode=wal')\ndb.execute('create table t (x)'); db.execute('insert into t values (1)'); db.commit()\nassert sqlite3.connect('w.db').execute('select x from t').fetchall() == [(1,)]",
+)
+honest(
+    "a manager of shared objects",
+    "from multiprocessing import Manager\nwith Manager() as m:\n    d = m.dict(); d['a'] = 1; assert d['a'] == 1",
+)
+honest(
+    "a pool that is spawned",
+    "import multiprocessing as mp\nfrom math import sqrt\nwith mp.get_context('spawn').Pool(1) as p: assert p.map(sqrt, [4]) == [2]",
+)
+honest(
+    "a pool of a fork server",
+    "import multiprocessing as mp\nfrom math import sqrt\nwith mp.get_context('forkserver').Pool(1) as p: assert p.map(sqrt, [4]) == [2]",
+)
+honest(
+    "an executor of processes",
+    "from concurrent.futures import ProcessPoolExecutor\nfrom math import sqrt\nwith ProcessPoolExecutor(2) as p: assert list(p.map(sqrt, [4])) == [2]",
+)
+honest(
+    "asyncio subprocess",
+    "import asyncio\np = await asyncio.create_subprocess_exec('cat', stdin=-1, stdout=-1)\nout, _ = await p.communicate(b'x')\nassert out == b'x', out",
+)
+honest(
+    "asyncio threads and signals",
+    "import asyncio, signal\nr = await asyncio.to_thread(sum, [1, 2])\nasyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: None)\nos.kill(os.getpid(), signal.SIGUSR1)\nawait asyncio.sleep(0.01)\nassert r == 3",
+)
+honest(
+    "every kind of file",
+    "import shutil, pathlib, glob, gzip, zipfile, tarfile, stat\np = pathlib.Path('d/e'); p.mkdir(parents=True); (p/'f').write_text('x'); (p/'f').rename(p/'g'); (p/'g').chmod(0o600)\nshutil.copytree('d', 'c'); shutil.copy2('d/e/g', 'h'); shutil.move('h', 'i'); os.utime('i'); os.truncate('i', 0); os.symlink('i', 'j'); os.readlink('j'); os.link('i', 'k'); os.umask(0o22)\nshutil.make_archive('z', 'zip', 'd'); shutil.make_archive('t', 'gztar', 'd')\nlist(os.walk('.')); glob.glob('**', recursive=True); shutil.disk_usage('.'); shutil.rmtree('c'); os.rmdir(pathlib.Path('q').mkdir() or 'q'); os.access('i', 4); fd = os.open('i', os.O_RDWR); os.fsync(fd); os.fdatasync(fd); os.pwrite(fd, b'ab', 0); assert os.pread(fd, 2, 0) == b'ab'; os.ftruncate(fd, 1); os.fchmod(fd, 0o600); os.posix_fallocate(fd, 0, 10); os.posix_fadvise(fd, 0, 0, 0); os.writev(fd, [b'a']); os.lseek(fd, 0, 0); os.readv(fd, [bytearray(1)]); os.dup(fd); os.dup2(fd, 40); os.replace('i', 'l'); os.mkfifo('ff'); os.listxattr('l'); os.getcwd(); os.chdir('d'); os.fchdir(os.open('..', 0)); os.chown('l', -1, -1)",
+)
+honest(
+    "copies that the kernel makes",
+    "import shutil\nopen('a1', 'wb').write(bytes(100000)); shutil.copyfile('a1', 'a2'); a=os.open('a1',0); b=os.open('a3', os.O_CREAT|os.O_RDWR); os.copy_file_range(a, b, 100); os.sendfile(b, a, 0, 10)",
+)
+honest(
+    "asks who and what it is",
+    "import resource, platform, getpass, time\nresource.getrusage(resource.RUSAGE_SELF); resource.getrlimit(resource.RLIMIT_AS); platform.platform(); platform.machine(); os.cpu_count(); os.sched_getaffinity(0); os.times(); os.uname(); os.getpgid(0); os.getsid(0); os.getgroups(); os.nice(1); os.getpriority(os.PRIO_PROCESS, 0); time.sleep(0.001); time.clock_getres(time.CLOCK_MONOTONIC); time.process_time(); time.thread_time(); import threading; threading.get_native_id(); os.sched_yield(); os.getpid(); os.getppid(); os.sched_setaffinity(0, os.sched_getaffinity(0)); os.sysconf('SC_NPROCESSORS_ONLN'); time.get_clock_info('time'); os.sched_getscheduler(0); os.sched_getparam(0)",
+)
+honest(
+    "signals, masked and waited for",
+    "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]); os.kill(os.getpid(), signal.SIGUSR1); signal.sigpending(); signal.sigtimedwait([signal.SIGUSR1], 1); signal.raise_signal(signal.SIGCHLD); signal.siginterrupt(signal.SIGUSR2, False); signal.setitimer(signal.ITIMER_VIRTUAL, 0); signal.getitimer(signal.ITIMER_REAL); import threading; signal.pthread_kill(threading.get_ident(), signal.SIGCHLD)\nimport faulthandler; faulthandler.enable(open('fh','w')); signal.signal(signal.SIGALRM, lambda *a: None); signal.alarm(1); signal.pause()",
+)
+honest(
+    "select, poll, epoll, sockets",
+    "import select, socket\na, b = socket.socketpair(); a.sendall(b'x'); select.select([b], [], [], 1); p = select.poll(); p.register(b); p.poll(1); e = select.epoll(); e.register(b); e.poll(1); assert b.recv(1) == b'x'; b.settimeout(1); a.shutdown(2); r, w = os.pipe(); os.set_blocking(r, False); os.set_inheritable(w, True)\na, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.send(b'1'); b.recvfrom(2)\nfd = os.eventfd(0); os.eventfd_write(fd, 1); os.eventfd_read(fd)",
+)
+honest(
+    "forty commands",
+    "import subprocess\nassert subprocess.run('echo a | tr a b | sort; ls -la /usr | head -3; cp /usr/bin/true t1; cat t1 | wc -c; find /usr/lib/python3* -maxdepth 1 | head -2; du -s .; df .; date; uname -a; id; grep -c a t1; mkdir x1; rm -r x1; awk \"{print}\" /dev/null; sed -n 1p /dev/null; touch y1; stat y1; python3 -c \"print(1)\"; tar cf z.tar y1; gzip z.tar; sleep 0.01; seq 3 | xargs echo; nproc; env; whoami; head -c 10 /dev/urandom >/dev/null; timeout 1 true; nice true; ps; free; time true', shell=True, capture_output=True, text=True).stdout.startswith('b')",
+)
+honest(
+    "numpy and scipy at work",
+    "import numpy as np, scipy.linalg, scipy.optimize\na = np.random.default_rng(0).random((300, 300)); a @ a; np.linalg.inv(a); np.linalg.svd(a); np.fft.fft(a); np.save('a.npy', a); np.load('a.npy', mmap_mode='r'); np.savez_compressed('b', a=a); big = np.zeros(1 << 25); big[:] = 1; scipy.linalg.lu(a)",
+)
+honest(
+    "semaphores by name",
+    "import multiprocessing as mp\nb = mp.Barrier(1); b.wait(); s = mp.Semaphore(2); s.acquire(); e = mp.Event(); e.set(); mp.RLock().acquire(); mp.Condition()",
+)
+honest(
+    "file locks",
+    "import fcntl\nf = open('lock', 'w'); fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_UN)",
+)
+honest(
+    "temporary folders and a shelf",
+    "import csv, json, pickle, tempfile, shelve, dbm\nwith tempfile.TemporaryDirectory() as d, tempfile.NamedTemporaryFile() as f, tempfile.SpooledTemporaryFile() as g: json.dump({}, open(d + '/j', 'w'))\nwith shelve.open('s') as s: s['a'] = 1",
+)
+honest(
+    "a log, random numbers, hashes",
+    "import logging, uuid, secrets, hashlib, random\nuuid.uuid4(); uuid.uuid1(); secrets.token_hex(); hashlib.sha256(b''); random.SystemRandom().random(); logging.basicConfig(filename='l'); logging.warning('x')",
+)
+honest(
+    "mapped and advised",
+    "import mmap\nopen('mm','wb').write(bytes(1<<16)); f = open('mm','r+b'); m = mmap.mmap(f.fileno(), 0); m.madvise(mmap.MADV_SEQUENTIAL); m.flush(); m.resize(1 << 17); p = mmap.mmap(-1, 1 << 16, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); p.madvise(mmap.MADV_HUGEPAGE)",
+)
+
+honest(
+    "every kind of file, by its folder",
+    "import pathlib\npathlib.Path('n').mkdir(); d = os.open('n', 0); d2 = {'src_dir_fd': d,"
+    " 'dst_dir_fd': d}\nos.close(os.open('a', os.O_CREAT, dir_fd=d)); os.link('a', 'b', **d2);"
+    " os.rename('b', 'c', **d2); os.symlink('a', 's', dir_fd=d); os.readlink('s', dir_fd=d);"
+    " os.mkdir('e', dir_fd=d); os.chmod('a', 0o600, dir_fd=d); os.chown('a', -1, -1, dir_fd=d);"
+    " os.chown('a', -1, -1, dir_fd=d, follow_symlinks=False); os.lchown('n/s', -1, -1);"
+    " os.access('a', 4, dir_fd=d); os.access('a', 4, dir_fd=d, effective_ids=True);"
+    " os.listxattr('n/s', follow_symlinks=False)\nfd = os.open('n/a', os.O_RDWR);"
+    " os.pwritev(fd, [b'a'], 0); assert os.preadv(fd, [bytearray(1)], 0) == 1; fd ="
+    " os.dup2(fd, 50, inheritable=False)\n!mv -n n/a n/f",
+)
+honest(
+    "children that are waited for by themselves",
+    "pid = os.fork()\nif pid == 0:\n    os.setsid()\n    os._exit(3)\nassert os.waitid(os.P_PID,"
+    " pid, os.WEXITED).si_status == 3\nos.sched_get_priority_max(os.SCHED_OTHER) =="
+    " os.sched_get_priority_min(os.SCHED_OTHER)\nos.umask(0o22)",
+)
+
 # Figures, widgets, packages.
 honest(
     "figures",

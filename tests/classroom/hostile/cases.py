@@ -9,6 +9,7 @@ import json
 import os
 from dataclasses import dataclass, field, replace
 
+from lightspeed_class.grading import seccomp
 from lightspeed_class.grading.sandbox import Limits
 from lightspeed_class.notebooks import LARGEST, Assignment
 from lightspeed_course.practice.questions import question
@@ -881,7 +882,7 @@ case(
     right(
         "import ctypes, errno, socket\nlibc = ctypes.CDLL(None, use_errno=True)\n# No such command:"
         " nothing would happen even if it were allowed to.\nif libc.reboot(0x1234) != -1 or"
-        " ctypes.get_errno() != errno.EPERM: raise Breach('reboot')\nfor act in (lambda:"
+        " ctypes.get_errno() != errno.ENOSYS: raise Breach('reboot')\nfor act in (lambda:"
         " socket.sethostname('mine'), lambda: time.clock_settime(time.CLOCK_REALTIME, time.time()),"
         " lambda: os.chroot('/tmp')):\n    try: act()\n    except OSError: continue\n    raise"
         " Breach"
@@ -927,7 +928,7 @@ case(
     "pages held by pipes, watches and queues",
     right(
         "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nr, w = os.pipe()\nif"
-        " libc.vmsplice(w, (ctypes.c_size_t * 2)(0, 0), 1, 0) >= 0 or ctypes.get_errno() != 1:"
+        " libc.vmsplice(w, (ctypes.c_size_t * 2)(0, 0), 1, 0) >= 0 or ctypes.get_errno() != 38:"
         " raise Breach('vmsplice')\nif libc.inotify_init1(0) >= 0: raise"
         " Breach('inotify')\nlibc.mq_open.argtypes = [ctypes.c_char_p] + [ctypes.c_int] * 3\nif"
         " libc.mq_open(b'/x', 0o102, 0o600, 0) >= 0: raise Breach('mq_open')\nif"
@@ -953,6 +954,131 @@ case(
     ALL,
 )
 
+# What the kernel keeps for a program: counted with its memory, or refused.
+CHILDREN = (
+    "import ctypes, mmap, socket\nfor n in range({n}):\n    if os.fork() == 0:\n"
+    "        {do}\n        time.sleep(1000)\ntime.sleep(1000)"
+)
+SECONDS = Limits(wall=40)
+case(
+    "bytes that wait in sockets",
+    right(
+        CHILDREN.format(
+            n=10,
+            do=(
+                "kept = []\n        for i in range(50):\n            to ="
+                " socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); to.bind(f'\\0{n}.{i}')\n"
+                "            kept.append(to)\n            try:\n                while True:\n"
+                "                    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM);"
+                " s.setblocking(False); s.connect(f'\\0{n}.{i}'); s.send(bytes(200_000));"
+                " s.close()\n            except OSError: pass"
+            ),
+        )
+    ),
+    (),
+    "memory",
+    SECONDS,
+)
+case(
+    "2.5 GB in connections that nobody accepts",
+    right(
+        CHILDREN.format(
+            n=6,
+            do=(
+                "to = socket.socket(socket.AF_UNIX); to.bind(f'\\0{n}'); to.listen(4096)\n       "
+                " for _ in range(2000):\n            s = socket.socket(socket.AF_UNIX);"
+                " s.connect(f'\\0{n}'); s.setblocking(False)\n            try:\n"
+                "                while True: s.send(bytes(60_000))\n            except OSError:"
+                " s.close()"
+            ),
+        )
+    ),
+    (),
+    "memory",
+    SECONDS,
+)
+case(
+    "buffers of another size",
+    right(
+        "import fcntl, socket\na, b = socket.socketpair()\nfor act in (lambda:"
+        " a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20), lambda:"
+        " a.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20), lambda:"
+        " fcntl.fcntl(os.pipe()[1], fcntl.F_SETPIPE_SZ, 1 << 20)):\n    try: act()\n    except"
+        " OSError: continue\n    raise Breach"
+    ),
+    ALL,
+)
+MAP = "libc = ctypes.CDLL(None); m = libc.mmap; m.restype = ctypes.c_void_p; N = ctypes.c_void_p"
+case(
+    "page tables without pages",
+    right(
+        CHILDREN.format(
+            n=10,
+            do=(
+                f"{MAP}\n        for i in range(60_000): ctypes.string_at(m(N((1 << 40) + (i <<"
+                " 30)), ctypes.c_size_t(4096), 1, 0x32, -1, N(0)), 1)"
+            ),
+        )
+    ),
+    (),
+    "memory",
+    SECONDS,
+)
+case(
+    "memory areas without end",
+    right(
+        CHILDREN.format(
+            n=10,
+            do=(
+                f"{MAP}\n        p = m(N(0), ctypes.c_size_t(600 << 20), 0, 0x22, -1, N(0))\n"
+                "        for i in range(0, 140_000, 2): libc.mprotect(N(p + 4096 * i), 4096, 1)"
+            ),
+        )
+    ),
+    (),
+    "memory",
+    replace(SECONDS, total=400 << 20),
+)
+case(
+    "locks on files of the host, and a million of its own",
+    right(
+        "import fcntl, struct\nf = open(os.__file__)\nfcntl.flock(f, fcntl.LOCK_EX);"
+        " fcntl.lockf(f, fcntl.LOCK_SH)\nmine = open('mine', 'w')\nfor i in range(10 ** 6):"
+        " fcntl.lockf(mine, fcntl.LOCK_EX, 1, 2 * i)\npid = os.fork()\nif pid == 0:\n    held ="
+        " 0\n    for path in (os.__file__, 'mine'):\n        with open(path, 'r+' if path == 'mine'"
+        " else 'r') as again:\n            try: fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "            except OSError: held = 1\n            asked = struct.pack('hhqqi', fcntl.F_WRLCK,"
+        " 0, 0, 0, 0)\n            held |= struct.unpack('hhqqi', fcntl.fcntl(again, fcntl.F_GETLK,"
+        " asked))[0] != fcntl.F_UNLCK\n    os._exit(held)\nif os.wait()[1]: raise Breach\n"
+        "try: fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_RDLCK)\nexcept OSError: pass\nelse: raise"
+        " Breach('lease')"
+    ),
+    ALL,
+)
+PROBES = {335, 336}  # uretprobe and uprobe, which no filter sees: a signal ends who calls them
+case(
+    "every other call of the kernel",
+    right(
+        f"import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nadmitted ="
+        f" {sorted(PROBES.union(seccomp.numbers().values()))}\nfor n in (*range(700), *(0x40000000 + n for n in"
+        " range(700))):\n    if n not in admitted and (libc.syscall(n, 0, 0, 0, 0, 0, 0) != -1 or"
+        " ctypes.get_errno() != 38): raise Breach(n)"
+    ),
+    ALL,
+)
+case(
+    "huge pages, another name for a process, a stranger's call",
+    right(
+        "import ctypes, fcntl\nlibc = ctypes.CDLL(None, use_errno=True)\nlibc.mmap.restype ="
+        " ctypes.c_void_p\nif libc.mmap(None, ctypes.c_size_t(1 << 21), 3, 0x40022, -1, None) !="
+        " ctypes.c_void_p(-1).value or ctypes.get_errno() != 1: raise Breach('huge')\nfor what in"
+        " (4, 22, 36, 38, 0x53564D41):\n    if libc.prctl(what, 1, 0, 0, 0) != -1 or"
+        " ctypes.get_errno() != 1: raise Breach(what)\ntry: fcntl.ioctl(3, 0x5412, b'x')\nexcept"
+        " PermissionError: pass\nelse: raise Breach('ioctl')"
+    ),
+    ALL,
+)
+
 # The process that made the sandbox.
 case(
     "signals to the fork server",
@@ -974,9 +1100,10 @@ case(
         " (0, 16, 0x4206):\n        if libc.ptrace(ask, pid, 0, 0) == 0: raise Breach('ptrace')\n   "
         " iov = (ctypes.c_size_t * 2)(id(libc), 8)\n    if libc.process_vm_readv(pid, iov, 1, iov,"
         " 1, 0) > 0: raise Breach('memory')\nfor p in ('/proc', '/proc/1/mem', '/proc/self/fd',"
-        " '/proc/thread-self'):\n    if os.path.exists(p): raise Breach(p)\nhandle ="
-        " os.pidfd_open(1)\nif any(libc.syscall(438, handle, n, 0) >= 0 for n in range(8)): raise"
-        " Breach('descriptors')\nif libc.setns(handle, 0x20000000) == 0: raise Breach('setns')"
+        " '/proc/thread-self'):\n    if os.path.exists(p): raise Breach(p)\nfor act in"
+        " (os.pidfd_open, lambda pid: os.pidfd_open(pid, 0x80)):\n    try: act(1)\n    except"
+        " OSError: continue\n    raise Breach('handle')\nif any(libc.syscall(438, m, n, 0) >= 0 for"
+        " m in range(8) for n in range(8)): raise Breach('descriptors')"
     ),
     ALL,
 )

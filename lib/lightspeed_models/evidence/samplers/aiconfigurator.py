@@ -63,13 +63,23 @@ def _attention(folder, what):
 
 
 def _joined(folder, what, words, values):
-    """The columns of every table of this kind, one after the other: chip, library and latency, and
-    those that `words` and `values` name (our name -> the source's).
-    """
-    paths = sorted(p for e in ("parquet", "csv") for p in folder.rglob(f"*{what}*.{e}"))
+    return joined(found(folder, f"*{what}*"), words, values)
+
+
+def found(folder, *patterns):
+    """The tables under a folder with such a name, Parquet or CSV."""
+    ends = [f"{pattern}.{end}" for pattern in patterns for end in ("parquet", "csv")]
+    paths = sorted({path for end in ends for path in folder.rglob(end)})
     if not paths:
-        raise FileNotFoundError(f"{folder} has no *{what}*.parquet or *{what}*.csv")
-    values = {**values, "latency": "latency"}
+        raise FileNotFoundError(f"{folder} has no {' or '.join(ends)}")
+    return paths
+
+
+def joined(paths, words, values, latency="latency"):
+    """The columns of these tables, one after the other: chip, library and latency, and those that
+    `words` and `values` name (our name -> the source's).
+    """
+    values = {**values, "latency": latency}
     parts = [_columns(path, words, values) for path in paths]
     return {
         **{n: Words.joined([part[n] for part in parts]) for n in ("chip", "library", *words)},
@@ -80,7 +90,7 @@ def _joined(folder, what, words, values):
 def _columns(path, words, values):
     wanted = {"device", "framework", "version", *words.values()}
     table = (_parquet if path.suffix == ".parquet" else _csv)(path, wanted, set(values.values()))
-    length = len(table["latency"])
+    length = len(table[values["latency"]])
     # Early tables name neither device nor version, and no window where attention has none.
     system = next((p for p in path.parts[::-1] if p in SYSTEMS or p.endswith("_sxm")), "")
     given = {

@@ -1,0 +1,69 @@
+"""What students ask people to look at again: they write why into a cell of the notebook that their
+feedback comes with, `collect` reads it, and the desk shows it until somebody has marked that card.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from lightspeed_class.gradebook.records import standing
+from lightspeed_class.notebooks import text_of
+
+CELL = WHAT = "regrade"  # the id of the cell, and the first word of what the gradebook keeps
+MOST = 2000  # characters of a reason
+ASKS = """\
+Was an answer misjudged? Write behind the name of its question why you think so, save, and hand in
+this file. It replaces nothing that you handed in."""
+LINE = re.compile(r"^[-* `]*([a-z]\w*\.\w+)`?[ \t]*:(.*)")
+
+
+def request_notebook(name, student, questions, cells=()):
+    """The bytes of a notebook with these cells and the one in which a student asks."""
+    source = "\n".join([ASKS, "", *(f"- `{question}`: " for question in questions)])
+    cell = {"cell_type": "markdown", "id": CELL, "metadata": {}, "source": source}
+    about = {"assignment": name, "student": student, WHAT: True}
+    whole = {
+        "cells": [*cells, cell], "metadata": {"lightspeed": about}, "nbformat": 4,
+        "nbformat_minor": 5,
+    }  # fmt: skip
+    return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def requests_in(content, assignment):
+    """Question -> why it is to be looked at again; None for a notebook that is not for that."""
+    try:
+        notebook = json.loads(content.decode("utf-8-sig"))
+        if notebook["metadata"]["lightspeed"].get(WHAT) is not True:
+            return None
+        cells = [c for c in notebook["cells"] if c["cell_type"] == "markdown"]
+        text = "\n".join(text_of(c["source"]) or "" for c in cells if c.get("id") == CELL)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    found, question = {}, None
+    for line in text.splitlines():
+        if (named := LINE.match(line)) and named[1] in assignment.points:
+            question, line = named[1], named[2]
+        if question:
+            found[question] = f"{found.get(question, '')}\n{line}".strip()[:MOST]
+    return {question: words for question, words in found.items() if words}
+
+
+def keep_requests(book, name, student, found):
+    """Keep what is not kept yet; the questions of that."""
+    had = {(d.what, d.reason) for d in book.decisions(assignment=name) if d.student == student}
+    new = {q: words for q, words in found.items() if (f"{WHAT} {q}", words) not in had}
+    for question, words in new.items():
+        book.decide(f"{WHAT} {question}", student, name, "asked", words, student)
+    return list(new)
+
+
+def waiting(book, name):
+    """(student, question) -> why, of what nobody has marked or commented since."""
+    marked = {at: m.at for at, m in standing(book.manual(name)).items() if m.by != "release"}
+    return {
+        (d.student, question): d.reason
+        for d in book.decisions(assignment=name)
+        if (question := d.what.removeprefix(f"{WHAT} ")) != d.what
+        and marked.get((d.student, question), 0.0) < d.at
+    }

@@ -1,0 +1,41 @@
+"""What the formulas of profile.md call."""
+
+from __future__ import annotations
+
+from lightspeed_tools.trace.account import parts
+
+KINDS = {"compute": 0, "communication": 1, "copy": 2}
+
+
+def part(name, **tracks):
+    """Seconds of a part of the account, of tracks such as compute=[(0.0, 0.01)]."""
+    rows = [
+        (round(start * 1e9), round(end * 1e9), KINDS[kind])
+        for kind, spans in tracks.items()
+        for start, end in spans
+    ]
+    found = parts(sorted(rows))
+    return (found.end - found.start if name == "span" else getattr(found, name)) * 1e-9
+
+
+def two(name, first, sent, last):
+    """A part of a step in which a product, a collective and a product ran, as (start, end)."""
+    return part(name, compute=[first, last], communication=[sent])
+
+
+def largest(**named):
+    """The name of the largest value."""
+    return max(named, key=named.__getitem__)
+
+
+def rounded_idle(n, period, lead):
+    """Seconds of idle time that a tool shows which rounds starts up and ends down to whole µs."""
+    starts = [round((period * k + lead) * 1e9) for k in range(n + 1)]
+    ends = [start - round(lead * 1e9) for start in starts[1:]]
+    shown = [-(-start // 1000) for start in starts[1:]]
+    return sum(start - end // 1000 for start, end in zip(shown, ends, strict=True)) * 1e-6
+
+
+def replayed(own, other, transfer):
+    """How many times longer a step is than if both ranks computed as long as `own`."""
+    return (max(own, other) + transfer) / (own + transfer)

@@ -1,0 +1,34 @@
+"""What following the planner's advice would have cost, on plans that were all run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lightspeed_models.evidence.pairings.training import CLUSTER
+from lightspeed_tools.plan.answer import three_that_differ
+from lightspeed_tools.plan.search import ROOM
+
+FEWEST = 10  # plans that finished, in a cell that is judged
+
+
+def followed(plans: Any) -> np.ndarray:
+    """Of a `Sweep`: the rate of the first pick and of the best of three that differ, each over that
+    of the best plan, one column for each model and number of nodes. Memory is predicted, and a pick
+    that failed scores nothing.
+    """
+    rows, rate = plans.rows, np.where(plans.finished, plans.rows["rate"], 0.0)
+    fits = plans.memory <= ROOM * CLUSTER.capacity
+    # A GPU's seconds for a token: steps of the sweep have batches of several sizes.
+    pace = np.where(fits, plans.expected * rows["nodes"] / rows["batch"], np.inf)
+    found = []
+    for model in rows["model"].present():
+        for nodes in np.unique(rows["nodes"]):
+            own = np.flatnonzero((rows["model"] == model) & (rows["nodes"] == nodes))
+            if plans.finished[own].sum() < FEWEST:
+                continue
+            tensor, stages = rows["tensor"][own], rows["pipeline"][own]
+            picks = own[three_that_differ(pace[own], plans.memory[own], tensor, stages, 8)]
+            found.append([rate[picks[0]] / rate[own].max(), rate[picks].max() / rate[own].max()])
+    return np.array(found, float).T

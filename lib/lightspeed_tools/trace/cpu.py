@@ -1,0 +1,47 @@
+"""A profile of a CPU: what PyTorch's operators took, without what they call. `recorded` is the one
+that benchmarks/cpu_profile.py wrote.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+RECORDED = Path(__file__).parent / "recorded_cpu.json.gz"
+
+
+def recorded() -> dict[str, Any]:
+    """The file: `traceEvents`, and of the machine and its times what `recorded` says."""
+    return json.loads(gzip.decompress(RECORDED.read_bytes()))
+
+
+def own_times(events: Iterable[dict[str, Any]]) -> dict[str, tuple[int, float]]:
+    """Operator -> (calls, seconds of its own), longest first. What runs inside an operator on its
+    thread is taken off its time.
+
+    >>> row = {"ph": "X", "cat": "cpu_op", "tid": 1}
+    >>> outer = row | {"name": "a", "ts": 0, "dur": 8e6}
+    >>> own_times([outer, row | {"name": "b", "ts": 2, "dur": 2e6}])
+    {'a': (1, 6.0), 'b': (1, 2.0)}
+    """
+    threads = defaultdict(list)
+    for event in events:
+        if event.get("ph") == "X" and event.get("cat") == "cpu_op":
+            threads[event.get("tid")].append(event)
+    calls: dict[str, int] = defaultdict(int)
+    own: dict[str, float] = defaultdict(float)
+    for found in threads.values():
+        inside: list[tuple[float, str]] = []
+        for event in sorted(found, key=lambda e: (e["ts"], -e["dur"])):
+            while inside and inside[-1][0] <= event["ts"]:
+                inside.pop()
+            if inside:
+                own[inside[-1][1]] -= event["dur"] * 1e-6
+            calls[event["name"]] += 1
+            own[event["name"]] += event["dur"] * 1e-6
+            inside.append((event["ts"] + event["dur"], event["name"]))
+    return {name: (calls[name], own[name]) for name in sorted(own, key=own.__getitem__)[::-1]}
