@@ -5,6 +5,7 @@ published rows.
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 from lightspeed.catalog import entries
 from lightspeed.config_keys import ConfigRefused
@@ -110,7 +111,7 @@ def _replay(options):
         raise UserError(str(error)) from error
     job = mean_job(_job(options), load)
     found, refused = replays(job, load)
-    shown = [
+    shown: list[dict[str, Any]] = [
         {
             "layout": one.layout,
             "within_promise": one.kept,
@@ -121,7 +122,7 @@ def _replay(options):
         for one in found[: options.top]
     ]
     span, off = load.arrivals[-1], errors(job.engine)["per_token"]["error"]
-    near = [
+    near: list[dict[str, Any]] = [
         {
             "row": f"{row.model}, {row.run.decode.gpus} × {row.system}, {row.engine}"
             f" {row.number_format}, {row.run.prompt} in {row.run.output} out,"
