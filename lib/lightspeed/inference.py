@@ -27,7 +27,7 @@ from lightspeed.roofline import BANDWIDTH, PEAK, SHARE
 __all__ = (
     "IDEAL", "Bill", "Engine", "Replica", "ShardedStep", "burst_time", "cache_ways",
     "cached_heads", "drafted_tokens", "exchange_time", "experts_read", "interrupted_step",
-    "mixed_step", "sharded_step", "step_bill",
+    "launched_time", "mixed_step", "sharded_step", "step_bill",
 )  # fmt: skip
 
 SECONDS = nonnegative("s")
@@ -145,6 +145,20 @@ def sharded_step(
     arithmetic = flops / (peak * share)
     time = kv + maximum(weights, arithmetic) + exchange + host
     return ShardedStep(kv, weights, arithmetic, exchange, host, time)
+
+
+@law("s", kernels=count(low=0), work=SECONDS, launch=SECONDS, wait=SECONDS)
+def launched_time(kernels: Value, work: Value, launch: Value, wait: Value = 0.0) -> Result:
+    """Seconds of a pass of `kernels` that work for `work` in all: the host needs `launch` for each,
+    the GPU waits `wait` between two.
+
+    The host runs ahead of the GPU, so the longer of the two sets the pace. A CUDA graph is launched
+    as one: it leaves each kernel a smaller `launch` and `wait`, and the work as it is.
+
+    >>> launched_time(400, 1e-3, 5e-6), launched_time(400, 1e-3, 0.9e-6)
+    (2 ms, 1 ms)
+    """
+    return maximum(kernels * launch, work + kernels * wait)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ splits over; `peak` is the dense peak of a chip (FLOP/s), `bandwidth` what a chi
 direction (byte/s). Everything that is split is bf16 unless said: 2 bytes an element.
 
 Sources: Shoeybi et al., Megatron-LM (2019); Rajbhandari et al., ZeRO (2020); Korthikanti et al.
-(2022); Austin et al., "How to Scale Your Model", training and GPU chapters (2025).
+(2022); Zhao et al., PyTorch FSDP (2023); Liu et al., "Muon is Scalable for LLM Training" (2025);
+Austin et al., "How to Scale Your Model", training and GPU chapters (2025).
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from lightspeed.memory import STAGE
 from lightspeed.roofline import BANDWIDTH, PEAK
 
 __all__ = (
-    "Skew", "best_fsdp_ways", "context_parallel_bytes", "data_parallel_bytes",
-    "data_parallel_tokens", "expert_parallel_bytes", "mixed_tokens", "pipeline_bytes",
+    "HybridBytes", "Skew", "best_fsdp_ways", "context_parallel_bytes", "data_parallel_bytes",
+    "data_parallel_tokens", "expert_parallel_bytes", "hybrid_sharded_bytes", "mixed_tokens",
+    "muon_gathered_bytes", "pipeline_bytes",
     "skewed_exchange", "tensor_parallel_bytes", "tensor_parallel_ways", "tokens_per_chip",
 )  # fmt: skip
 
@@ -72,6 +74,62 @@ def data_parallel_bytes(
     scatters = where(stage >= 2, micro_batches, 1)
     sharded = gathers * weight_bytes + scatters * gradient_bytes
     return _once(ways) * parameters * where(stage >= 1, sharded, 2 * gradient_bytes)
+
+
+@dataclass(frozen=True)
+class HybridBytes:
+    """Bytes a step that one GPU sends `inside` its shard group, and `across` to the replicas."""
+
+    inside: float
+    across: float
+
+
+@law(
+    dict.fromkeys(("inside", "across"), "byte"),
+    parameters=PARAMETERS,
+    ways=WAYS,
+    replicas=WAYS,
+    again=WAYS,
+    micro_batches=count(),
+    weight_bytes=ELEMENT_BYTES,
+    gradient_bytes=ELEMENT_BYTES,
+)
+def hybrid_sharded_bytes(
+    parameters: Value,
+    ways: Value,
+    replicas: Value,
+    again: Value,
+    micro_batches: Value = 1,
+    weight_bytes: Value = 2,
+    gradient_bytes: Value = 2,
+) -> HybridBytes:
+    """The `HybridBytes` of HSDP: `replicas` groups of `ways` GPUs, each group with one copy of the
+    weights in shards. FSDP is one replica.
+
+    Each micro-batch gathers the weights over `ways` for its forward pass, and from `again` GPUs
+    for its backward pass: FSDP2's `reshard_after_forward` is True (again = ways), False (1: the
+    weights are kept) or a number. Its gradients are scattered over `ways`; what is left of them, a
+    shard, is summed over the replicas once a step.
+
+    >>> hybrid_sharded_bytes(1e9, 8, 4, 8)
+    HybridBytes(inside=5.25 GB, across=375 MB)
+    """
+    gathers = weight_bytes * (_once(ways) + _once(again))
+    inside = micro_batches * parameters * (gathers + gradient_bytes * _once(ways))
+    return HybridBytes(inside, 2 * _once(replicas) * gradient_bytes * parameters / ways)
+
+
+@law("byte", parameters=PARAMETERS, ways=WAYS, element_bytes=ELEMENT_BYTES)
+def muon_gathered_bytes(parameters: Value, ways: Value, element_bytes: Value = 2) -> Result:
+    """Bytes a step with which Muon gathers the momentum of its matrices from the ranks that share
+    them: Newton-Schulz takes a whole matrix.
+
+    They come on top of `data_parallel_bytes`. None where each rank owns whole matrices.
+
+    >>> muon_gathered_bytes(1e9, 8) / data_parallel_bytes(1e9, 8, 1, 1, 4, 4)
+    0.25
+    """
+    return _once(ways) * parameters * element_bytes
 
 
 @law(

@@ -127,8 +127,7 @@ def newton_schulz_flops(rows: Value, columns: Value, iterations: Value = 5) -> R
 
     An iteration is A = X X', A A and a product with X: 4 m^2 n + 2 m^3, m being the shorter side.
     Beside 6 m n FLOPs for each token of a step that is at most `iterations` times m / tokens. It
-    takes the whole matrix: where a matrix is split over ranks it is gathered first, as many bytes
-    as its gradients.
+    takes the whole matrix: where it is split over ranks, `parallel.muon_gathered_bytes` come first.
 
     >>> round(newton_schulz_flops(768, 768) / training_flops(768 * 768, 524288), 4)
     0.0073

@@ -15,7 +15,7 @@ VERBS = """verbs:
   all                 every part (the default); one that this machine cannot give is named and
                       passed over
   PART                one part: host, roofline, precision, scaling, queueing, collectives, split,
-                      network, lossy, gpu
+                      network, lossy, serving, gpu
   collectives -n 4    over so many processes; the same under mpirun, srun or torchrun, over theirs
   compare A B         two records (files, or names of shipped ones) side by side
   show [FILE]         a record: yours of last time, or that of a file

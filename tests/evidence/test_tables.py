@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from lightspeed_models.evidence.pairings import megascale, megatron
+from lightspeed_models.evidence.pairings import ironwood, megascale, megatron
 from lightspeed_models.evidence.residuals import judged, weigh
 from lightspeed_models.evidence.sets import Dataset, checked, dataset, read_csv, records, shipped
 
@@ -54,6 +54,25 @@ def test_a_system_has_no_part_in_its_own_steps():
     assert mine.sum() > 10
     assert (after.predicted[mine] == one.judged.predicted[mine]).all()
     assert not (after.predicted[~mine] == one.judged.predicted[~mine]).all()
+
+
+def test_flops_on_tpus_follow_from_shapes_and_no_step_beats_the_peak():
+    """Google's 22 steps on TPU7x: 14 to the digits of the table, those with windows to 1 %."""
+    counted, bound = found("ironwood-flops"), found("ironwood-bound")
+    assert counted.all.rows + len(counted.judged.left) == len(counted.rows) == 22
+    assert counted.regime("no windows").rows == 14
+    assert counted.regime("no windows").p90 < 1e-5
+    assert counted.regime("windows").p90 < 0.01
+    left = {name.split(",")[0] for name, _ in counted.judged.left}
+    assert left == {"gemma4-2b", "gemma4-4b", "wan2.1-14b"}
+    assert bound.all.beaten == 0
+    # The printed times, tokens and rates are one measurement, but for what was rounded.
+    rows = dataset("ironwood")
+    tokens = rows["batch"] * rows["sequence"] / (rows["chips"] * rows["time"])
+    printed = ~np.isnan(rows["rate"])
+    assert printed.sum() == 21 and np.allclose(tokens[printed], rows["rate"][printed], rtol=0.01)
+    for name, billions in (("gemma4-26b", 25.2), ("gemma4-31b", 30.7)):  # as published
+        assert abs(ironwood.shape(name).parameters / 1e9 - billions) < 0.06, name
 
 
 def test_twelve_thousand_gpus_are_shown_and_not_tuned_for():

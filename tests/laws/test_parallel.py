@@ -43,6 +43,41 @@ def test_zero_sends_what_its_paper_says(n, params):
     assert sent[3] == pytest.approx(1.5 * sent[0])
 
 
+@given(n=ways, params=st.floats(1e6, 1e12), m=st.integers(1, 64), replicas=st.integers(1, 512))
+def test_hybrid_sharding_is_fsdp_inside_and_an_all_reduce_of_shards_across(n, params, m, replicas):
+    hybrid = par.hybrid_sharded_bytes(params, n, replicas, n, m)
+    assert hybrid.inside == pytest.approx(par.data_parallel_bytes(params, n, 3, m))
+    assert hybrid.across == pytest.approx(par.data_parallel_bytes(params / n, replicas, 0))
+    # reshard_after_forward=False keeps the weights: a gather less in each micro-batch.
+    kept = par.hybrid_sharded_bytes(params, n, replicas, 1, m)
+    assert kept.inside == pytest.approx(hybrid.inside * 2 / 3)
+    # Zhao et al. (2023), second hand through notes that quote page 6: across
+    # hosts 2 M (W - 1) / (G W) bytes, of M of weights over W ranks with G a host: the same limit.
+    assert par.hybrid_sharded_bytes(params, n, 10**9, n).across == pytest.approx(
+        2 * 2 * params / n, rel=1e-6
+    )
+
+
+def test_hybrid_sharding_by_sending_each_shard():
+    """Four replicas of two shards, each byte counted where it leaves a GPU in rings."""
+    shards, replicas, elements = 2, 4, 64
+    gather = scatter = (shards - 1) * elements // shards
+    across = 2 * (replicas - 1) * (elements // shards) // replicas
+    hybrid = par.hybrid_sharded_bytes(elements, shards, replicas, shards, 3, 2, 4)
+    assert hybrid.inside == 3 * (2 * gather * 2 + scatter * 4)
+    assert hybrid.across == across * 4
+
+
+@given(n=st.integers(2, 4096), params=st.floats(1e6, 1e12))
+def test_muon_gathers_at_most_a_quarter_more(n, params):
+    """Liu et al., "Muon is Scalable for LLM Training" (2025), second hand: at most 1.25 times the
+    traffic of AdamW, with gradients and weights in fp32 and momentum gathered in bf16.
+    """
+    adam = par.data_parallel_bytes(params, n, 1, 1, 4, 4)
+    assert (adam + par.muon_gathered_bytes(params, n)) / adam == pytest.approx(1.25)
+    assert par.muon_gathered_bytes(params, 1) == 0
+
+
 @given(n=ways, params=st.floats(1e6, 1e12), m=st.integers(1, 64))
 def test_accumulation_costs_the_later_stages(n, params, m):
     sent = [par.data_parallel_bytes(params, n, stage, m) for stage in range(4)]

@@ -125,7 +125,8 @@ def test_a_wrong_split_is_told(monkeypatch):
         ("NVIDIA GB200", "gb200"),
         ("AMD Instinct MI300X", "mi300x"),
         ("AMD Instinct MI355X", "mi355x"),
-        ("NVIDIA GeForce RTX 4090", None),
+        ("NVIDIA GeForce RTX 4090 D", None),
+        ("NVIDIA GeForce RTX 4090", "rtx_4090"),
         ("NVIDIA A10", None),
         ("", None),
     ],
@@ -145,7 +146,7 @@ def test_peaks_are_dense_and_per_chip():
     assert found["bf16"] == h100.bf16 != h100.bf16_sparse
     assert found["bandwidth"] == h100.hbm_bandwidth
     assert found["fp32"] == h100.fp32_vector and found["tf32"] == h100.tf32
-    assert gpu.peaks("NVIDIA GeForce RTX 4090") == {}
+    assert gpu.peaks("NVIDIA GeForce RTX 4090 D") == {}
 
 
 def test_a_share_is_of_the_peak_of_its_type():

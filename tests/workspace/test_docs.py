@@ -40,7 +40,9 @@ def blocks(page):
 def shown(key):
     """The file that a page shows, by a key in it."""
     pages = "".join(page.read_text("utf-8") for page in PAGES)
-    return next(text for text in re.findall(r"```json\n(.*?)```", pages, re.S) if key in text)
+    return next(
+        text for text in re.findall(r"```(?:json|csv)\n(.*?)```", pages, re.S) if key in text
+    )
 
 
 # The recipes of CONTRIBUTING are walked through by tests/notebooks/test_new.py.
@@ -62,7 +64,11 @@ def test_commands_run_word_for_word(block, tmp_path):
     models = json.loads((ROOT / "tests/published/model_configs.json").read_text("utf-8"))
     config = models["Qwen3-30B-A3B"]["config"]
     (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
-    for name, key in (("cluster.json", '"gpus_per_node"'), ("runs.json", '"cases"')):
+    for name, key in (
+        ("cluster.json", '"gpus_per_node"'),
+        ("runs.json", '"cases"'),
+        ("arrivals.csv", "seconds,prompt,output"),
+    ):
         (tmp_path / name).write_text(shown(key), "utf-8")
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block],

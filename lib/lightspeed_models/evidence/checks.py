@@ -175,6 +175,9 @@ CHECKS = {
             not_above_zero("rate", "model_rate", "devices"),
         ),
     ),
+    "ironwood": (
+        ("a time or a rate is missing or not above zero", not_above_zero("time", "model_rate")),
+    ),
     "megascale": (
         (
             "a count or a time is missing or not above zero",

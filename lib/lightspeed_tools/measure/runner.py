@@ -56,6 +56,7 @@ PARTS = dict(
         _part("split", "split_mlp", "one model on two processes", 6, 15),
         _part("network", "network", "nodes on emulated links"),
         _part("lossy", "lossy", "messages over a line that loses packets", 25, 45),
+        _part("serving", "serving", "a small engine under load beside its simulator", 20, 40),
         _part("gpu", "gpu", "bandwidth, matrix products and launches of a GPU"),
     )
 )

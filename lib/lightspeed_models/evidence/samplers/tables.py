@@ -239,6 +239,24 @@ def megatron_bridge(folder):
     return _columns(rows, words, values)
 
 
+def ironwood(folder):
+    """The table of Google's recipes for training on TPU7x."""
+    rows = [
+        {name: cell.replace(",", "") for name, cell in row.items()}
+        for row in _markdown(_only(folder, "training/ironwood/README.md"), "Step time (seconds)")
+    ]
+    first = next((name for name in rows[0] if "Model ID" in name), "Model ID") if rows else ""
+    values = {
+        "chips": "Number of chips",
+        "batch": "GBS",
+        "sequence": "Sequence length",
+        "time": "Step time (seconds)",
+        "model_rate": "TFLOPs/sec/chip",
+        "rate": "Tokens/sec/chip",
+    }
+    return _columns(rows, {"model": first, "precision": "Precision"}, values)
+
+
 def megascale(folder):
     """Steps of a model on up to 12,288 GPUs, as a table typed off the paper."""
     values = {"devices": "GPUs", "batch": "batch", "time": "iteration_s", "mfu": "MFU"}

@@ -46,6 +46,9 @@ DEVICES = (
     (("A100", "80GB"), "a100_80gb"),
     (("A100", "40GB"), "a100_40gb"),
     (("V100", "SXM"), "v100_sxm"),
+    (("RTX", "4090", "D"), None),
+    (("RTX", "4090", "LAPTOP"), None),
+    (("RTX", "4090"), "rtx_4090"),
     (("MI355X",), "mi355x"),
     (("MI300X",), "mi300x"),
 )
@@ -57,7 +60,7 @@ def catalog_key(name):
 
     >>> catalog_key("NVIDIA A100-SXM4-80GB"), catalog_key("NVIDIA H100 PCIe")
     ('a100_80gb', 'h100_pcie')
-    >>> catalog_key("NVIDIA GeForce RTX 4090") is None
+    >>> catalog_key("NVIDIA GeForce RTX 4090 Laptop GPU") is None
     True
     """
     words = re.sub(r"[^A-Z0-9]+", " ", name.upper())
