@@ -30,8 +30,7 @@ predict("roofline.token_of_the_job", ...)
 reveal("roofline.token_of_the_job")
 
 # %% [markdown]
-# That was a division, and it already says what no software can change: how many tokens a second that
-# user gets at most.
+# That was a division, and it already says how many tokens a second that user gets at most, as long as each token takes a reading of its own.
 #
 # ## How a lesson goes
 #
@@ -65,14 +64,17 @@ ask("roofline.h100_critical_batch")
 # 3. [Amdahl and Gustafson](03_amdahl_gustafson.ipynb): what more processors give, and when they
 #    take it back.
 # 4. [Little's law](04_littles_law.ipynb): how many at once, how long they wait, and serving a model
-#    within a budget.
+#    within a budget; then [what a step reads](04_littles_law_2_attention.ipynb) of long texts.
 # 5. [Precision](05_precision.ipynb): what a format can hold, what is lost, and what narrower really
 #    buys.
-# 6. [Parallelism](06_parallelism.ipynb): what must fit, what must be sent, and which split to
-#    change first.
+# 6. Parallelism: [what must fit](06_parallelism.ipynb), [what must be
+#    sent](06_parallelism_2_sent.ipynb), and [who waits for whom](06_parallelism_3_waits.ipynb).
 # 7. [NCCL bandwidth](07_nccl_bandwidth.ipynb): whether a measured collective is normal, and what
 #    bounds it.
 # 8. [The network](08_network.ipynb): what a lost packet, a full queue or a wrong place costs a job.
+# 9. [Serving](09_serving.ipynb): what an engine and its prompts leave of a replica's promise.
+# 10. [Plan a run](10_plan_a_run.ipynb): the best of all plans, and how far to trust it.
+# 11. [Reading a profile](11_profile.ipynb): where the step went, and what is worth fixing.
 #
 # Then comes [the call](12_the_call.ipynb). Each chapter has exercises in `exercises/`, next to this
 # folder. Start with lesson 1, or with lesson 2 if you know what HBM is and roughly how far away it

@@ -78,7 +78,7 @@ explore_two_clocks()
 
 # %% [markdown]
 # The thin orange bars are the tensor cores at work, and everything white beside them is waiting.
-# Raise $B$, the number of tokens, and the waiting changes sides.
+# Raise $B$, the number of rows that are multiplied at once, and the waiting changes sides.
 #
 # ## How long will it take?
 #
@@ -289,8 +289,7 @@ explore_tiles()
 # **Each strip is read once for each tile that needs it**, so larger tiles read less. For each step
 # along $D$ a square tile of side $b$ reads $2b$ numbers of two bytes, and does
 # $b^2$ multiplications and additions. Its intensity is $b/2$, and to be limited by arithmetic it
-# needs a side of twice the ridge, {{2 * ridge:.0f}}. Real kernels use smaller tiles, because large
-# ones are few, and let neighbours share strips in the L2 cache
+# needs a side of twice the ridge, {{2 * ridge:.0f}}. A tile that large would not fit into one multiprocessor, and there would be too few of them to keep all busy. So kernels use smaller ones, and let neighbours share strips in the L2 cache
 # ([proof](02_roofline_proof.ipynb#Tiling-in-numbers)).
 #
 # ## What else saves bytes?
@@ -353,13 +352,11 @@ one.comms, many.comms, many.math
 # %% [markdown]
 # For the user the layer has to be read, in {{si(one.comms, "s")}}, while its arithmetic would take
 # {{one.math / one.comms:.2%}} of that. Over all layers and the output that makes
-# {{si(job.read_time(), "s")}} a token, so no software in the world gives that user more than
-# {{1 / job.read_time():.0f}} tokens a second at the bandwidth of one H100. The training run reads the
+# {{si(job.read_time(), "s")}} a token, so as long as each token reads all the weights, that user gets {{1 / job.read_time():.0f}} tokens a second at most, at the bandwidth of one H100. The training run reads the
 # same bytes in the same time and then has {{si(many.math, "s")}} of arithmetic to do, seven times as
 # long as the reading.
 #
-# The turn is at {{critical_batch_exact(8192, 28672, ridge):.0f}} tokens for its largest matrices. So
-# one more user costs next to nothing up to there, and the training run hardly notices the memory. Keep
+# The clocks change places at {{critical_batch_exact(8192, 28672, ridge):.0f}} tokens for its largest matrices, which are wider than those above. Until then one more user costs next to nothing but their cache, and the training run hardly notices the memory. Keep
 # the {{si(many.math, "s")}} in mind: chapter 6 will ask how long the same layer takes to *arrive*
 # from the other GPUs.
 #
@@ -372,7 +369,7 @@ one.comms, many.comms, many.math
 # %% tags=["holds"]
 assert one.lower == one.comms and many.lower == many.math, "reads the same bytes in the same time"
 assert 6.5 < many.math / many.comms < 7.5, "seven times as long"
-assert job.layer(200).lower == one.lower and one.comms < many.lower, "next to nothing up to"
+assert job.layer(200).lower == one.lower and one.comms < many.lower, "next to nothing but"
 
 # %%
 from lightspeed_course.explorers.roofline import explore

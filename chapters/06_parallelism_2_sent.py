@@ -159,7 +159,7 @@ from lightspeed_course.explorers.layer_clock import explore_layer_clock
 explore_layer_clock()
 
 # %% [markdown]
-# Look at the blank: four fifths of the time you paid for. The layer takes
+# Look at the blank: four fifths of the time you paid for, if the GPU ran at its peak. (It doesn't, and we'll correct for that at the end.) The layer takes
 # {{si(job.layer_arrives(), "s")}} to arrive, and no GPU is fast enough to make that shorter. What
 # can you do? Drag the dot to the right until the blank has gone, and read the number of tokens.
 # You'll find {{job.tokens_to_hide():,.0f}}, just as the law says. (Where FSDP gathers $E$ experts
@@ -368,8 +368,7 @@ alone = spread.mfu / fit_share()
 # ## The answer
 #
 # **What does it wait for?** Weights. They come in again for each forward and each backward pass of
-# each micro-batch. On this network, {{job.tokens_to_hide():,.0f}} tokens would have to meet them
-# each time, and only {{job.SEQUENCE:,}} do. So a GPU does {{alone:.0%}} of what it can do alone, and
+# each micro-batch. On this network a GPU at its full peak would need {{job.tokens_to_hide():,.0f}} tokens to meet them each time, and even at the pace that it really has it would need more than the {{job.SEQUENCE:,}} that do. So a GPU does {{alone:.0%}} of what it can do alone, and
 # {{spread.mfu:.1%}} of its peak. (From a step model that is
 # [off by a tenth](06_parallelism_proof.ipynb#Check:-against-published-runs) in the median.)
 #
@@ -388,7 +387,7 @@ alone = spread.mfu / fit_share()
 
 # %% tags=["holds"]
 assert 1 / 3 < alone < 0.4, "of what it can do alone"
-assert job.tokens_to_hide() > 4 * job.SEQUENCE, "would have to meet"
+assert job.tokens_to_hide() > 4 * job.SEQUENCE, "to meet them each time"
 assert abs(job.step("spread", 128).mfu / spread.mfu - 1) < 0.01, "as long as the old ones"
 assert spread.largest_loss == "data", "forward and each backward pass"
 assert job.run() > 1.5 * job.planned(), "were planned"

@@ -72,8 +72,7 @@ assert anew["passing"] + sum(n for n, _ in told.values()) == anew["plans"], "the
 # ## Which is the fastest?
 #
 # Each dot is a split, with the rest of the choices made for it as well as they can be. To the right a
-# GPU is fuller, further down a step is shorter, and right of the line a plan no longer fits. Yours is
-# the plan of lesson 6.3. Click where you expect the fastest one, then move.
+# GPU is fuller, further down a step is shorter, and right of the line a plan no longer fits. Yours is the split of lesson 6.3, tuned in the same way. Click where you expect the fastest one, then move.
 
 # %%
 explore_planner()
@@ -140,8 +139,7 @@ assert best["terms"]["uneven"] > ours["terms"]["uneven"], "uneven stages are the
 # That was right and not enough: inside the node it isn't free either. Eight ways send each layer's
 # activations through NVLink four times a layer and cost {{si(ours["terms"]["tensor"], "s")}} a step; two
 # ways cost {{si(best["terms"]["tensor"], "s")}}. The eight had been chosen to save memory, and there was
-# memory to spare: {{si(ours["memory_bytes"], "byte")}} of {{si(anew["capacity"], "byte")}}. So the best
-# plan takes only as much tensor parallelism as it needs to fit, and fills the card.
+# memory to spare: {{si(ours["memory_bytes"], "byte")}} of {{si(anew["capacity"], "byte")}}. So the best plan takes fewer tensor ways, and fills the card. What it pays for that is *uneven*: with more stages, the fullest one has more beyond its share.
 #
 # ## How far would you trust it?
 #
@@ -164,15 +162,12 @@ kinds = {(one["degrees"]["tensor"], one["degrees"]["pipeline"]) for one in anew[
 assert len(kinds) == 3, "Three good plans of different kinds"
 
 # %% [markdown]
-# The second one may surprise you. It is the plan that broke in lesson 6.2, spread over all GPUs with ZeRO 3,
-# with one change: it computes activations again, so each GPU can take several sequences at a time.
-# Then a gathered layer meets more tokens than the ten thousand it needs to hide its journey. The plan
-# wasn't wrong. Its micro-batch was.
+# You have met the second one: it is the plan that broke in lesson 6.2, spread over all GPUs with ZeRO 3, with activations computed again so that each GPU can take several sequences at a time. Then a gathered layer meets enough tokens to hide its journey. In lesson 6.3 that tied with our split; here it beats it, {{si(anew["to_measure"][1]["step_seconds"], "s")}} against {{si(ours["step_seconds"], "s")}}. The plan wasn't wrong. Its micro-batch was.
 
 # %% tags=["holds"]
 spread = anew["to_measure"][1]["degrees"]
-assert (spread["data"], spread["stage"], spread["recompute"]) == (64, 3, "full"), "It is the plan"
-assert spread["micro_size"] * job.SEQUENCE > job.tokens_to_hide() > job.SEQUENCE, "meets more tokens"
+assert (spread["data"], spread["stage"], spread["recompute"]) == (64, 3, "full"), "it is the plan that broke"
+assert spread["micro_size"] * job.SEQUENCE > job.tokens_to_hide() > job.SEQUENCE, "meets enough tokens"
 #
 # ## What would change it?
 #
@@ -187,7 +182,7 @@ table(
 )
 
 # %% [markdown]
-# Twice the network, for next to nothing: on this plan the gradients hide behind the backward pass, so
+# Twice the network would buy you next to nothing: on this plan the gradients hide behind the backward pass, so
 # don't buy it for this job. (Chapter 7 found it worth a lot on {{job.OFFERED}} GPUs with *our* plan. A plan and a
 # network are chosen together.) With ports four times as fast a different kind wins, since then it pays to
 # gather: {{job.planned_anew("infiniband_ndr")["best"]["plan"]}}.
@@ -200,8 +195,7 @@ days, interruptions = 54, 419  # of Llama 3's training, as chapter 6 has them
 #
 # The same arithmetic reads other people's plans. DeepSeek-V3 was trained with no tensor parallelism at
 # all, and now you can say why: most of its weights are experts, which are spread over GPUs without
-# cutting a layer; its GPUs had NVLink cut to less than half; and what was saved in traffic, the
-# pipeline hid. Llama 3 405B took eight tensor ways, because a layer of it needs them to fit. Neither is a
+# cutting a layer; its GPUs had NVLink cut to less than half; and what traffic was left, its pipeline hid. Llama 3 405B took eight tensor ways, because a stage of it needs them to fit. Neither is a
 # rule. Each is a point near the front of its own cluster.
 #
 # What the front doesn't show is what happens on the way. In {{days}} days on sixteen thousand GPUs Meta
@@ -214,8 +208,7 @@ lost = stretch(young_interval(write, between), write, between, restart) - 1
 si(between, "s"), lost
 
 # %% [markdown]
-# So {{lost:.0%}} of the time go to saving, to work that is done again and to restarts. A plan that is
-# faster by less than this, and that restarts more slowly or needs every last GPU, isn't faster.
+# With these the run takes {{lost:.0%}} longer than its steps. Both plans pay that, but not alike: one that needs every last GPU waits for each repair. So compare finished tokens a day, restarts included. On your {{job.GPUS}} GPUs that is a rounding error; on sixteen thousand it isn't.
 #
 # ## Decide
 
@@ -235,8 +228,7 @@ ask("planning.front")
 # ## The answer
 #
 # **Was it the best plan?** No: number {{mine["rank"]}} of {{mine["of"]:,}}. The best one takes
-# {{best["step_seconds"] / ours["step_seconds"]:.0%}} of its time, which makes the run about
-# {{anew["cost"]["days"]:.1f}} days.
+# {{best["step_seconds"] / ours["step_seconds"]:.0%}} of its time, so the run takes {{anew["cost"]["days"]:.1f}} days, where the same law gives ours {{ours["step_seconds"] / best["step_seconds"] * anew["cost"]["days"]:.1f}}.
 #
 # **What was wrong with it?** Nothing that you could have seen without counting. It bought more memory
 # than it needed, and paid for it in traffic.
@@ -248,7 +240,7 @@ ask("planning.front")
 assert mine["rank"] > 100, "No: number"
 
 # %% [markdown] tags=["takeaway"]
-# - *Take as much tensor parallelism as you need to fit, and not a way more.*
+# - *Where memory is left over, try fewer tensor ways: each of them costs traffic.*
 # - *The best plan is a group as wide as the law's error: measure three that differ.*
 # - *A plan and a network are chosen together, so ask what would change the answer before you buy.*
 

@@ -21,12 +21,12 @@ neither widget state nor times nor versions are stored.
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import os
 import re
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,9 @@ class _Kernel(NotebookClient):
         return super().process_message(msg, cell, cell_index)
 
 
-def run(notebook: NotebookNode, path: Path, measurements: Outputs | None = None) -> NotebookNode:
+async def run(
+    notebook: NotebookNode, path: Path, measurements: Outputs | None = None
+) -> NotebookNode:
     """Execute a page of `page()` in place, in the folder of its script; BuildError names the
     failing cell. With `measurements` cells that measure do not run: these are their outputs.
     """
@@ -169,7 +171,7 @@ def run(notebook: NotebookNode, path: Path, measurements: Outputs | None = None)
             "IPYTHONDIR": str(Path(scratch) / "ipython"),  # nobody's own settings
         }
         try:
-            kernel.execute(env=environment)
+            await kernel.async_execute(env=environment)
         except (
             BuildError,
             CellExecutionError,
@@ -256,12 +258,22 @@ def build(paths: list[Path], out: Path, kept: Path | None = None) -> list[str]:
     `kept` is the course whose measurements are carried over, so that nothing is measured; without
     it a page is measured anew where a cell that measures was changed.
     """
-    with ThreadPoolExecutor(WORKERS) as pool:  # the work is in the kernels, one process a page
-        results = list(pool.map(lambda path: _build_page(path, out, kept), paths))
-    return [fault for faults in results for fault in faults]
+
+    # One thread: the work is in the kernels, a process a page, and CPython 3.11 can't parse in two
+    # threads at once (its counter of recursion is the interpreter's, gh-106905).
+    async def pages() -> list[list[str]]:
+        places = asyncio.Semaphore(WORKERS)
+
+        async def one(path: Path) -> list[str]:
+            async with places:
+                return await _build_page(path, out, kept)
+
+        return await asyncio.gather(*map(one, paths))
+
+    return [fault for faults in asyncio.run(pages()) for fault in faults]
 
 
-def _build_page(path: Path, out: Path, kept: Path | None) -> list[str]:
+async def _build_page(path: Path, out: Path, kept: Path | None) -> list[str]:
     begun = time.perf_counter()
     try:
         faults = unbound(path)
@@ -270,7 +282,7 @@ def _build_page(path: Path, out: Path, kept: Path | None) -> list[str]:
         target = Path(path.parent.name, f"{path.stem}.ipynb")
         notebook, earlier = page(path), _measurements((kept or out) / target)
         there = all(cell.id in earlier for cell in notebook.cells if _measures(cell))
-        run(notebook, path, earlier if kept or there else None)
+        await run(notebook, path, earlier if kept or there else None)
         made = {target: notebook}
         if path.parent.name == "solutions":
             made["exercises" / Path(target.name)] = exercise(path, notebook)

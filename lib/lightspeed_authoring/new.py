@@ -24,7 +24,7 @@ SHAPES = {
     "chip": (r"[a-z]\w*", "a key such as mychip"),
     "question": (r"[a-z]\w*\.[a-z]\w*", "topic.name, such as roofline.my_question"),
     "law": (r"[a-z]\w*\.[a-z]\w*", "module.function, such as roofline.my_law"),
-    "chapter": (r"\d\d_[a-z]\w*", "number_name, such as 09_mychapter"),
+    "chapter": (r"\d\d_[a-z]\w*", "number_name, such as 13_mychapter"),
 }
 
 

@@ -7,7 +7,7 @@ def add(parser):
     """Put the arguments of the verb on its parser."""
     parser.add_argument("kind", choices=["chip", "question", "law", "chapter"])
     names = "mychip, roofline.my_question (topic.name), roofline.my_law (module.function)"
-    parser.add_argument("name", help=f"such as {names}, 09_mychapter")
+    parser.add_argument("name", help=f"such as {names}, 13_mychapter")
 
 
 def run(options):

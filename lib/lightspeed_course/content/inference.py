@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 LATE = {
-    "steps that read prompts are long, and half of all time goes to them": "chunks",
+    "first tokens are quick, but tokens stutter: each step that reads a prompt is long": "chunks",
     "the queue is long and the KV cache is full to the last block": "places",
     "a lone user's step is no faster than half the promise, and most of it is launches": "host",
     "steps are short, no cache is full, and requests wait for a free slot": "slots",

@@ -10,7 +10,7 @@
     A link carries {{link}}. How long does a copy of {{size}} take?
 
     1. The bytes over what the link carries.
-       `size / link == collectives.transfer_time(size, link)`
+       `size / link == roofline.transfer_time(size, link)`
 
     - **upside down** `link / size`
       Is that a time?
