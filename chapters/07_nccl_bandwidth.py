@@ -84,7 +84,7 @@ assert ring_steps("all_reduce", 4) == 2 * (4 - 1), "After three steps of adding"
 # `all_reduce_perf` times a call of NCCL and prints a line like this one, made up for the ring of
 # four above. Sizes are in bytes and times in µs.
 
-# %% tags=["figure"]
+# %%
 size, rate, ranks = 8e9, 200e9, 4  # assumed
 time, bus = 1e6 * size / rate, busbw("all_reduce", ranks, rate) / 1e9
 print("#   size  count  type  redop  root  time  algbw  busbw  #wrong")
@@ -294,7 +294,7 @@ assert (
 # These GPUs add up their gradients together, and each has a port to itself. From the offered
 # machine somebody sends you this line, with its last column cut off:
 
-# %% tags=["figure"]
+# %%
 grads = job.gradients()
 print("#   size  time (ms)  algbw (GB/s)")
 print(f"{grads.size:.0f}  {1e3 * grads.time:.0f}  {grads.algbw / 1e9:.2f}")

@@ -28,7 +28,7 @@ from lightspeed_models.nccl_tuner import nccl_choices, nccl_time, ring_latency, 
 from lightspeed_models.simulators.allreduce import states
 from lightspeed_models.simulators.ring import run_ring
 
-# %% tags=["figure"]
+# %%
 told, per_node, nodes = find("efa_note"), 8, 125
 message, asked = float(told.message), float(told.algbw_125)
 n = per_node * nodes

@@ -20,7 +20,7 @@ from lightspeed_course import Axis, Chart, Line, Rule
 from lightspeed_course import ask, figure, shipped, si, table
 from lightspeed_models.simulators.network_simulation import simulate_transport
 
-# %% tags=["figure"]
+# %%
 ndr, roce, paper = link("infiniband_ndr"), find("roce"), find("dcqcn")
 wire, packet, round_trip = ndr.bandwidth, roce.mtu, 16e-6  # assumed
 window, losses = window_packets(wire, round_trip, packet), [1e-5, 1e-4, 1e-3, 1e-2]

@@ -345,10 +345,10 @@ ask("inference.first_suspect")
 ask("inference.wall")
 
 # %%
-ask("inference.readers")
+ask("inference.readers", seed="second")
 
 # %%
-ask("inference.drafts_at_night")
+ask("inference.drafts_at_night", seed="third")
 
 # %% [markdown]
 # ## The answer

@@ -135,7 +135,7 @@ assert abs(transfers / slow.communication - 1) < 0.2, "is the transfer"
 # ([proof](11_profile_proof.ipynb#Measure-it-here)).
 
 # %%
-ask("profile.own_time", seed="chapter")
+ask("profile.own_time", seed="h")
 
 # %% [markdown]
 # ## Why isn't a share a bound?
@@ -285,7 +285,7 @@ assert abs(after.compute / before.compute - 1) < 0.02, "Compute stayed"
 ask("profile.what_first", seed="chapter")
 
 # %%
-ask("profile.what_waits", seed="chapter")
+ask("profile.what_waits", seed="h")
 
 # %%
 ask("profile.busy_share", seed="chapter")

@@ -22,11 +22,18 @@ SETS, EACH = 200, 4
 rng = random.Random(11)
 sets = [drawn_events(rng) for _ in range(SETS)]
 wrong = sum(summed(parts(events)) != counted(events) for events in sets)
+SETS, wrong
+
+# %%
 held = list(trials(EACH))
 errors = sorted(abs(t.told / t.truth - 1) for t in held)
+len(errors)
+
+# %%
 _, account = job.profile()
 spread = job.step()
 off = account.span * 1e-9 * job.SEQUENCES / job.GPUS / spread.time - 1
+f"{off:+.1%}"
 
 # %% tags=["figure"]
 table(
@@ -124,7 +131,9 @@ table(
 rows = []
 for cause in training.CAUSES:
     case = incident_of("proof", training.TRAINING, cause).job
-    ends = [e["ts"] + e["dur"] for e in training_trace.ranks(case)[0].events if e["cat"] == "kernel"]
+    ends = [
+        e["ts"] + e["dur"] for e in training_trace.ranks(case)[0].events if e["cat"] == "kernel"
+    ]
     begins = training_trace.BEGIN / 1000
     rows.append([cause.id, f"{(max(ends) - begins) * 1e-6 / training_job.time(case):.5f}"])
 table(rows, ["cause", "span over the job's time"])

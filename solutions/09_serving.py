@@ -127,21 +127,21 @@ def tokens(acceptance, drafts):
 check("inference.drafts_function", tokens)
 
 # %%
-ask("inference.readers", seed="second")
+ask("inference.readers")
 
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # replicas
-answer = max(range(1, 8), key=lambda n: min(n / 1, (8 - n) * 2))
+answer = max(range(1, 8), key=lambda n: min(n / 1, (8 - n) * 0.5))
 # END SOLUTION
-check("inference.readers", answer, seed="second")
+check("inference.readers", answer)
 
 # %%
-ask("inference.drafts_at_night", seed="third")
+ask("inference.drafts_at_night")
 
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # a word
-answer = "night"
+answer = "both"
 # END SOLUTION
-check("inference.drafts_at_night", answer, seed="third")
+check("inference.drafts_at_night", answer)

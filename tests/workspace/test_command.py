@@ -36,7 +36,7 @@ SLIPS = {
     "site --serve --port -1": "'-1' is not a port",
     "number --search nvlnk": "in its key, name, note or source; did you mean nvlink?",
     "number H100_SXM.HBM_BANDWITH": "did you mean h100_sxm.hbm_bandwidth?",
-    "reset 09": "no notebook is called 09",
+    "reset 13": "no notebook is called 13",
     "progress --take /dev/null": "/dev/null: This is no file of progress: expected one that",
     "progress --take /nowhere/file": "progress: /nowhere/file: no such file or directory",
     "progress --save /nowhere/file": "progress: /nowhere/file: no such file or directory",

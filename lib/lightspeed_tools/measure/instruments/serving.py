@@ -105,7 +105,8 @@ class Decoder:
                 keys[:, held:], values[:, held:] = k, v
                 scores = q @ keys.transpose(0, 2, 1) / np.float32(q.shape[-1] ** 0.5)
                 if tokens > 1:
-                    ahead = np.arange(held + tokens) > held + np.arange(tokens)[:, None]
+                    places = np.arange(held + tokens, dtype=np.intp)
+                    ahead = places > places[held:, None]
                     scores[:, ahead] = -np.inf
                 weights = np.exp(scores - scores.max(-1, keepdims=True))
                 mixed = weights @ values / weights.sum(-1, keepdims=True)
