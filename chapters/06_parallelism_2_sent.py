@@ -257,17 +257,17 @@ explore_split_mlp()
 # $$\frac{4tDF}{Y\,C} > \frac{4tD}{L} \qquad\text{so}\qquad Y < \frac{F\,L}{C}$$
 #
 # This time the *tokens* have cancelled. A larger batch doesn't help; a wider model or a faster link
-# does. For Llama 3 70B on H100s it allows {{ways_in:.0f}} ways on NVLink, so the eight of a node are
-# fine. But a group of sixteen spans two nodes, and even if its ring leaves each of them through all
-# eight ports, {{ways_out[0]:.1f}} would be the limit on our cheap network, and {{ways_out[1]:.0f}}
-# on one four times as fast. Hugging Face tried it, on hundreds of plans: with sixteen ways in place
+# does. For an MLP of two matrices as wide as Llama 3 70B's it allows {{ways_in:.0f}} ways on the NVLink
+# of H100s (and half as many again for the three that Llama has), so the eight of a node are fine. But a
+# group of sixteen spans two nodes. Even with all eight ports of a node, the limit would be
+# {{ways_out[0]:.1f}} ways on our cheap network, and {{ways_out[1]:.0f}} on one four times as fast. Hugging Face tried it, on hundreds of plans: with sixteen ways in place
 # of eight, the best that they found ran at about
 # [half the speed](06_parallelism_proof.ipynb#Eight-ways-and-sixteen,-measured).
 # ([Other chips](06_parallelism_proof.ipynb#Compute-bound-or-communication-bound?))
 
 # %% tags=["holds"]
 assert ways_in > 8, "the eight of a node"
-assert max(ways_out) < 16 and ways_out[0] < 8, "would be the limit"
+assert max(ways_out) < 16 and ways_out[0] < 8, "the limit would be"
 assert abs(ways_out[1] / ways_out[0] - 4) < 1e-9, "on one four times as fast"
 
 # %% [markdown]
@@ -412,7 +412,7 @@ ask("parallelism.tensor_over_network", seed="chapter")
 
 # %% [markdown] tags=["takeaway"]
 # - A gathered weight must meet enough tokens to pay for its journey.
-# - No batch is large enough to pay for tensor parallelism's traffic: keep it inside the node.
+# - A larger batch doesn't make tensor parallelism cheaper, a faster link does: keep it inside the node.
 # - Send often over near links, seldom over far ones.
 
 # %% [markdown] tags=["card"]

@@ -27,6 +27,7 @@ import os
 import re
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -270,7 +271,9 @@ def build(paths: list[Path], out: Path, kept: Path | None = None) -> list[str]:
 
         return await asyncio.gather(*map(one, paths))
 
-    return [fault for faults in asyncio.run(pages()) for fault in faults]
+    with ThreadPoolExecutor(1) as own:  # where a loop runs already, another one needs its thread
+        results = own.submit(asyncio.run, pages()).result()
+    return [fault for faults in results for fault in faults]
 
 
 async def _build_page(path: Path, out: Path, kept: Path | None) -> list[str]:

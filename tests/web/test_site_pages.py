@@ -20,7 +20,8 @@ PAGES = [
 ]
 # Sets the first control of an explorer to another value, as a hand would.
 MOVE = """cell => {
-    const input = cell.querySelector('.sol-controls :is(input, select)');
+    const input = cell.querySelector('.sol-controls :is(input, select)')
+        ?? cell.querySelector('input[type=range]');  // one that only plays
     if (input.type === 'checkbox') input.checked = !input.checked;
     else if (input.type === 'range') input.value = input.value === input.max ? input.min : input.max;
     else input.selectedIndex = (input.selectedIndex + 1) % input.length;
