@@ -797,8 +797,8 @@ assert 16 < 1.5 * ways_out < 18, "sixteen ways little margin"
 # H100 again: for each model and number of nodes, the MFU of the best plan of each number of ways.
 
 # %%
-best = {}
-for model, nodes, ways, reached in zip(*(runs[n] for n in ("model", "nodes", "tensor", "mfu"))):
+columns, best = [runs[n] for n in ("model", "nodes", "tensor", "mfu")], {}
+for model, nodes, ways, reached in zip(*columns):
     of_size = best.setdefault((str(model), int(nodes)), {})
     of_size[int(ways)] = max(reached, of_size.get(int(ways), 0))
 
