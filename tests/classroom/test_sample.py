@@ -122,6 +122,7 @@ def test_everybody_has_a_story(made):
 
 
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda p: p.stem)
+@pytest.mark.holds("docs/teach.md", "wrong ones of every kind")
 def test_every_misconception_is_somebodys_answer(path, tmp_path):
     """For every assignment of the course; and what was dealt is what `diagnose` says of what
     stands in the notebook.

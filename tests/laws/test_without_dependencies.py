@@ -5,6 +5,7 @@ examples run.
 import subprocess
 import sys
 
+import pytest
 from laws import LIBRARY
 
 BLOCKED = ("numpy", "pint", "scipy", "networkx")
@@ -35,6 +36,7 @@ sys.exit(f"fail: {failed}, not found: {missing}" if failed or missing else 0)
 """
 
 
+@pytest.mark.holds("docs/learn.md", "and needs Python and nothing else")
 def test_every_example_on_scalars_runs_on_a_bare_python():
     texts = (" ".join(names) for names in (BLOCKED, LIBRARY, sorted(NEEDS_ARRAYS)))
     run = subprocess.run([sys.executable, "-c", RUN, *texts], capture_output=True, text=True)
