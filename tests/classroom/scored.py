@@ -123,11 +123,9 @@ class Page(html.parser.HTMLParser):
             "audio",
             "video",
         } & set(names)
-        assert (
-            dict(self.tags)["html"]["lang"] == "en"
-            and names.count("h1") == 1
-            and names.count("title") >= 1
-        )
+        assert dict(self.tags)["html"]["lang"] == "en"
+        assert names.count("h1") == 1
+        assert names.count("title") >= 1
         for _, attributes in self.tags:
             assert not any(name.startswith("on") for name in attributes)
             assert all(

@@ -195,9 +195,8 @@ def test_the_id_in_the_notebook_is_a_last_resort(course, book, tmp_path):
         NAME,
         [archive(tmp_path / "a.zip", [("anon_aB3dE_88001_x.ipynb", notebook(1, "ada"))])],
     )
-    assert [(r.student, r.verdict) for r in done.rows] == [
-        ("ada", "new")
-    ] and "anybody could have written" in done.rows[0].note
+    assert [(r.student, r.verdict) for r in done.rows] == [("ada", "new")]
+    assert "anybody could have written" in done.rows[0].note
     done = collect(
         course,
         book,
@@ -252,9 +251,8 @@ def test_the_same_bytes_from_two(course, book, tmp_path):
         NAME,
         [folder(tmp_path / "in", {"ada/x.ipynb": notebook(1), "bob/x.ipynb": notebook(1)})],
     )
-    assert [r.note for r in done.rows] == ["", "The same bytes came from ada."] and len(
-        book.submissions(NAME)
-    ) == 2
+    assert [r.note for r in done.rows] == ["", "The same bytes came from ada."]
+    assert len(book.submissions(NAME)) == 2
 
 
 # Unknown, and then somebody's
@@ -273,9 +271,8 @@ def test_what_is_unknown_is_kept_until_it_is_somebodys(course, book, tmp_path):
     assert verdicts(collect(course, book, NAME, [mine], "BOB@example.org")) == {
         mine.name: ("bob", "new")
     }
-    assert book.content(book.counting(NAME)["bob"].id) == notebook(1) and kept(course)[
-        notebook(1)
-    ] == {"bob"}
+    assert book.content(book.counting(NAME)["bob"].id) == notebook(1)
+    assert kept(course)[notebook(1)] == {"bob"}
     before = everything(book), kept(course)
     assert collect(course, book, NAME, [path]).counts == {"same": 1, "unknown": 1}
     assert (everything(book), kept(course)) == before
@@ -290,25 +287,23 @@ def test_what_was_put_aside_is_settled_by_its_bytes_under_any_name(
     collect(course, book, NAME, [files])
     monkeypatch.chdir(course.root)
     first, *lines = put_aside(course, book, NAME)
-    assert (
-        first.startswith("2 from nobody known")
-        and f"collect {NAME} FILE --as STUDENT" in first
-        and "delete it" in first
-    )
+    assert first.startswith("2 from nobody known")
+    assert f"collect {NAME} FILE --as STUDENT" in first
+    assert "delete it" in first
     listed = [shlex.split(line) for line in lines]  # as a shell reads them
     assert sorted(listed) == sorted([str(f)] for f in Path("collected", NAME, "unknown").iterdir())
     collect(course, book, NAME, [files / "one" / "x.ipynb"], "bob")
     collect(
         course, book, NAME, [archive(tmp_path / "a.zip", [("ada/other name.ipynb", notebook(2))])]
     )
-    assert put_aside(course, book, NAME) == [] and kept(course) == {
+    assert put_aside(course, book, NAME) == []
+    assert kept(course) == {
         notebook(1): {"bob"},
         notebook(2): {"ada"},
     }
     again = collect(course, book, NAME, [files])
-    assert again.counts == {"same": 2} and "The same bytes are bob's." in " ".join(
-        r.note for r in again.rows
-    )
+    assert again.counts == {"same": 2}
+    assert "The same bytes are bob's." in " ".join(r.note for r in again.rows)
     assert put_aside(course, book, NAME) == []
 
 
@@ -366,7 +361,8 @@ def test_another_assignments_notebook_is_put_aside(course, book, tmp_path):
     assert (row.student, row.verdict) == (
         "bob",
         "foreign",
-    ) and "numbers.dram_over_fma of 01_numbers" in row.note
+    )
+    assert "numbers.dram_over_fma of 01_numbers" in row.note
     assert [
         r.verdict
         for r in collect(course, book, "01_numbers", [tmp_path / "in" / "ada"], "ada").rows
@@ -423,11 +419,9 @@ def test_a_notebook_that_was_not_released_to_the_student(
 ):
     book = own
     (row,) = collect(course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": content})]).rows
-    assert (
-        (row.student, row.verdict) == ("ada", "new")
-        and words in row.note
-        and bool(row.note) == bool(words)
-    )
+    assert (row.student, row.verdict) == ("ada", "new")
+    assert words in row.note
+    assert bool(row.note) == bool(words)
     assert remarks(book, NAME) == ({"ada": [row.note]} if words else {})
     assert (
         "it was judged with your numbers"
@@ -442,11 +436,9 @@ def test_where_all_have_the_same_numbers_the_courses_own_is_as_good(course, book
     (row,) = collect(
         course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": EXERCISE.read_bytes()})]
     ).rows
-    assert (
-        row.note == ""
-        and remarks(book, NAME) == {}
-        and told_student(book, book.counting(NAME)["ada"], Origins(book, NAME)) == ""
-    )
+    assert row.note == ""
+    assert remarks(book, NAME) == {}
+    assert told_student(book, book.counting(NAME)["ada"], Origins(book, NAME)) == ""
 
 
 def test_a_doubtful_notebook_in_place_of_a_sound_one_is_told_with_the_way_back(
@@ -460,10 +452,8 @@ def test_a_doubtful_notebook_in_place_of_a_sound_one_is_told_with_the_way_back(
         assert (f"to let that one count: lightspeed class choose {NAME} ada" in row.note) == (
             at > 1000
         )
-    assert (
-        row.verdict == "new"
-        and book.content(book.counting(NAME)["ada"].id) == EXERCISE.read_bytes()
-    )
+    assert row.verdict == "new"
+    assert book.content(book.counting(NAME)["ada"].id) == EXERCISE.read_bytes()
 
 
 def test_what_is_told_of_a_submission_besides(course, book, tmp_path):
@@ -508,11 +498,9 @@ def test_late_by_the_time_of_the_file_and_by_the_mark_of_canvas(course, book, tm
         "cy": "new",
     }
     assert len(book.submissions(NAME)) == 4
-    assert (
-        late("x/ada_LATE_1_2_x.ipynb", 0, None)
-        and not late("ada_1_2_x.ipynb", 9e9, 1.0)
-        and not late("ada/x.ipynb", 1.0, 1.0)
-    )
+    assert late("x/ada_LATE_1_2_x.ipynb", 0, None)
+    assert not late("ada_1_2_x.ipynb", 9e9, 1.0)
+    assert not late("ada/x.ipynb", 1.0, 1.0)
 
 
 def test_moodles_worksheet_knows_who_and_when(course, book, tmp_path):
@@ -603,9 +591,8 @@ def nothing_is_lost(files, cuts, shuffle):
         with course.book() as book:
             fill(book)
             done = collect(course, book, NAME, paths)
-            assert len(done.rows) == len(files) and len(done.left) == sum(
-                not part for part in parts
-            )
+            assert len(done.rows) == len(files)
+            assert len(done.left) == sum(not part for part in parts)
             assert set(kept(course)) == {notebook(mark) for _, mark, _ in files}
             readable = {
                 (s.student, book.content(s.id)) for s in book.submissions(NAME) if not s.refused
@@ -676,15 +663,12 @@ def test_a_file_that_is_no_notebook_is_told_to_its_student(course, book, tmp_pat
         ("cy", "refused"),
     }
     counting = book.counting(NAME)
-    assert (
-        counting["ada"].refused == "It is a file .pdf, not a notebook (.ipynb)."
-        and not counting["bob"].refused
-    )
+    assert counting["ada"].refused == "It is a file .pdf, not a notebook (.ipynb)."
+    assert not counting["bob"].refused
     assert kept(course) == {content: {name[:3].rstrip("/")} for name, content in files.items()}
     later = folder(tmp_path / "later", {"ada/x.ipynb": notebook(2)}, 10000)
-    assert [r.verdict for r in collect(course, book, NAME, [later]).rows] == [
-        "new"
-    ] and not book.counting(NAME)["ada"].refused
+    assert [r.verdict for r in collect(course, book, NAME, [later]).rows] == ["new"]
+    assert not book.counting(NAME)["ada"].refused
 
 
 def link(name, target="/etc/passwd"):
@@ -722,9 +706,8 @@ def test_a_dangerous_archive_does_no_harm_and_the_rest_goes_on(
         ("left", reason) for reason in done.left
     ]
     assert len(told) == 1 and told[0][0] == verdict and words in told[0][1]
-    assert ("bob", "new") in {(r.student, r.verdict) for r in done.rows} and "bob" in book.counting(
-        NAME
-    )
+    assert ("bob", "new") in {(r.student, r.verdict) for r in done.rows}
+    assert "bob" in book.counting(NAME)
     assert {p for p in tmp_path.rglob("*") if course.root not in p.parents} - before == {path}
     assert sorted(p.name[13:] for p in (course.collected(NAME) / "received").iterdir()) == ["a.zip"]
 
@@ -835,7 +818,8 @@ def test_names_that_turn_the_text_around(course, book, tmp_path):
     )
     assert {r.student for r in done.rows} == {"ada", "bob", "cy", "dan2", "dan"}
     assert all(r.file.isprintable() for r in done.rows)
-    assert len(kept(course)) == 5 and all(
+    assert len(kept(course)) == 5
+    assert all(
         p.name.isprintable() for p in course.collected(NAME).rglob("*") if "received" not in p.parts
     )
 

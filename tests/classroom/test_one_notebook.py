@@ -220,7 +220,8 @@ def test_prose_and_functions_are_asked_as_ever(course, book):
         for asked in re.findall(r'check\("([\w.]+)"', cell["source"])
         if question(asked).kind == "function"
     ]
-    assert functions and all(
+    assert functions
+    assert all(
         "".join(ours[id]["source"]) == cell["source"]
         for id, cell in theirs.items()
         if id in ours and "ask(" not in cell["source"]

@@ -109,9 +109,8 @@ def test_a_result_of_a_law_is_a_plain_number_unless_it_is_made_a_quantity():
     """
     assert numbers(Amount(210.0, "byte/s"), "GB/s") == (210.0,)
     assert numbers(Amount(4.25, "bit"), "") == (4.25,)
-    assert (
-        decode(encode(Amount(210.0, "byte/s"))) == 210.0 and decode(encode(Whole(5, "byte"))) == 5
-    )
+    assert decode(encode(Amount(210.0, "byte/s"))) == 210.0
+    assert decode(encode(Whole(5, "byte"))) == 5
     for answer in (
         Q(Amount(1e-3, "s")),
         Q(Amount(1e-3, "s"), "s"),

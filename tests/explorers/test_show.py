@@ -392,9 +392,9 @@ def test_points_outside_a_given_domain_are_left_out():
         next(m for m in spec["marks"] if m["type"] == "dot"),
         [m["text"] for m in spec["marks"] if m["type"] == "text"],
     )
-    assert (
-        dot["x"] == [5] and texts == ["in"] and sum(m["type"] == "line" for m in spec["marks"]) == 2
-    )
+    assert dot["x"] == [5]
+    assert texts == ["in"]
+    assert sum(m["type"] == "line" for m in spec["marks"]) == 2
 
 
 # The static renderer
@@ -425,10 +425,8 @@ def test_svg_is_the_same_in_two_processes(tmp_path):
 def test_svg_holds_every_text_of_the_spec_as_text(chart):
     spec = lay_out(chart)
     root = ET.fromstring(static.svg([chart], "the caption", "the description"))
-    assert (
-        root.find(f"{SVG}title").text == "the caption"
-        and root.find(f"{SVG}desc").text == "the description"
-    )
+    assert root.find(f"{SVG}title").text == "the caption"
+    assert root.find(f"{SVG}desc").text == "the description"
     drawn = " ".join("".join(node.itertext()) for node in root.iter(f"{SVG}text"))
     ticks = [text for axis in ("x", "y") for _, text in spec[axis]["ticks"]]
     labels = [mark["text"] for mark in spec["marks"] if mark["type"] == "text"] + [
@@ -477,18 +475,15 @@ def displayed(monkeypatch):
 def test_figure_shows_svg_then_its_words(displayed):
     show.figure(ladder(), caption="A **ladder**.", alt="Three bars < four.")
     picture, below = displayed
-    assert (
-        set(picture) == {"text/html", "text/plain"}
-        and picture["text/plain"] == "Three bars < four."
-    )
+    assert set(picture) == {"text/html", "text/plain"}
+    assert picture["text/plain"] == "Three bars < four."
     assert picture["text/html"].startswith(
         '<img alt="Three bars &lt; four." src="data:image/svg+xml,'
-    ) and ET.fromstring(drawing(picture["text/html"]))
-    assert (
-        below["text/markdown"].startswith("*A **ladder**.*")
-        and "<details>" in below["text/markdown"]
-        and "bars &lt; four" in below["text/markdown"]
     )
+    assert ET.fromstring(drawing(picture["text/html"]))
+    assert below["text/markdown"].startswith("*A **ladder**.*")
+    assert "<details>" in below["text/markdown"]
+    assert "bars &lt; four" in below["text/markdown"]
 
 
 @pytest.mark.parametrize(
@@ -590,11 +585,9 @@ def test_a_change_is_one_update_of_one_trait():
     demo.chart._handle_custom_msg(message, [])
     assert updates == ["content"]
     assert demo.params == {"batch": 1, "chip": "A100", "wrong": False}
-    assert (
-        demo.chart.content["turn"] == 7
-        and demo.chart.content["verdict"] == "A100: 1 token"
-        and demo.chart.content["at"] == message["at"]
-    )
+    assert demo.chart.content["turn"] == 7
+    assert demo.chart.content["verdict"] == "A100: 1 token"
+    assert demo.chart.content["at"] == message["at"]
 
 
 @pytest.mark.parametrize(
@@ -636,7 +629,8 @@ def test_an_error_at_first_stops_the_cell():
 def test_grid_covers_the_controls():
     states = list(explorer().grid(each=4))
     assert len(states) == 4 * 2 * 2
-    assert {s["batch"] for s in states} >= {1, 4096} and {s["chip"] for s in states} == {
+    assert {s["batch"] for s in states} >= {1, 4096}
+    assert {s["chip"] for s in states} == {
         "H100",
         "A100",
     }
@@ -675,12 +669,10 @@ def test_explorers_refuse_what_cannot_work(build, message):
 def test_controls_read_as_quantities():
     slider = show.LogSlider("batch", "B", 1, 100, 8, unit="token", whole=True, include=[37])
     values = [value for _, value in slider.options]
-    assert (
-        values == sorted(set(values))
-        and {1, 8, 37, 100} <= set(values)
-        and slider.text(37) == "37 tokens"
-        and slider.text(1) == "1 token"
-    )
+    assert values == sorted(set(values))
+    assert {1, 8, 37, 100} <= set(values)
+    assert slider.text(37) == "37 tokens"
+    assert slider.text(1) == "1 token"
     assert [
         text for text, _ in show.LogSlider("d", "D", 256, 2048, 512, base=2, whole=True).options
     ] == ["256", "512", "1,024", "2,048"]

@@ -140,12 +140,10 @@ def test_the_whole_course(nbgrader):
     nbgrader("nbgrader", "generate_assignment", NAME, "--create")
     released = folder / f"release/{NAME}/{NAME}.ipynb"
     text = released.read_text()
-    assert (
-        "BEGIN SOLUTION" not in text
-        and "HIDDEN" not in text
-        and SECRET not in text
-        and text.count("# YOUR CODE HERE") == len(ASSIGNMENT.cells)
-    )
+    assert "BEGIN SOLUTION" not in text
+    assert "HIDDEN" not in text
+    assert SECRET not in text
+    assert text.count("# YOUR CODE HERE") == len(ASSIGNMENT.cells)
     assert f"FAILED ON {len(ASSIGNMENT.points)} CELL(S)" in nbgrader(
         "nbgrader", "validate", str(released)
     )

@@ -32,9 +32,8 @@ def test_the_ladder_has_a_quantity_for_each_size(small):
         and len(q.samples) >= FEWEST
         for q in found
     )
-    assert min(q.value for q in found) > 0 and latency_levels.of_quantities(reversed(found))[
-        0
-    ] == latency_levels.sizes(MIB)
+    assert min(q.value for q in found) > 0
+    assert latency_levels.of_quantities(reversed(found))[0] == latency_levels.sizes(MIB)
 
 
 def test_bandwidth_is_counted_as_stream_counts(small):
@@ -61,9 +60,8 @@ def test_storage_leaves_no_file(tmp_path, monkeypatch):
         "host.storage_read",
         "host.storage_flush",
     ]
-    assert all(q.value > 0 for q in found if not isinstance(q, Missing)) and not list(
-        tmp_path.iterdir()
-    )
+    assert all(q.value > 0 for q in found if not isinstance(q, Missing))
+    assert not list(tmp_path.iterdir())
     assert "a folder" in found[0].note and "host or a drive" in found[1].note
 
 
@@ -87,11 +85,9 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
         timeout=60,
     )
     assert run.returncode == 0, run.stderr
-    assert (
-        run.stdout.count("Missing host.storage_") == 3
-        and "could not be written" in run.stdout
-        and "Free some space" in run.stdout
-    )
+    assert run.stdout.count("Missing host.storage_") == 3
+    assert "could not be written" in run.stdout
+    assert "Free some space" in run.stdout
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
 
 

@@ -84,9 +84,8 @@ def test_services_are_those_of_the_law():
         if x.loop == "open"
     }
     assert set(services["M/D/1"]) == {0.01}
-    assert np.mean(services["M/M/1"]) == pytest.approx(0.01, rel=0.03) and np.std(
-        services["M/M/1"]
-    ) == pytest.approx(0.01, rel=0.05)
+    assert np.mean(services["M/M/1"]) == pytest.approx(0.01, rel=0.03)
+    assert np.std(services["M/M/1"]) == pytest.approx(0.01, rel=0.05)
     assert np.mean(services["M/M/4"]) == pytest.approx(0.04, rel=0.03)
 
 
@@ -148,10 +147,8 @@ def test_the_closed_loop_never_has_two_inside(real):
 def test_a_real_run_becomes_quantities_and_conclusions(real):
     found = queueing.quantities(*real)
     assert len(queueing_results.little(found)) == len(queueing_results.latencies(found)) == 3
-    assert (
-        isinstance(queueing_results.refusal(found), str)
-        and len(queueing_results.closed_loop(found)) == 3
-    )
+    assert isinstance(queueing_results.refusal(found), str)
+    assert len(queueing_results.closed_loop(found)) == 3
 
 
 def test_one_processor_is_said(real, monkeypatch):
@@ -212,10 +209,8 @@ def test_the_formulas():
         mm1(80, 1 / 0.011).W + 0.002
     )
     assert queueing_results.steady(one)[0.99] == pytest.approx(mm1(80, 100).W * np.log(100))
-    assert (
-        queueing_results.steady(fixed)["mean"] == pytest.approx(md1(80, 100).W)
-        and queueing_results.steady(fixed)[0.99] is None
-    )
+    assert queueing_results.steady(fixed)["mean"] == pytest.approx(md1(80, 100).W)
+    assert queueing_results.steady(fixed)[0.99] is None
     assert queueing_results.steady(four)["mean"] > 0.04
 
 

@@ -139,8 +139,6 @@ def test_a_script_that_forgets_its_guard_is_told_so(tmp_path):
     run = subprocess.run(
         [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=120
     )
-    assert (
-        run.returncode != 0
-        and "Unavailable" in run.stderr
-        and '__name__ == "__main__"' in run.stderr
-    )
+    assert run.returncode != 0
+    assert "Unavailable" in run.stderr
+    assert '__name__ == "__main__"' in run.stderr
