@@ -13,6 +13,7 @@ import pytest
 import yaml
 from cases import ANSWERS, ASSIGNMENT, QUESTIONS, STUBS, exercises, right
 from cases import notebook as packed
+from processes import finished
 
 from lightspeed_class.class_folder import ClassError, new
 from lightspeed_class.grading import autograder
@@ -69,10 +70,11 @@ def test_run_autograder_gives_the_scores_of_grade(book, tmp_path):
     who(root, "ada@x.org")
     content = right(ridge="answer = 3\ncheck('roofline.ridge', answer)")
     (root / "submission/mine.ipynb").write_bytes(content)
-    done = subprocess.run(
-        ["bash", str(root / "source/run_autograder")], cwd=root, capture_output=True, text=True,
+    done = finished(
+        ["bash", str(root / "source/run_autograder")],
+        cwd=root,
         env=os.environ | {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     results = json.loads((root / "results/results.json").read_text())
     assert set(results) <= TOP and all(set(test) <= TEST for test in results["tests"])

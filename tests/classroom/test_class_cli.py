@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from processes import finished
 from scored import OUT_OF
 
 from lightspeed_class.class_folder import ClassFolder
@@ -325,14 +326,12 @@ def test_without_bubblewrap_it_refuses_and_the_other_way_is_recorded(folder, tmp
     subprocess.run(
         [*command, "collect", "02", tmp_path / "a.zip"], check=True, env=bare, capture_output=True
     )
-    refused = subprocess.run([*command, "grade", "02"], env=bare, capture_output=True, text=True)
+    refused = finished([*command, "grade", "02"], env=bare)
     assert refused.returncode == 2
     assert "apt install bubblewrap" in refused.stderr
     assert "--not-isolated" in refused.stderr
     assert refused.stderr.count("\n") == 1
-    graded = subprocess.run(
-        [*command, "grade", "02", "--not-isolated"], env=bare, capture_output=True, text=True
-    )
+    graded = finished([*command, "grade", "02", "--not-isolated"], env=bare)
     assert graded.returncode == 0 and "NOT ISOLATED" in graded.stdout
     with ClassFolder.find(folder).book() as book:
         assert {
@@ -418,7 +417,7 @@ def test_an_ordinary_user_can_grade(home):
 
     def say(*words):
         command = [*prefix, sys.executable, "-m", "lightspeed_cli", "class", *words]
-        done = subprocess.run(command, cwd=home, capture_output=True, text=True, env=environment)
+        done = finished(command, cwd=home, env=environment)
         if done.returncode == 99:
             pytest.skip(f"no user without rights can be had here: {done.stderr}")
         assert done.returncode == 0, done.stderr

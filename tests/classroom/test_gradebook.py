@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, right
+from processes import finished
 
 from lightspeed_class.gradebook import file as book_file
 from lightspeed_class.gradebook.book import Gradebook
@@ -287,9 +288,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
             run.wait()
             run.stdout.close()
             wait_until_gone(workers)
-        last = subprocess.run(
-            [sys.executable, "-c", GRADE, str(path)], capture_output=True, text=True, check=True
-        )
+        last = finished([sys.executable, "-c", GRADE, str(path)], check=True)
         assert last.stdout.endswith("{}\n")
         with Gradebook(path) as book:
             assert [len(book.gradings(s.id)) for s in book.submissions()] == [1] * count

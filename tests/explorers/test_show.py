@@ -6,13 +6,13 @@ import ast
 import json
 import math
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from urllib.parse import unquote
 
 import numpy as np
 import pytest
+from processes import finished
 
 import lightspeed_show as show
 from lightspeed_show import static
@@ -409,10 +409,8 @@ def test_svg_is_the_same_in_two_processes(tmp_path):
         " make in t.CHARTS.values()], 'a', 'b', 'c: d', 'e', ['f']))"
     )
     first, second = (
-        subprocess.run(
+        finished(
             [sys.executable, "-c", program],
-            capture_output=True,
-            text=True,
             check=True,
             env={"PYTHONHASHSEED": seed, "PYTHONUTF8": "1"},
         )
@@ -691,14 +689,7 @@ def test_importing_show_loads_nothing_heavy():
         "import sys, lightspeed_show as s; s.Chart, s.si; print([m for m in ('matplotlib',"
         " 'ipywidgets', 'anywidget', 'numpy', 'IPython') if m in sys.modules])"
     )
-    assert (
-        ast.literal_eval(
-            subprocess.run(
-                [sys.executable, "-c", program], capture_output=True, text=True, check=True
-            ).stdout
-        )
-        == []
-    )
+    assert ast.literal_eval(finished([sys.executable, "-c", program], check=True).stdout) == []
 
 
 @pytest.mark.slow
@@ -710,7 +701,5 @@ def test_drawing_leaves_pyplot_and_its_settings_alone():
         " m.rcParams['svg.fonttype'])\nm.rcdefaults(); print(odd == t.static.svg([t.ladder()],"
         " 'a', 'b'))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = finished([sys.executable, "-c", program], check=True)
     assert done.stdout.split() == ["False", "9.0", "path", "True"]

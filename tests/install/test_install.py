@@ -16,6 +16,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
@@ -62,9 +63,7 @@ def bare(clone, **more):
 
 
 def run(command, clone, **more):
-    done = subprocess.run(
-        command, cwd=clone, env=bare(clone, **more), capture_output=True, text=True, timeout=900
-    )
+    done = finished(command, cwd=clone, env=bare(clone, **more), timeout=900)
     assert done.returncode == 0, f"{command}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout + done.stderr
 
@@ -179,9 +178,7 @@ def test_a_file_that_does_not_match_its_hash_is_refused(small):
     )
     assert spoilt != lock.read_text()
     lock.write_text(spoilt)
-    done = subprocess.run(
-        ["make", "env"], cwd=small, env=bare(small), capture_output=True, text=True, timeout=900
-    )
+    done = finished(["make", "env"], cwd=small, env=bare(small), timeout=900)
     assert done.returncode != 0 and "hash" in (done.stdout + done.stderr).lower()
     assert not (small / ".venv/lightspeed.stamp").exists()
     assert (
@@ -225,5 +222,5 @@ def test_no_system_has_to_compile_anything(python, platform, tmp_path):
         "-r",
         ROOT / "requirements-dev.lock",
     ]
-    done = subprocess.run(ask, capture_output=True, text=True, timeout=300)
+    done = finished(ask, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 from lightspeed_authoring.solved import solved
 from lightspeed_class.grading.grade import grade
@@ -60,13 +61,8 @@ def nbgrader(tmp_path_factory):
     }
 
     def run(program, *arguments):
-        done = subprocess.run(
-            [home / "bin" / program, *arguments],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=600,
+        done = finished(
+            [home / "bin" / program, *arguments], cwd=folder, env=environment, timeout=600
         )
         assert done.returncode == 0, f"{arguments}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done.stdout + done.stderr

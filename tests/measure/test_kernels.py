@@ -4,12 +4,12 @@ folder to write to.
 
 import json
 import os
-import subprocess
 import sys
 import threading
 
 import numpy as np
 import pytest
+from processes import finished
 
 from lightspeed import roofline as law
 from lightspeed_tools.measure.instruments import kernels
@@ -115,13 +115,7 @@ def test_each_thread_keeps_its_part():
 
 
 def python(code, **environment):
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = finished([sys.executable, "-c", code], env=os.environ | environment, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

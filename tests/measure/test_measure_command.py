@@ -15,6 +15,7 @@ from pathlib import Path
 
 import fakes
 import pytest
+from processes import finished
 
 from lightspeed_cli import main
 from lightspeed_tools.measure import runner
@@ -71,10 +72,8 @@ def measure(room, *words, names=("good", "fails", "partly"), **more):
         "HOME": str(room),
         **more.pop("env", {}),
     }
-    return subprocess.run(
+    return finished(
         [*more.pop("under", ()), sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
         timeout=120,
         cwd=room / "here",
         env=environment,
@@ -395,9 +394,7 @@ def test_one_core_without_numba_mpi_and_torch(tmp_path):
         "PYTHONPATH": f"{blocked}{os.pathsep}{LIB}",
         "LIGHTSPEED_DATA": str(tmp_path / "data"),
     }
-    run = subprocess.run(
-        [*one, "measure", "all"], capture_output=True, text=True, env=environment, timeout=900
-    )
+    run = finished([*one, "measure", "all"], env=environment, timeout=900)
     assert run.returncode == 0, run.stderr
     assert "Traceback" not in run.stdout + run.stderr and "it failed" not in run.stdout
     shown, _ = saved(tmp_path / "data/records")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from processes import finished
 
 from lightspeed_tools.measure.instruments import kernels, latency_levels, memory_and_io
 from lightspeed_tools.measure.instruments.timing import FEWEST, Missing
@@ -77,12 +78,8 @@ for m in host.storage():
 
 @pytest.mark.skipif(os.name != "posix", reason="limits on files are set in the POSIX way")
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
-    run = subprocess.run(
-        [sys.executable, "-c", FULL],
-        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
+    run = finished(
+        [sys.executable, "-c", FULL], env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)}, timeout=60
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.count("Missing host.storage_") == 3

@@ -11,6 +11,7 @@ import sys
 import time
 
 import pytest
+from processes import finished
 
 from lightspeed_tools.measure.instruments.timing import Unavailable
 from lightspeed_tools.measure.instruments.workers import crew, receive
@@ -136,9 +137,7 @@ def test_a_script_that_forgets_its_guard_is_told_so(tmp_path):
     (tmp_path / "script.py").write_text(
         "from lightspeed_tools.measure.instruments import scaling\nscaling.measure()\n"
     )
-    run = subprocess.run(
-        [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=120
-    )
+    run = finished([sys.executable, tmp_path / "script.py"], timeout=120)
     assert run.returncode != 0
     assert "Unavailable" in run.stderr
     assert '__name__ == "__main__"' in run.stderr

@@ -5,11 +5,11 @@ through.
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import nbformat
 import pytest
+from processes import finished
 
 from lightspeed_authoring.build import ROOT
 
@@ -38,14 +38,7 @@ def course(tmp_path_factory):
 
 def in_copy(root, *arguments):
     environment = {**os.environ, "PYTHONPATH": str(root / "lib")}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=root,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    return finished([sys.executable, *arguments], cwd=root, env=environment, timeout=300)
 
 
 def replace_once(path, old, new):

@@ -4,10 +4,10 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
+from processes import finished
 
 from lightspeed_cli import main
 from lightspeed_cli import number as lookup
@@ -17,9 +17,7 @@ from lightspeed_course import workspace
 
 def run(*words, **environment):
     command = [sys.executable, "-m", "lightspeed_cli", *words]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env=os.environ | environment
-    )
+    return finished(command, timeout=120, env=os.environ | environment)
 
 
 SLIPS = {
@@ -90,10 +88,8 @@ def without_a_checkout(tmp_path, *words):
         f"sys.path.insert(0, {str(lib)!r});"
         "from lightspeed_cli import main; sys.exit(main())"
     )
-    return subprocess.run(
+    return finished(
         [sys.executable, "-c", code, *words],
-        capture_output=True,
-        text=True,
         cwd=tmp_path,
         timeout=60,
         env={"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]},
@@ -302,8 +298,10 @@ def test_a_lab_that_cannot_prepare_its_folder_says_so(tmp_path):
 
 
 def test_a_closed_pipe_is_no_error():
-    done = subprocess.run(
+    done = finished(
         f"'{sys.executable}' -m lightspeed_cli number --list | head -n 1; exit ${{PIPESTATUS[0]}}",
-        shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        shell=True,
+        executable="/bin/bash",
+        timeout=60,
+    )
     assert done.returncode == 0 and done.stderr == ""
