@@ -166,7 +166,7 @@ def slowdown(rho, slots):
         Axis("time in system / service time", scale="log", domain=(0.9, TOP_SLOWDOWN)),
         [*lines, Rule(x=1, label="full"), here],
         title="How long",
-        height=270,
+        height=255,
     )
 
 
@@ -203,7 +203,7 @@ def live(rho, slots):
         Axis("inside / slots", domain=(0, TOP_INSIDE)),
         [Line(*zip(*drawn, strict=True), "", "orange"), Rule(y=1, label="every slot busy")],
         title="One run from an empty start",
-        height=230,
+        height=220,
     )
 
 
