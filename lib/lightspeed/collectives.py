@@ -262,9 +262,7 @@ def half_rate_size(latency: Value, bandwidth: Value, exponent: Value = 1.0) -> R
 
 @dataclass(frozen=True)
 class Levels:
-    """Seconds inside nodes and across them; `lower` if the two overlap perfectly, `upper` if not
-    at all.
-    """
+    """Seconds inside nodes and across; `lower` if both overlap perfectly, `upper` if not at all."""
 
     inside: float
     across: float

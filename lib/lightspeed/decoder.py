@@ -182,15 +182,11 @@ class Decoder:
         return _amount(mixers + 2 * (mlps + self.width * self.vocabulary), "FLOP/token")
 
     def training_flops_per_token(self, sequence: float = 0) -> float:
-        """Three forward passes; scores as the field counts them, as if each token saw all of its
-        sequence.
-        """
+        """Three forward passes; scores as the field counts them: each token sees the sequence."""
         return _amount(3 * self.flops_per_token(sequence, decoding=False), "FLOP/token")
 
     def kv_cache_bytes_per_token(self, element_bytes: float = 2) -> float:
-        """Bytes that each further token of a request keeps for good: caches of layers that look at
-        the whole context.
-        """
+        """Bytes that a further token of a request keeps: caches of layers that see everything."""
         return self._over_mixers("kv_cache_bytes_per_token", "growth", element_bytes)
 
     def state_bytes(self, element_bytes: float = 2) -> float:

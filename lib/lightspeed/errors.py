@@ -1,6 +1,4 @@
-"""A wrong argument in words: which one, its value, what was expected, and the word that was
-probably meant.
-"""
+"""A wrong argument in words: which one, its value, what was expected, and the likely word."""
 
 from __future__ import annotations
 

@@ -357,9 +357,7 @@ def step_bill(
 
 
 def cached_heads(mixer: Any) -> int:
-    """Heads over which tensor parallelism splits what a layer remembers: one of latent attention,
-    whose heads share it.
-    """
+    """Heads over which tensor parallelism splits what a layer keeps: one for latent attention."""
     if hasattr(mixer, "kv_rank"):
         return 1
     heads: int = getattr(mixer, "kv_heads", 0) or getattr(mixer, "value_heads", 0) or mixer.heads

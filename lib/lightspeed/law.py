@@ -210,9 +210,7 @@ def _magnitude(law: str, name: str, value: Any, spec: Argument) -> Any:
 
 
 class Law(Protocol[P, R]):
-    """A function declared with `law`: called as its body is, with the table of its arguments
-    beside it.
-    """
+    """A function declared with `law`: called as its body is, with the table of its arguments."""
 
     __name__: str
     __wrapped__: Callable[P, R]
@@ -266,9 +264,7 @@ def law(
 
 
 def described(doc: str | None, table: dict[str, Spec], returns: str | dict[str, str]) -> str:
-    """A docstring, and below it what each argument must be, the unit of the result and the
-    errors.
-    """
+    """A docstring, and below it what each argument must be, the unit of the result, the errors."""
     lines = [
         _listed(n, s.row() if isinstance(s, Argument) else f"one of {', '.join(map(repr, s))}.")
         for n, s in table.items()

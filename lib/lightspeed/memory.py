@@ -191,9 +191,7 @@ def _on_a_rank(
 
 
 def _in_flight(pipeline: Value, interleave: Value) -> Result:
-    """Micro-batches that the first stage holds, as a multiple of what fills its share of the
-    layers once.
-    """
+    """Micro-batches that the first stage holds, over what fills its share of the layers once."""
     return where(interleave > 1, 1 + (pipeline - 1) / (pipeline * interleave), 1)
 
 
@@ -272,9 +270,7 @@ def room_for(capacity: Value, used: Value, each: Value) -> Result:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Bytes on one device, by what they are for; `fits` says whether `total` is within
-    `capacity`.
-    """
+    """Bytes on one device, by what they are for; `fits` says if `total` is within `capacity`."""
 
     weights: float
     gradients: float

@@ -221,9 +221,7 @@ def context_parallel_bytes(
 
 @dataclass(frozen=True)
 class Skew:
-    """Bytes of one all-to-all when one expert is hot: what its GPU receives and sends, and what
-    each other one does.
-    """
+    """Bytes of an all-to-all with one hot expert: what its GPU gets and sends, and any other."""
 
     hot_receives: float
     hot_sends: float

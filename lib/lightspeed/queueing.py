@@ -80,9 +80,7 @@ class SheddingQueue:
 
 
 def _of_any_thing(returns: str, **arguments: Argument) -> Callable[[Callable[P, R]], Law[P, R]]:
-    """A `law` that holds for whatever is counted: {} in a unit stands for request, token or
-    byte.
-    """
+    """A `law` that holds for whatever is counted: {} in a unit is request, token or byte."""
     things = {"[request]": "request", "[token]": "token", "[information]": "byte"}
 
     def decorate(body: Callable[P, R]) -> Law[P, R]:
@@ -372,9 +370,7 @@ def stable(
     servers: Any,
     argument: str = "arrival_rate",
 ) -> Result:
-    """The busy share of each server; an Overload in the name of the calling law if that is not
-    below 1.
-    """
+    """The busy share of each server; an Overload in the calling law's name if it is 1 or more."""
     rho = arrival_rate / (servers * service_rate)
     if not any_of(rho >= 1):
         return rho
@@ -407,9 +403,7 @@ def _queue(
 
 
 def _wait_probability(rho: Value, full: Value) -> Result:
-    """Erlang C from Erlang B: let the system grow beyond `servers`, each further state rho times
-    as likely.
-    """
+    """Erlang C from Erlang B: beyond `servers`, each further state is rho times as likely."""
     return full / (1 - rho * (1 - full))
 
 

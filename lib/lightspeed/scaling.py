@@ -208,9 +208,7 @@ def _times(law: str, breakdown: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class WorkSpan:
-    """Work: all the time there is; span: the longest chain, along `path`; parallelism: their
-    ratio.
-    """
+    """Work: all time there is; span: the longest chain, along `path`; parallelism: their ratio."""
 
     work: float
     span: float

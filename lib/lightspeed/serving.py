@@ -41,9 +41,7 @@ REPLICA = {
 
 @dataclass(frozen=True)
 class DecodeStep:
-    """Where the time of one decode step goes (s): `time` is `kv` plus the longer of `weights`
-    and `math`.
-    """
+    """Seconds of one decode step: `time` is `kv` plus the longer of `weights` and `math`."""
 
     kv: float
     weights: float

@@ -112,9 +112,7 @@ class Transformer:
         return self.expert_matrices * self.experts * (self.layers - self.dense_layers)
 
     def _mlp_matrices(self, experts: int) -> int:
-        """Parameters of all layers' MLP matrices with so many experts on, their choosers
-        included.
-        """
+        """Parameters of all layers' MLP matrices with so many experts on, choosers included."""
         if not self.experts:
             return self.layers * self.expert_matrices
         dense = self.dense_layers * self.mlp_matrices * self.width * self.hidden
@@ -169,9 +167,7 @@ class Transformer:
 
     @property
     def block_matrices(self) -> int:
-        """Parameters that one token is multiplied with in the layers; the table of tokens is
-        looked up, not multiplied.
-        """
+        """Parameters that one token is multiplied with in the layers; the token table is not."""
         return self.layers * self.attention_matrices + self._mlp_matrices(self.active_experts)
 
     def kept_bytes_per_token(self) -> tuple[float, float]:

@@ -49,9 +49,7 @@ _WORDS = {6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 
 
 def prefixed(unit: str) -> bool:
-    """Whether this unit is written with SI prefixes (10 GB/s) rather than as a plain number (153
-    FLOP/byte).
-    """
+    """Whether this unit takes SI prefixes (10 GB/s) rather than a plain number (153 FLOP/byte)."""
     return unit.partition("/")[0] in _PREFIXED and unit not in ("FLOP/byte", "byte/FLOP")
 
 
@@ -129,9 +127,7 @@ def human_time(seconds: float, digits: int = 2) -> str:
 
 
 def _exponent(value: float, digits: int, numerator: str) -> int:
-    """The power of a thousand to divide by, after rounding: 999.96e9 to three digits is 1 T, not
-    1000 G.
-    """
+    """The power of a thousand to divide by, after rounding: 999.96e9 to three digits is 1 T."""
     if value == 0 or math.isinf(value):
         return 0
     rounded = float(f"{abs(value):.{digits - 1}e}")
@@ -155,9 +151,7 @@ def plural(unit: str, value: float = 2) -> str:
 
 
 class _Shown:
-    """A number that shows itself with its unit; text made of it, `str` and f-strings, has the
-    digits alone.
-    """
+    """A number that shows itself with its unit; its `str` and f-strings have the digits alone."""
 
     __slots__ = ()
     unit: str

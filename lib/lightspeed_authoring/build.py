@@ -62,9 +62,7 @@ Outputs = dict[str, list[NotebookNode]]  # id of a cell -> what it showed
 
 
 class _Kernel(NotebookClient):
-    """Executes a page as nbval does, so that what is stored is what nbval compares, and fills in
-    its prose.
-    """
+    """Executes a page as nbval does, so that nbval compares like with like; fills in its prose."""
 
     cell: NotebookNode | None = None
     line = 0  # of a claim that does not hold, from the start of its cell's words
@@ -326,9 +324,7 @@ def _write(notebook: NotebookNode, path: Path) -> None:
 
 
 def sources(names: list[str] | None = None, root: Path = ROOT) -> list[Path]:
-    """The scripts of the course; with `names`, those whose name or folder/name begins with one:
-    "02" or "2", "solutions/02".
-    """
+    """The course's scripts; `names`: those whose name or folder/name begins with one, as "02"."""
     scripts = [
         path
         for folder in ("chapters", "solutions")

@@ -86,9 +86,7 @@ def _names(node: ast.AST, context: type, own: Mapping[str, set[str]] = {}) -> se
 
 
 def check_anchors(found: list[Claim], text: str, markdown: bool) -> None:
-    """ClaimError unless each anchor stands in one sentence of a Markdown text, or in a string of a
-    code cell.
-    """
+    """ClaimError unless each anchor stands in one sentence of the text, or a string of a cell."""
     texts = [s.text for s in sentences(text)] if markdown else [t for _, t in strings(text)]
     for claim in found:
         places = sum(occurs(claim.anchor, each) for each in texts)

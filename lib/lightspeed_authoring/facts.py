@@ -16,9 +16,7 @@ from collections.abc import Iterator
 
 
 def typed_facts(source: str) -> Iterator[tuple[int, str]]:
-    """Each quantity that the code assigns and nobody calls assumed: its line, from 1, and the
-    number.
-    """
+    """Each quantity that the code assigns and nobody calls assumed: its line and the number."""
     lines = source.splitlines()
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:

@@ -71,9 +71,7 @@ def tools() -> list[str]:
 
 
 def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]:
-    """What a fresh build would change in the committed notebooks, one text a difference; empty
-    when nothing. Nothing is measured for it.
-    """
+    """What a fresh build would change in the committed notebooks, a text each; nothing is timed."""
     with tempfile.TemporaryDirectory(prefix="lightspeed-check-") as folder:
         fresh = Path(folder)
         found = build(sources(names, root), fresh, kept=root)
@@ -142,9 +140,7 @@ def _start(old: str | None, new: str | None) -> int:
 
 
 def unbound_in_library() -> list[str]:
-    """Every number typed in what the library shows readers: questions, explorers and the
-    rebuttals of the gallery.
-    """
+    """Every number typed in what the library shows readers: questions, explorers, rebuttals."""
     from lightspeed_course.content.wrong_claims import claims
     from lightspeed_course.practice.question_files import of_topic, texts
     from lightspeed_course.practice.question_text import QuestionError

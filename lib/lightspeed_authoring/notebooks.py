@@ -57,9 +57,7 @@ _BEGIN, _END, _STUB = "# BEGIN SOLUTION", "# END SOLUTION", "# STUB:"
 
 
 class BuildError(Exception):
-    """A page that cannot be built; the message names the file, the line, the cell and the
-    reason.
-    """
+    """A page that cannot be built; the message names file, line, cell and reason."""
 
 
 def label(path: Path) -> str:
@@ -148,9 +146,7 @@ def page(path: Path, stubs: bool = False) -> NotebookNode:
 
 
 def public_repository(course: Path) -> str:
-    """The address of the course's public repository on GitHub, as pyproject.toml names it; empty
-    if it names none.
-    """
+    """The address of the public repository on GitHub, as pyproject.toml names it; or empty."""
     settings = course / "pyproject.toml"
     project = tomllib.loads(settings.read_text("utf-8"))["project"] if settings.exists() else {}
     address = project.get("urls", {}).get("Repository", "")
@@ -186,9 +182,7 @@ def _chosen_lines(source: str, stubs: bool) -> str:
 
 
 def exercise(path: Path, solved: NotebookNode) -> NotebookNode:
-    """The exercise of solutions/NN.py: stubs, the prose and the questions of the executed
-    solution, nothing else.
-    """
+    """The exercise of solutions/NN.py: stubs, prose and questions of the executed solution."""
     _refuse_leaks(path)
     notebook = page(path, stubs=True)
     done = [cell for cell in solved.cells if "solution" not in cell.metadata.get("tags", [])]
@@ -223,9 +217,7 @@ def _only_prompts(source: str) -> bool:
 
 
 def _refuse_leaks(path: Path) -> None:
-    """The prose of an exercise must not use a name whose value comes from a solution, over
-    however many cells.
-    """
+    """An exercise's prose must not use a name whose value comes from a solution, however far."""
     solved: set[str] = set()
     for cell in read(path):
         given = "solution" not in cell.metadata.tags
@@ -245,9 +237,7 @@ def _refuse_leaks(path: Path) -> None:
 
 
 def _names(tree: ast.AST, context: type) -> set[str]:
-    """The names that code loads, or those whose value it sets: by assignment, by def, in a
-    subscript or an attribute.
-    """
+    """The names that code loads, or whose value it sets: by assignment, def, index, attribute."""
     names = {
         node.id
         for node in ast.walk(tree)

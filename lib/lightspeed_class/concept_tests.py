@@ -69,9 +69,7 @@ def _text(unit):
 
 
 def concept_tests(chapter: str, seed: str = "room") -> list[tuple[Variant, Variant]]:
-    """The concept tests of a chapter: a variant to vote on twice, and one to vote on after it,
-    whose right answer is another.
-    """
+    """A chapter's concept tests: a variant to vote on twice, and then another one."""
     tests = []
     for id in PAIRS[chapter]:
         q = question(id)

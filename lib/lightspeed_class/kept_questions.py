@@ -94,9 +94,7 @@ def variants(data):
 
 
 def keep(book, name, version, seeds):
-    """Draw what these seeds ask in a version, and keep it; what is kept already stays. Raises
-    Unkept.
-    """
+    """Draw and keep what these seeds ask in a version; what is kept stays. Raises Unkept."""
     assignment, had = book.assignment(name, version), book.asked_seeds(name, version)
     try:
         drawn = {

@@ -18,9 +18,7 @@ def fingerprint(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Score:
-    """What an answer earned. `kind`, `name` and `message` are the diagnosis; `found`: check,
-    cell, name or nothing.
-    """
+    """What an answer earned, and its diagnosis; `found`: check, cell, name or nothing."""
 
     question: str
     points: float

@@ -1,6 +1,4 @@
-"""JupyterLab over a learner's workspace, with settings of the course's own and none of them
-written anywhere else.
-"""
+"""JupyterLab over a learner's workspace, with the course's own settings, written nowhere else."""
 
 import importlib.util
 import os

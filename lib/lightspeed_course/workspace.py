@@ -108,9 +108,7 @@ def sync(workspace, course=None, now=None):
 
 
 def reset(name, workspace, course=None, now=None):
-    """Put back the delivered version of one notebook; return its name and that of the backup, if
-    one was needed.
-    """
+    """Put back a delivered notebook; return its name and the backup's, if one was needed."""
     course = course or course_root()
     delivered = _delivered(course)
     name = _find(name, delivered)
@@ -136,9 +134,7 @@ def reset(name, workspace, course=None, now=None):
 
 
 def trust(workspace, course=None):
-    """Sign the notebooks that are exactly as delivered, so that JupyterLab shows their figures
-    before they run.
-    """
+    """Sign notebooks as delivered, so that JupyterLab shows figures before they run."""
     import nbformat
     from nbformat.sign import NotebookNotary
 
@@ -313,9 +309,7 @@ def _manifest_text(entries):
 
 
 def _write(path, data):
-    """Write the whole file or leave what was there; a link keeps pointing where the learner
-    pointed it.
-    """
+    """Write the whole file or leave it; a link keeps pointing where the learner had it."""
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f"{_TEMPORARY}{os.getpid()}")

@@ -129,9 +129,7 @@ class Plan:
 
     @property
     def expert_tensor(self) -> Result:
-        """Ranks that share the matrices of one expert: those of tensor parallelism, or one where
-        `expert` takes these ranks too.
-        """
+        """Ranks that share one expert's matrices: tensor parallelism's, or one with `expert`."""
         return where(self.ranks % self.expert == 0, self.tensor, 1)
 
     @property

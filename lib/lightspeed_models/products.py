@@ -93,9 +93,7 @@ def narrowing_bytes(
 
 @dataclass(frozen=True)
 class Kernel:
-    """What a library's products reach in a number format: the shares and cycles of `product_time`,
-    by name.
-    """
+    """What a library's products reach in a format: shares and cycles of `product_time`."""
 
     compute_share: float
     memory_share: float

@@ -75,7 +75,5 @@ def read_breakdown(path: str | Path) -> dict[str, float]:
 
 @functools.cache
 def scaling_runs() -> dict[str, Any]:
-    """Measured scaling by key: this course's own runs and published ones
-    (measured_scaling.toml).
-    """
+    """Measured scaling by key: this course's own runs and published ones."""
     return measured("scaling")

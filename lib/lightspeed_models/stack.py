@@ -82,9 +82,7 @@ class Stack:
         one_of("Stack", "cut", self.cut, CUTS)
 
     def wait(self, ways: Value, near: Value, across: Value) -> Result:
-        """Seconds a layer and micro-batch for the hops of tensor parallelism over so many ranks,
-        `near` of them in a node.
-        """
+        """Seconds a layer and micro-batch for hops of tensor parallelism, `near` in a node."""
         if self.slow or self.far:
             nodes = where(across, ways / near - 1, 0)
             return self.slow * (near - 1) + self.far * nodes

@@ -46,9 +46,7 @@ KNOWN = 2.0  # a constant whose interval spans more than this factor is not told
 
 @dataclass(frozen=True)
 class Timed:
-    """A measured step: what was trained, how it was split, on what, and its `time` (s). `name` is
-    what messages call it.
-    """
+    """A measured step: what was trained, how split, on what, and its `time` (s), by `name`."""
 
     name: str
     model: Transformer

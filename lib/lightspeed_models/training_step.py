@@ -373,9 +373,7 @@ def _rate(plan: Plan, machine: Machine, *axes: str) -> Result:
 
 
 def _over(machine: Machine, near: Value) -> Result:
-    """byte/s of a GPU in a ring over nodes: what the ports of its members in one carry, if the link
-    does.
-    """
+    """byte/s of a GPU in a ring over nodes: its members' ports, if the link carries that."""
     return minimum(machine.link, machine.network * near)
 
 

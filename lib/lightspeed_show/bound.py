@@ -29,9 +29,7 @@ class Expression:
 
 
 def expressions(markdown: str) -> list[Expression]:
-    """The expressions of a text, in order; ValueError if one is not Python or the braces do not
-    pair.
-    """
+    """The expressions of a text; ValueError if one is no Python or braces do not pair."""
     rest = BRACES.sub("", markdown)
     for brace in ("{{", "}}"):
         if brace in rest:

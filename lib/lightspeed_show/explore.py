@@ -111,9 +111,7 @@ class Control:
 
 
 def Choice(name, label, options, value=None):
-    """A menu. `options`: a dict text -> value, or a list of values that speak for themselves;
-    the first one is the default.
-    """
+    """A menu. `options`: a dict text -> value, or values; the first is the default."""
     pairs = (
         tuple(options.items())
         if isinstance(options, dict)
@@ -128,9 +126,7 @@ def Toggle(name, label, value=False):
 
 
 def Slider(name, label, low, high, value, step=1, unit="", text=None):
-    """A slider over low, low + step, ..., high. The reader sees `si(value, unit)`, or
-    `text(value)`.
-    """
+    """A slider over low, low + step, ..., high, shown as `si(value, unit)` or `text(value)`."""
     count = round((high - low) / step)
     values = [
         low + i * step if isinstance(step, int) else float(f"{low + i * step:.10g}")
@@ -352,9 +348,7 @@ class Explorer:
         return self.chart
 
     def _repr_mimebundle_(self, **_):
-        """The live widget where there is a kernel, else a figure of the first state; the words
-        for whoever sees neither.
-        """
+        """The live widget where there is a kernel, else a figure of the first state; and words."""
         from . import static
 
         stills = self.stills()

@@ -75,9 +75,7 @@ def display(bundle):
 
 
 def picture(charts, alt, svg):
-    """A figure as SVG, in HTML that keeps its description; where matplotlib is not installed, the
-    same charts live.
-    """
+    """A figure as SVG in HTML with its description; without matplotlib the same charts live."""
     from lightspeed_show import static
 
     if not charts or static.can_draw():

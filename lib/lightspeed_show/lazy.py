@@ -1,6 +1,4 @@
-"""Names that a package gives without loading what is behind them: the first use imports the
-module.
-"""
+"""A package's names without what is behind them: the first use imports the module."""
 
 import importlib
 

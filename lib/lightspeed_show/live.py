@@ -15,9 +15,7 @@ _HERE = Path(__file__).parent
 
 
 class ChartView(anywidget.AnyWidget):
-    """`frame` (controls, caption, alt) is sent once; each assignment to `content` is one message
-    and one redraw.
-    """
+    """`frame` (controls, caption, alt) is sent once; `content` is a message and a redraw each."""
 
     _esm = (_HERE / "view.js").read_text("utf-8")
     _css = (_HERE / "view.css").read_text("utf-8")

@@ -95,9 +95,7 @@ def _panel(figure, x, y, width, height):
 
 
 def svg_of(figure, title, description):
-    """Any matplotlib figure as SVG with a fixed salt, no date, text as text, and a title and
-    description.
-    """
+    """A matplotlib figure as SVG: fixed salt, no date, text as text, title and description."""
     from matplotlib import style
 
     buffer = io.StringIO()
@@ -126,9 +124,7 @@ def svg_of(figure, title, description):
 
 
 def _as_attributes(style):
-    """Presentation attributes, which sanitisers keep. Measured in DejaVu Sans, shown in the
-    reader's own face.
-    """
+    """Presentation attributes, which sanitisers keep; measured in DejaVu Sans, shown in any."""
     pairs = [pair.split(":", 1) for pair in style[1].split(";") if pair.strip()]
     return " ".join(
         f'{name.strip()}="{value.strip()}"'
@@ -138,9 +134,7 @@ def _as_attributes(style):
 
 
 def image(svg, alt):
-    """An SVG as HTML that carries its description into every page: JupyterLab and nbconvert give
-    a bare SVG no alt text.
-    """
+    """An SVG as HTML with its description: JupyterLab and nbconvert give a bare one no alt."""
     data = quote(svg, safe=" !$'()*+,-./:;=?@[]^_`{|}~")
     return f'<img alt="{escape(alt, {chr(34): "&quot;"})}" src="data:image/svg+xml,{data}">'
 
@@ -158,9 +152,7 @@ def _lines(text, scale=1):
 
 
 def joined(pairs):
-    """ "B: 128 tokens · D: 4,096": pairs that a line break does not part (a figure space holds
-    them until the text is wrapped).
-    """
+    """ "B: 128 tokens · D: 4,096": pairs that no line break parts, by figure spaces."""
     return "\u2007· ".join(f"{name}: {value}".replace(" ", "\u2007") for name, value in pairs)
 
 

@@ -24,9 +24,7 @@ MOST_LINES = 6
 
 @dataclass(frozen=True)
 class Swept:
-    """One argument that was varied: its name, its unit, the texts of its values and, if they are
-    numbers, the values.
-    """
+    """An argument that was varied: name, unit, texts and, if they are numbers, values."""
 
     name: str
     unit: str
@@ -37,9 +35,7 @@ class Swept:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a law said along `x`, and for each of `lines` if two arguments were varied; shows
-    itself in a notebook.
-    """
+    """What a law said along `x`, for each of `lines` if two arguments were varied."""
 
     law: str
     fixed: str

@@ -182,9 +182,7 @@ def test_a_kernel_that_does_not_answer_is_reported(opened):
 
 
 def test_lost_messages_do_not_end_it(opened):
-    """A dropped connection: two changes never come back, the complaint outlives a change of
-    width, and the third change is answered.
-    """
+    """Two changes never come back: the complaint outlives a new width, the third is answered."""
     demo = explorer()
     page = opened(demo)
     page.clock.install(time=0)

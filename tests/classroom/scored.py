@@ -75,9 +75,7 @@ def graded(answers, seed=None, status="ok", notes=(), points=None):
 
 
 class Page(html.parser.HTMLParser):
-    """What a page holds: its tags with attributes, whether they close, and the text of each
-    section and of all.
-    """
+    """What a page holds: tags with attributes, what closes, text by section and in all."""
 
     def __init__(self, text):
         super().__init__()

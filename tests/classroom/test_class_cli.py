@@ -39,9 +39,7 @@ exec setpriv --reuid=12345 --regid=12345 --clear-groups "$@"
 
 
 def answered(content, seed, skip=(), roof="min(peak, intensity * bandwidth)"):
-    """A released notebook with right answers to all but the functions, of which one is written
-    too.
-    """
+    """A released notebook with right answers, but only one of the functions."""
     notebook = json.loads(content)
     for cell in notebook["cells"]:
         asked = re.search(r'check\("([\w.]+)"', cell["source"])
@@ -400,9 +398,7 @@ def home():
 @pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_an_ordinary_user_can_grade(home):
-    """Where this runs as root: as a user without rights, to whom the interpreter is shown if it
-    lies in root's own folder.
-    """
+    """As root: as a user without rights, who is shown an interpreter in root's folder."""
     prefix, environment = [], os.environ | {"HOME": str(home)}
     if os.geteuid() == 0:
         base = Path(sys.base_prefix)

@@ -1,6 +1,4 @@
-"""The statistics of a report against closed forms and scipy; its sentences against the class
-that they are about.
-"""
+"""A report's statistics against closed forms and scipy; its sentences against the class."""
 
 import dataclasses
 import math
@@ -94,9 +92,7 @@ def test_discrimination_is_refused_where_there_is_nothing_to_tell():
 
 
 def test_the_question_itself_is_left_out():
-    """One question that is a coin toss, and one of everything else: the toss must not look as if
-    it told anything.
-    """
+    """A question that is a coin toss, and the rest: the toss must not seem to tell anything."""
     answers = [
         x
         for i in range(40)

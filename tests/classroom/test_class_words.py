@@ -1,6 +1,4 @@
-"""What the verbs of a class say: of points by hand, of a maximum that changed, of what is
-missing.
-"""
+"""What a class's verbs say: of points by hand, of a changed maximum, of what is missing."""
 
 import json
 import re
@@ -57,9 +55,7 @@ def hand_in(book, student, content=b"1"):
 
 @pytest.fixture
 def grader(monkeypatch):
-    """A grader that runs nothing: ada has all but one right, bob nothing; `.verdict` may be
-    changed.
-    """
+    """A grader that runs nothing: ada misses one, bob all; `.verdict` may be changed."""
 
     class Grader:
         stop_after, version = None, "first"

@@ -1,6 +1,4 @@
-"""A real Dask cluster grades as the processes here do; one that would grade otherwise is
-refused, and so is a wrong address.
-"""
+"""A Dask cluster grades as processes do; one that would not, or isn't there, is refused."""
 
 import contextlib
 import json
@@ -36,9 +34,7 @@ def real(test):
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory):
-    """Dask beside the course's environment, not in it: pint imports Dask wherever it is
-    installed, which takes seconds.
-    """
+    """Dask beside the course's environment: pint imports it wherever it is, for seconds."""
     site = str(tmp_path_factory.mktemp("dask"))
     uv = Path(sys.executable).with_name("uv")
     subprocess.run(
@@ -102,9 +98,7 @@ def scheduler(programs, tmp_path):
 
 @pytest.fixture
 def worker(programs, scheduler):
-    """Start a worker without a nanny, so that it stays dead when it is killed, and wait until
-    the scheduler has it.
-    """
+    """Start a worker without a nanny, so that it stays dead, and wait for the scheduler."""
     from distributed import Client
 
     def start(**environment):

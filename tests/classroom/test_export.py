@@ -1,6 +1,4 @@
-"""What is exported is complete, says who it is about, and is read by Canvas, by Moodle and by a
-spreadsheet as what it is.
-"""
+"""An export is complete, names its people, and is read by Canvas, Moodle and spreadsheets."""
 
 import csv
 import io
@@ -37,9 +35,7 @@ NAMES = [
 
 @pytest.fixture
 def book(tmp_path):
-    """The thirty of the sample, some with names that are hard to write; the last one has handed
-    nothing in.
-    """
+    """The sample's thirty, some with hard names; the last has handed nothing in."""
     with Gradebook(tmp_path / "book") as book:
         book.add_assignment(ONE)
         book.add_assignment(TWO)
@@ -137,9 +133,7 @@ def test_several_assignments(book, tmp_path):
 
 
 def test_what_canvas_asks_for(book, tmp_path):
-    """The checks of GradebookImporter: row_has_student_headers?, update_column_count, header?,
-    process_pp, process_student.
-    """
+    """GradebookImporter's checks: row_has_student_headers? to process_student."""
     head, possible, *rows = export(book, tmp_path, "canvas", titles={"one": "Exercises 1 (4711)"})
     assert "Student" in head[0]
     assert "ID" in head[1]
@@ -165,9 +159,7 @@ def test_what_canvas_asks_for(book, tmp_path):
 
 
 def test_what_moodle_asks_for(book, tmp_path):
-    """load_data.php: a row without an identifier is given to the student before it, "-" is no
-    grade, every line has more than one value.
-    """
+    """load_data.php: a row without an identifier is the one's before; "-" is no grade."""
     book.set_manual("s001", "one", "", None, "Come and see me.", "Dr. No")
     head, *rows = export(book, tmp_path, "moodle")
     assert head == ["Email address", "Full name", "one", "one (feedback)"]
@@ -183,9 +175,7 @@ def test_what_moodle_asks_for(book, tmp_path):
 def test_who_could_not_be_found_is_left_out_and_named(
     book, tmp_path, capsys, kind, needed, details
 ):
-    """Neither without an identifier nor with another's: the platform would stop, or give the
-    points to somebody else.
-    """
+    """Without an identifier or with another's, the platform stops or errs."""
     before = len(export(book, tmp_path, kind))
     assert capsys.readouterr().err == ""
     book.add_student("s900", "No Address")

@@ -64,9 +64,7 @@ def pages(book, tmp_path, **options):
 
 
 def leaks(text, id, seed, own=""):
-    """Ways to write the right answer of a question that stand in a text, but not in the prompt
-    and not in the own answer.
-    """
+    """Ways to write a right answer that stand in a text, but not in prompt or own answer."""
     variant = question(id).variant(seed)
     if variant.question.kind == "choice":
         text = text.replace(variant.prompt, "").partition("Diagnosis")[2]
@@ -386,9 +384,7 @@ def test_a_page_is_whole_or_as_it_was(book, tmp_path, monkeypatch):
 
 
 def moodle_reads(entry):
-    """(participant, file) as importziplib.php of Moodle takes them from a path; None if it passes
-    it over.
-    """
+    """(participant, file) as Moodle's importziplib.php has them from a path, or None."""
     parts = entry.split("/")
     while parts:
         info = parts.pop(0).split("_", 4)

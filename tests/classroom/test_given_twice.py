@@ -1,6 +1,4 @@
-"""What changes while a class is under way: the kind of numbers, the points, the roster. Nobody
-loses by it, and nothing is mixed unsaid.
-"""
+"""What changes while a class is under way: numbers, points, roster. Nobody loses by it."""
 
 import csv
 import json
@@ -57,9 +55,7 @@ def at_once(monkeypatch):
 
 @pytest.mark.parametrize("first", [True, False])
 def test_everybody_is_graded_by_the_numbers_that_they_were_given(folder, say, at_once, first):
-    """ada answers the first version, bob the second, and cy with bob's seed or ada's, whichever
-    is there.
-    """
+    """ada answers the first version, bob the second, cy with a seed of either."""
     seen = {}
     for version, own in ((1, first), (2, not first)):
         variants(folder, own)

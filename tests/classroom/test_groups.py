@@ -1,6 +1,4 @@
-"""Groups that hand in together, and sections: one notebook counts for every member, by one rule,
-and nobody outside gets anything of it.
-"""
+"""Groups and sections: one notebook counts for every member, and for nobody outside."""
 
 import csv
 import json

@@ -1,6 +1,4 @@
-"""The desk: marks by hand in a browser, of which none is lost, and nothing that a student wrote
-becomes markup.
-"""
+"""The desk: marks by hand in a browser; none is lost, and no words become markup."""
 
 import asyncio
 import contextlib

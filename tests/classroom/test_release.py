@@ -45,9 +45,7 @@ def of(course, student, version=1, name="02_roofline"):
 
 
 def run(content, answers, monkeypatch, tmp_path):
-    """Run a released notebook as a kernel would, with answers in place of dots: what each check
-    said.
-    """
+    """Run a released notebook as a kernel would, with answers for dots: what checks said."""
     monkeypatch.setenv("LIGHTSPEED_DATA", str(tmp_path / "data"))
     for name in ("LIGHTSPEED_SEED", "LIGHTSPEED_CLASS", "LIGHTSPEED_VERSION", "LIGHTSPEED_ASKED"):
         monkeypatch.setenv(name, "")  # so that what the notebook sets is undone

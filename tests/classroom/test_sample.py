@@ -1,6 +1,4 @@
-"""The sample class holds every mistake that the course knows, in the forms that learning
-platforms give, and is graded as planned.
-"""
+"""The sample class holds every known mistake, as platforms give it, graded as planned."""
 
 import csv
 import json
@@ -115,9 +113,7 @@ def test_everybody_has_a_story(made):
 
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda p: p.stem)
 def test_every_misconception_is_somebodys_answer(path, tmp_path):
-    """For every assignment of the course; and what was dealt is what `diagnose` says of what
-    stands in the notebook.
-    """
+    """For every assignment; and what was dealt is what `diagnose` says of the notebook."""
     people = make_sample(tmp_path, path, students=30, seeds=seeds)
     assignment = Assignment.of(path)
     dealt = {
@@ -144,9 +140,7 @@ def test_every_misconception_is_somebodys_answer(path, tmp_path):
 
 
 def leads_somewhere(variant, name):
-    """Some misconceptions have an answer for some numbers only; in a small class nobody may have
-    these.
-    """
+    """Some misconceptions have answers for some numbers only; a small class may lack them."""
     return variant.question.kind != "number" or all(
         math.isfinite(v)
         for m in variant.question.misconceptions
@@ -164,9 +158,7 @@ def coincides(variant, name):
 
 
 def run(content, assignment):
-    """The answers in a notebook of ours, which is no stranger's: cell by cell, without the
-    checks.
-    """
+    """The answers in a notebook of ours, no stranger's: cell by cell, without checks."""
     answers, world = {}, {"math": math, "Q": Q}
     for id, source in code_cells(content):
         for q, variable in assignment.cells.get(id, ()):
@@ -176,9 +168,7 @@ def run(content, assignment):
 
 
 def test_canvas_form(made):
-    """<family, given>[_LATE]_<user>_<file>_<title>: lib/content_zipper.rb of
-    instructure/canvas-lms.
-    """
+    """<family, given>[_LATE]_<user>_<file>_<title>: Canvas' lib/content_zipper.rb."""
     folder, people = made
     numbers = {row["canvas_id"]: row for row in roster()}
     with zipfile.ZipFile(folder / "canvas.zip") as archive:
@@ -201,9 +191,7 @@ def numbers_of(people, story):
 
 
 def test_moodle_form(made):
-    """<name>_<participant>_assignsubmission_file/<title>: mod/assign/classes/downloader.php of
-    moodle/moodle; and the worksheet.
-    """
+    """<name>_<participant>_assignsubmission_file/<title>: Moodle's downloader.php."""
     folder, people = made
     with open(folder / "moodle.csv", encoding="utf-8", newline="") as file:
         sheet = {
@@ -244,9 +232,7 @@ def test_plain_form(made):
 
 @pytest.fixture(scope="module")
 def book(made, tmp_path_factory):
-    """The sample in a gradebook, graded in the real sandbox; the endless loop costs less than by
-    default.
-    """
+    """The sample, graded in the real sandbox; the endless loop costs less than by default."""
     _, people = made
     with Gradebook(tmp_path_factory.mktemp("book") / "book") as book:
         book.add_assignment(Assignment.of(ROOFLINE))

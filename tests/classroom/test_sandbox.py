@@ -121,9 +121,7 @@ def test_a_server_is_used_again_and_replaced_when_it_is_odd():
 
 
 def test_hidden_inputs_come_last_and_nothing_is_told_after_them():
-    """A function that spells its inputs in the names of its errors, and one that tells them by the
-    way it ends.
-    """
+    """One that spells its inputs in its errors' names, and one that tells by how it ends."""
     published = len(question("roofline.attainable").variant().samples)
     for end in ("raise type(f'Seen_{int(i * 1e3)}', (Exception,), {})", "os._exit(3)"):
         spy = (

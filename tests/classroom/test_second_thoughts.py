@@ -1,6 +1,4 @@
-"""Collecting, and then: times that become known, choices that stand, a slip taken back, and
-nothing that could be collected.
-"""
+"""After collecting: times that become known, choices that stand, a slip taken back."""
 
 import os
 import sqlite3

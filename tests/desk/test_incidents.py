@@ -1,6 +1,4 @@
-"""Incidents: the truth is what the simulator was told, the policy finds it, chance does not, and
-what was bought is never lost.
-"""
+"""Incidents: the truth is the simulator's, the policy finds it, nothing bought is lost."""
 
 import functools
 import os

@@ -1,6 +1,4 @@
-"""The verdict on an answer: what is looked at first, what is said, and that nothing gets past or
-breaks it.
-"""
+"""The verdict on an answer: what comes first, what is said, and that nothing breaks it."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -450,9 +448,7 @@ def test_what_is_said_of_a_function_that_gives_no_number():
 
 
 def test_another_order_costs_the_grader_no_calls():
-    """Its stand-in for the student's function takes any names; only what it gave is compared
-    with the library.
-    """
+    """Its stand-in for the student's function takes any names; what it gave is compared."""
     roof, calls = question("roofline.attainable").variant(), []
 
     def replay(**inputs):

@@ -1,6 +1,4 @@
-"""Every question of every bank: right answers pass in any honest style, wrong ones are told
-apart, nothing gives the answer away.
-"""
+"""Every question: right answers pass in any honest style, wrong ones are told apart."""
 
 import re
 from dataclasses import replace
@@ -124,9 +122,7 @@ def test_the_prompt_names_the_function_that_the_page_asks_for():
 
 @of_each()
 def a_prompt_speaks_of_no_other_question(q):
-    """Each draws numbers of its own: what "the same model" of the question before was, nobody
-    can know.
-    """
+    """Each draws its own numbers: nobody can know what "the same model" before was."""
     assert not re.search(
         r"^(the same|now|again|still|then)\b|\b(as before|that machine|question (above|before))\b",
         q.prompt,

@@ -1,6 +1,4 @@
-"""Floor 2: charts are checked data, drawn alike by both renderers, the same bytes at every run,
-with quantities as people write them.
-"""
+"""Charts are checked data, drawn alike by both renderers, the same bytes at every run."""
 
 import ast
 import json
@@ -99,9 +97,7 @@ def residuals():
 
 
 def curves():
-    """Curves that end just short of the edge (their labels still go into the margin), close
-    together, at the foot of the chart.
-    """
+    """Curves close together at the chart's foot, that end just short of its edge."""
     load = np.linspace(0, 0.98, 50)
     return show.Chart(
         show.Axis("load", "%", domain=(0, 1)),
@@ -348,9 +344,7 @@ def test_colours_keep_their_contrast_on_white():
 
 
 def test_labels_keep_clear_of_each_other():
-    """At the narrowest width, no two texts of the roofline share a pixel: the placer's own
-    promise, checked on what it sends out.
-    """
+    """At the narrowest width no two texts of the roofline share a pixel, as placed."""
     spec = lay_out(roofline())
     x, y = spec["x"]["domain"], spec["y"]["domain"]
     margin, width, height = spec["margin"], NARROWEST, spec["height"]

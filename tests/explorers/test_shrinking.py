@@ -1,6 +1,4 @@
-"""Chapter 3's job of ten minutes: what is drawn adds up, and half of the bill is idle where the law
-says.
-"""
+"""Chapter 3's job of ten minutes: the drawing adds up, half of the bill is idle."""
 
 import pytest
 

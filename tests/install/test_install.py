@@ -25,9 +25,7 @@ pytestmark = pytest.mark.install
 
 @pytest.fixture
 def clone(tmp_path):
-    """The files of the checkout that git knows or would add, in a folder with a space in its
-    name.
-    """
+    """The checkout's files that git knows or would add, in a folder with a space."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -43,9 +41,7 @@ def clone(tmp_path):
 
 
 def bare(clone, **more):
-    """An environment in which nothing of this one is left over: no caches, no virtual
-    environment, no home.
-    """
+    """An environment with nothing of this one: no caches, no virtual environment, no home."""
     unwanted = ("VIRTUAL_ENV", "PYTHONPATH", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     keep = {name: value for name, value in os.environ.items() if name not in unwanted}
     home = clone.parent / "home"
@@ -103,9 +99,7 @@ def opens(clone, command):
 
 
 def test_make_lab_on_a_bare_machine(clone):
-    """The README's first command: by uv, from empty caches, in a folder with a space; then again
-    at once.
-    """
+    """README's first command: by uv, from empty caches, in a folder with a space; twice."""
     cold = opens(clone, ["make", "lab"])
     warm = opens(clone, ["make", "lab"])
     print(f"\nmake lab: {cold:.0f} s from nothing, {warm:.1f} s the second time")
@@ -120,9 +114,7 @@ def test_make_lab_on_a_bare_machine(clone):
 
 
 def readme_commands(word):
-    """The commands of the block in docs/learn.md that begins so, but for the last, which
-    opens the lab.
-    """
+    """The commands of the block in docs/learn.md that begins so, without the lab's."""
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs/learn.md").read_text(), re.DOTALL)
     [block] = [block for block in blocks if block.startswith(word)]
     lines = block.strip().splitlines()

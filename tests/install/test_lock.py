@@ -1,6 +1,4 @@
-"""The lock is complete, hashed and names no host; the wheel carries the notebooks; make env
-knows when it is done.
-"""
+"""The lock is complete, hashed, names no host; the wheel has notebooks; make env ends."""
 
 import re
 import subprocess
@@ -49,9 +47,7 @@ def test_the_lock_names_no_host(name):
 
 @both
 def test_every_python_gets_the_same_versions(name):
-    """What was computed on one is what is computed on all; a lock that forks is tested on one
-    branch only.
-    """
+    """What was computed on one is computed on all; of a forked lock one branch is tested."""
     names = [package for package, _ in VERSIONS[name]]
     assert len(names) == len(set(names))
 

@@ -1,6 +1,4 @@
-"""nbgrader itself takes an exported assignment through its whole course and gives the marks that
-our grader gives.
-"""
+"""nbgrader itself takes an export through its whole course, to our grader's marks."""
 
 import json
 import os
@@ -45,9 +43,7 @@ pytestmark = pytest.mark.install
 
 @pytest.fixture(scope="module")
 def nbgrader(tmp_path_factory):
-    """A course folder with the exported assignment, and a function that runs a program of
-    nbgrader's environment there.
-    """
+    """A folder with the exported assignment, and a function that runs nbgrader's programs."""
     folder = tmp_path_factory.mktemp("course")
     home = tmp_path_factory.mktemp("environment")
     subprocess.run([UV, "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)

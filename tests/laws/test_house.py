@@ -1,6 +1,4 @@
-"""The house stands: packages import one way, no file imports round in a circle, and the laws
-start at once.
-"""
+"""The house stands: imports go one way, no file's in a circle, laws start at once."""
 
 import ast
 import functools
@@ -189,9 +187,7 @@ def test_the_roofline_runs_without_numpy():
 
 
 def test_the_library_is_an_afternoon_of_reading():
-    """What runs event by event or is fitted stands in lightspeed_models. Docstrings are for who
-    asks for help, and don't count.
-    """
+    """What runs by events or is fitted stands in lightspeed_models; docstrings don't count."""
     lines = sum(
         lines_of_code(path.read_text("utf-8"))
         for name, path in MODULES.items()

@@ -1,6 +1,4 @@
-"""The job that runs through the lessons: each line of its sheet against a closed form, or against
-the figures that lessons print.
-"""
+"""The lessons' job: each line of its sheet against closed forms or printed figures."""
 
 import math
 

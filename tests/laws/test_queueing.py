@@ -1,6 +1,4 @@
-"""Queues: closed forms against limits, sums, simulation, and two packages that know nothing of
-ours.
-"""
+"""Queues: closed forms against limits, sums, simulation and two other packages."""
 
 import math
 
@@ -333,9 +331,7 @@ def test_littles_law_is_exact_on_every_path(pairs, servers):
 
 
 def test_littles_law_holds_in_the_long_run():
-    """In mid-flight the two sides differ by those still inside; the longer the watch, the less
-    that matters.
-    """
+    """In mid-flight the sides differ by those inside; a longer watch makes it less."""
     rng = np.random.default_rng(5)
     path = simulate(poisson_arrivals(9, N, rng), rng.exponential(0.1, N))
     gaps = [
@@ -347,9 +343,7 @@ def test_littles_law_holds_in_the_long_run():
 
 
 def test_batch_means_cover_the_truth():
-    """Of 200 intervals at 90 %, nine tenths hold the mean; as if waits were independent, far
-    fewer do.
-    """
+    """Of 200 intervals at 90 %, nine tenths hold the mean; naive ones far fewer."""
     rng = np.random.default_rng(7)
     held = naive_held = 0
     for _ in range(200):

@@ -1,6 +1,4 @@
-"""The library on a bare Python: without numpy, pint and scipy every law module loads, and its
-examples run.
-"""
+"""The library on a bare Python: every law module loads, and its examples run."""
 
 import sys
 

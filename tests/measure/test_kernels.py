@@ -1,6 +1,4 @@
-"""The timed loops compute what they say, move what is counted, and go on without numba or a
-folder to write to.
-"""
+"""The timed loops compute and move what they say, without numba or a folder, too."""
 
 import json
 import os

@@ -1,6 +1,4 @@
-"""The latency ladder: what it walks along, and the levels that synthetic ladders must and must
-not show.
-"""
+"""The latency ladder: what it walks along, and the levels that made-up ones show."""
 
 import numpy as np
 import pytest
@@ -13,9 +11,7 @@ KIB, MIB = 2**10, 2**20
 
 
 def machine(sizes, caches, memory, blur=0.15):
-    """Latencies of a machine: below each capacity that cache's latency, past it a short climb to
-    the next.
-    """
+    """Latencies: below each capacity that cache's, past it a short climb to the next."""
     octave = np.log2(np.asarray(sizes, float))
     height = np.full(len(sizes), np.log(caches[0][1]))
     for (capacity, latency), (_, following) in zip(

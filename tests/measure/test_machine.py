@@ -1,6 +1,4 @@
-"""A record as hardware: the laws and explorers take it, and what a page shows by itself does not
-depend on it.
-"""
+"""A record as hardware: laws and explorers take it, pages don't depend on it."""
 
 import json
 

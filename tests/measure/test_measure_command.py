@@ -1,6 +1,4 @@
-"""`lightspeed measure` on machines that lack this or that: a clear message, the rest is
-measured, nothing is lost.
-"""
+"""`lightspeed measure` where this or that lacks: told clearly, the rest is measured."""
 
 import contextlib
 import json
@@ -45,9 +43,7 @@ sys.meta_path.insert(0, Block())
 
 @pytest.fixture
 def room():
-    """A folder that other users may enter, unlike pytest's, with the fake parts and an empty
-    place to stand in.
-    """
+    """A folder for other users, unlike pytest's, with fake parts and a place to stand in."""
     folder = Path(tempfile.mkdtemp(prefix="lightspeed-measure-"))
     for path in (folder, folder / "fakes", folder / "here", folder / "data"):
         path.mkdir(exist_ok=True)
@@ -60,9 +56,7 @@ def room():
 
 
 def measure(room, *words, names=("good", "fails", "partly"), **more):
-    """Run the command in a process; standard input is empty, standard output and error are
-    apart.
-    """
+    """Run the command in a process; standard input is empty, output and error apart."""
     paths = [str(room / "fakes"), str(Path(__file__).parent), LIB]
     code = COMMAND.format(paths=paths, names=names, words=words)
     environment = {
@@ -87,9 +81,7 @@ def saved(folder):
 
 
 def as_a_user():
-    """What to run a command under, so that the permissions of files hold even if the tests run
-    as root.
-    """
+    """What to run a command under, so that permissions hold even if tests run as root."""
     if os.geteuid():
         return ()
     if not shutil.which("setpriv"):

@@ -1,6 +1,4 @@
-"""The host's numbers: what is measured where something is missing, and that nothing is left
-behind.
-"""
+"""The host's numbers: what is measured with something missing; nothing is left."""
 
 import os
 import subprocess

@@ -1,6 +1,4 @@
-"""Nodes in namespaces: sums, counted bytes, and that nothing stays behind. The one place where
-bytes on a wire are counted.
-"""
+"""Nodes in namespaces: sums, and bytes counted on a wire; nothing stays behind."""
 
 import os
 import signal

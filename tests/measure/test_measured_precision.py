@@ -1,6 +1,4 @@
-"""Measured errors of sums and products against the laws of chapter 5. Errors do not depend on
-the machine's speed.
-"""
+"""Measured errors of sums and products against chapter 5's laws; speed has no part."""
 
 from fractions import Fraction
 
@@ -145,9 +143,7 @@ def test_recorded_machines_agree_in_their_errors(key):
 
 
 def test_recorded_machines_do_not_agree_in_what_is_fast():
-    """fp16 without units is slower than fp32, though it reads half the bytes; bf16 products win
-    where there is a unit.
-    """
+    """fp16 without units is slower than fp32, at half the bytes; bf16 wins with a unit."""
     sums = {n: recorded("sum", dtype=n, order="library") for n in ("fp16", "fp32")}
     assert len(sums["fp16"]) == 2
     assert all(sums["fp16"][name] < sums["fp32"][name] for name in sums["fp16"])

@@ -1,6 +1,4 @@
-"""The loaded server and what is concluded from it. A real run is tested for what must hold
-however slow the machine is.
-"""
+"""The loaded server and its conclusions; a real run is held to what must be so."""
 
 import os
 import random
@@ -33,9 +31,7 @@ def real():
 
 
 def ideal(plan, lateness=0.0, trip=0.0):
-    """What a perfect server and sender would have seen of a plan: the arguments of
-    `queueing.quantities`.
-    """
+    """What a perfect server and sender see of a plan: arguments of `queueing.quantities`."""
     paths = [simulate(*map(np.array, queueing_load.schedule(load)), load.servers) for load in plan]
     watched = max(p.departure.max() for p in paths)
     rng = random.Random(8)
@@ -248,9 +244,7 @@ def test_the_closed_loop_hides_the_queue():
 
 
 def closed_by_hand(run):
-    """The last load sent as a closed loop does, with nothing lost on the way: a request waits
-    outside instead of inside.
-    """
+    """The last load sent as by a closed loop: a request waits outside instead of inside."""
     plan, watched, sent, seen, late = run
     starts = [start for _, _, start, _ in seen[-1][1]]
     return plan, watched, [*sent[:-1], Sent(sent[-1].due, starts, sent[-1].done)], seen, late

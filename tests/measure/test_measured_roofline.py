@@ -1,6 +1,4 @@
-"""The machine's own roofline: counted work against the laws, threads that are real, and
-conclusions from records.
-"""
+"""The machine's roofline: counted work by the laws, real threads, records' conclusions."""
 
 import sys
 
@@ -25,9 +23,7 @@ def made(rate, key="roofline.kernel", **parameters):
 
 
 def machine(torch=True):
-    """A machine of 100 GFLOP/s in fp32 and half that in fp64, with a cache of 1 MiB at 80 GB/s
-    and memory at 20 GB/s.
-    """
+    """100 GFLOP/s in fp32, half in fp64, a cache of 1 MiB at 80 GB/s, memory at 20 GB/s."""
     found = []
     for dtype, peak in (("fp32", 100e9), ("fp64", 50e9)):
         for n, share in ((64, 0.5), (512, 0.9), (2048, 1.0)):

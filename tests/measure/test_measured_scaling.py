@@ -1,6 +1,4 @@
-"""The multi-process job and what is concluded from it. Conclusions are tested on times whose law
-is known; nothing is timed.
-"""
+"""The multi-process job: conclusions are tested on times whose law is known."""
 
 import random
 

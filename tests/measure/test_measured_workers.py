@@ -1,6 +1,4 @@
-"""Processes of a measurement answer, fail in words, and are gone afterwards: real ones, ended in
-every way they can end.
-"""
+"""Processes of a measurement answer, fail in words, and are gone, however they end."""
 
 import contextlib
 import multiprocessing
@@ -106,9 +104,7 @@ if __name__ == "__main__":
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_they_go_when_the_parent_does(tmp_path, how):
-    """By Ctrl+C the parent ends them; if it is killed they see their pipe close, or nobody would
-    end them.
-    """
+    """Ctrl+C lets the parent end them; if it is killed they see their pipe close."""
     (tmp_path / "script.py").write_text(
         SCRIPT.replace("deaf", "deaf" if how == signal.SIGINT else "echoing")
     )

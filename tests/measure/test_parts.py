@@ -1,6 +1,4 @@
-"""Whatever becomes of one part, the others are measured, and the record says what is missing and
-why.
-"""
+"""Whatever one part does, others are measured, and the record says what lacks, why."""
 
 import contextlib
 import os

@@ -1,6 +1,4 @@
-"""Samples, their spread and the clock, against closed forms; nothing here depends on how fast
-the machine is.
-"""
+"""Samples, their spread and the clock, against closed forms, on a machine of any speed."""
 
 import math
 

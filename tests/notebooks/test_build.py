@@ -1,6 +1,4 @@
-"""The build: what it writes, what it refuses, and what `check` finds in notebooks that are not
-what it would write.
-"""
+"""The build: what it writes and refuses; what `check` finds where it was not run."""
 
 import json
 import re

@@ -1,6 +1,4 @@
-"""`lightspeed new`: each skeleton fits where it is put, says what is missing, and writes nothing
-over.
-"""
+"""`lightspeed new`: skeletons fit, say what is missing, and overwrite nothing."""
 
 import re
 import shutil

@@ -1,6 +1,4 @@
-"""Proofs on a copy of the course: a wrong constant, a wrong number and a touched file do not get
-through.
-"""
+"""Proofs on a copy: a wrong constant, a wrong number, a touched file are caught."""
 
 import os
 import re

@@ -1,6 +1,4 @@
-"""What papers printed of real networks and simulators, beside the laws of chapter 8, each with the
-error that is stated there.
-"""
+"""Papers' figures of networks and simulators beside chapter 8's laws, with errors."""
 
 import math
 import random

@@ -100,9 +100,7 @@ def test_the_error_of_all_together():
 
 
 def test_no_run_predicts_itself():
-    """A prediction does not move when the figure of its own row does: each share is set by
-    another run.
-    """
+    """A prediction does not move with its own row's figure: another run set the share."""
     runs = training_runs.training_runs()
     for run in runs.values():
         key = training_runs.calibration(run.model, run.plan)

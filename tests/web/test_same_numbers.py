@@ -1,6 +1,4 @@
-"""The page's Python shows what the lab's shows: every explorer over its grid, every question, every
-code cell of every chapter.
-"""
+"""The page's Python shows what the lab's does: explorers, questions, code cells."""
 
 import json
 import math

@@ -1,6 +1,4 @@
-"""README and docs/ keep their word: each command in them is run by a test, each link leads
-somewhere, and README is one screen.
-"""
+"""README and docs/ keep their word: commands run, links lead on, README is a screen."""
 
 import json
 import os

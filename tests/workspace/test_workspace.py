@@ -1,6 +1,4 @@
-"""The workspace never loses a learner's work: every situation, every moment of death, and any
-order of events.
-"""
+"""The workspace never loses work: any situation, moment of death, order of events."""
 
 import contextlib
 import json
@@ -311,9 +309,7 @@ def in_child(work):
 
 
 def dies_at(step, work):
-    """Run `work` in a process that is killed just before, or for odd steps just after, its n-th
-    change on disk.
-    """
+    """Run `work` in a process killed before, or for odd steps after, its n-th change."""
 
     def doomed():
         calls = 0

@@ -326,9 +326,7 @@ LISTENERS = {
 
 
 def finish(built, packages, address=""):
-    """Set the formulas, mend what the theme leaves out, and put the service worker at the root
-    with the mark of this build.
-    """
+    """Set formulas, mend what the theme lacks, and put the marked service worker at the root."""
     pages = sorted(p for p in built.rglob("*.html") if "lite" not in p.relative_to(built).parts)
     by_node("formulas.mjs", packages / "katex", *pages, fault="Formulas that KaTeX does not set")
     for page in pages:

@@ -78,9 +78,7 @@ await lite.begin()"""
 
 
 def build_lite(course, built, packages, report=print):
-    """Write JupyterLite into the finished pages `built`, under lite/. `packages` is the folder of
-    npm's packages. Raises CannotBuild.
-    """
+    """Write JupyterLite below the finished pages, from npm's `packages`. Raises CannotBuild."""
     tools, wheels = from_pypi(report)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)

@@ -36,9 +36,7 @@ def site_address(course):
 
 
 def day(course):
-    """The day of the commit that is built; of the newest release where there is no history. None
-    if neither is known.
-    """
+    """The day of the commit that is built, else of the newest release; None if neither is known."""
     if shutil.which("git") and (course / ".git").exists():
         asked = subprocess.run(
             ["git", "log", "-1", "--format=%cs"], cwd=course, capture_output=True, text=True

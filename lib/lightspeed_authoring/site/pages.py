@@ -108,9 +108,7 @@ It may have moved: the [start page](index.md) lists the chapters.
 
 
 def write_page(course, source, name, text, written_in, title, description):
-    """Write a page with what it says of itself: its head, and its last line before what Sphinx
-    takes out of the text.
-    """
+    """Write a page with its head, and its last line before what Sphinx takes out of the text."""
     head = edition.front_matter(course, f"{name}.html", title, description)
     text, mark, more = text.partition("```{toctree}")
     last = edition.closing(course, written_in, title)

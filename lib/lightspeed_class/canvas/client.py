@@ -264,9 +264,7 @@ def connect(course):
 
 
 def token_of(settings):
-    """The token, from the environment or from a file that nobody else can read. Raises
-    ClassError.
-    """
+    """The token, from the environment or a file that nobody else can read. Raises ClassError."""
     text, where = os.environ.get(TOKEN, ""), f"${TOKEN}"
     if not text and "token_file" in settings:
         where = settings["token_file"]

@@ -25,9 +25,7 @@ FIELDS = ("sortable_name", "id", "sis_user_id", "login_id", "integration_id", "e
 
 @dataclass(frozen=True)
 class Pulled:
-    """What a pull did: the collection, lines on due times and on what is no file, and how many
-    files were there already.
-    """
+    """What a pull did: the collection, lines on dates and no files, how many were there already."""
 
     collected: object
     told: tuple

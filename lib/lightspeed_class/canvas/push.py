@@ -81,9 +81,7 @@ def alone(book):
 
 
 def push(canvas, book, name, todo, pages, say):
-    """Send what is planned, one student after the other; `say` is told of each. Raises ClassError;
-    then the same again goes on.
-    """
+    """Send what is planned, telling `say` of each. After ClassError the same again goes on."""
     path, place = canvas.assignment(name), canvas.place(name)
     for one in todo:
         own = f"{path}/submissions/{one.user}"

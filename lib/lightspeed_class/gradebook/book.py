@@ -54,9 +54,7 @@ class Gradebook(Questions):
             return self._file.execute(same, (student, assignment, sha256)).fetchone()[0]
 
     def set_time(self, submission, at, source):
-        """Keep when a submission was really handed in, and a source that says how that is known;
-        the latest entry counts.
-        """
+        """Keep when a submission was really handed in, and how that is known; the latest counts."""
         with self._transaction():
             self._file.execute(
                 "INSERT INTO times (submission, at, source) VALUES (?, ?, ?)",
@@ -82,9 +80,7 @@ class Gradebook(Questions):
         return zlib.decompress(row[0]) if row and row[0] is not None else None
 
     def choose(self, submission, none=False):
-        """Let this one count, whichever came last; `none`: neither it nor any that its student
-        had handed in before it was kept.
-        """
+        """Let this one count, whichever came last; `none`: neither it nor what came before."""
         with self._transaction():
             self._file.execute(
                 "INSERT INTO chosen (submission, at, none) VALUES (?, ?, ?)",
@@ -92,9 +88,7 @@ class Gradebook(Questions):
             )
 
     def choices(self, assignment):
-        """(student id -> id of the submission that was chosen for them and their group, ids of
-        those that were taken out of counting).
-        """
+        """(student id -> id of the submission chosen, for a group too; ids that do not count)."""
         by_id, teams = {s.id: s for s in self.submissions(assignment)}, self.teams(assignment)
         chosen, out = {}, set()
         for id, none in self._file.execute("SELECT submission, none FROM chosen ORDER BY number"):
@@ -174,9 +168,7 @@ class Gradebook(Questions):
     # The outcome
 
     def lateness(self, assignment):
-        """Student id -> Lateness of the submission that counts. What could not be read, and what
-        a student is excused, spends nothing.
-        """
+        """Student id -> Lateness of what counts. What is unreadable or excused spends no days."""
         found, costs = {}, {}  # student -> {assignment: (due, seconds)}
         for name in self.assignments():
             excused, dues = self.standing("excused", name), self._dues(name)
@@ -234,9 +226,7 @@ class Gradebook(Questions):
         return results
 
     def changes(self, assignment, before):
-        """What is other now than `before`, which latest() gave then, in the submissions that
-        count and have a grading since.
-        """
+        """What is other now than `before`, an earlier latest(), in graded ones that count."""
         now, changes = self.latest(assignment), []
         for student, submission in sorted(self.counting(assignment).items()):
             first, last = before.get(submission.id), now.get(submission.id)

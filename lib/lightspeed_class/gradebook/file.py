@@ -69,9 +69,7 @@ class GradebookFile:
         return self.setting("secret")
 
     def setting(self, name, value=None):
-        """The setting of this name (None if there is none), after it got the value, if one is
-        given.
-        """
+        """The setting of this name, or None, after it got the value, if one is given."""
         with self._transaction():
             if value is not None:
                 self._file.execute(

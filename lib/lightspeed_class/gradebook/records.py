@@ -43,9 +43,7 @@ class Student:
 
 @dataclass(frozen=True)
 class Submission:
-    """A notebook that was handed in; `refused` says why if it could not even be read, `version`
-    which release it names.
-    """
+    """What was handed in; `refused`: why it could not be read, `version`: of which release."""
 
     id: int
     student: str

@@ -103,9 +103,7 @@ class Server:
             raise
 
     def ended(self, forked: Forked, seconds: float) -> int | None:
-        """How its sandbox ended, as a shell tells it; with every process in it. None if it goes
-        on. Raises Odd.
-        """
+        """How its sandbox and all in it ended, as shells say; None if it goes on. Raises Odd."""
         if not _ready(forked.handle, seconds):
             return None
         self._tell(b"ended?")

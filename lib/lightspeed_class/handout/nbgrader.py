@@ -104,9 +104,7 @@ def _cell(new, source, id, grade_id, solution=False, locked=False, points=None):
 
 
 def _test(id, variable, secret):
-    """nbgrader gives the points of a cell that raises nothing. A function must hold on other
-    inputs too, as in our grader.
-    """
+    """nbgrader's points are for a cell that raises nothing: a function is tried on more inputs."""
     # Not False: in our sandbox check() knows no verdict, and the same notebook is to run there
     # without an error.
     test = f'assert (verdict := check("{id}", {variable})).correct is not False, verdict'
@@ -137,9 +135,7 @@ def _without_checks(source):
 
 
 def _regions(source):
-    """For each solution the stub, and below it the solution between nbgrader's marks, which
-    takes it out.
-    """
+    """For each solution the stub, then the solution between the marks that nbgrader looks for."""
     lines: list[str] = []
     stub: list[str] = []
     body: Any = None  # a list inside a solution

@@ -213,9 +213,7 @@ def _sealed(book, name, aliases=True):
 
 
 def spoken(name):
-    """The name or the number that somebody gave, as the folders have it: 2 is 02, and
-    02_roofline.ipynb is 02_roofline.
-    """
+    """A name or number as the folders have it: 2 is 02, and 02_roofline.ipynb is 02_roofline."""
     name = Path(name).name.removesuffix(".ipynb")
     return f"{int(name):02}" if name.isdecimal() else name
 

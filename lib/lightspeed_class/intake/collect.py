@@ -128,9 +128,7 @@ def collect(course, book, name, paths, student=None):
 
 
 def take_in(course, book, name, items, left=()):
-    """The same of files that something else found, such as a platform's API; `left`: what it could
-    not even look at, and why.
-    """
+    """The same of files from elsewhere, as an API; `left`: what it could not look at, and why."""
     people = People(book.students())
     desk = _Desk(course.collected(name), book, book.assignment(name), people, None, {})
     return desk.take(items, left)
@@ -283,9 +281,7 @@ class _Desk:
         )
 
     def _theirs(self, student):
-        """What somebody handed in, without what was taken out of counting: that may have been
-        another's.
-        """
+        """What somebody handed in, but not what was taken out of counting: it may be another's."""
         return [s for s in self.received.get(student, ()) if s.id not in self.out]
 
     def _together(self, student):
@@ -364,9 +360,7 @@ class _Desk:
         return f"lightspeed class choose {self.assignment.name} {student} {id}".rstrip()
 
     def _correct_time(self, before, at, source):
-        """Give one that is there already the time that a worksheet has, if none did; what there
-        is to say of it.
-        """
+        """Give one that is there the time of a worksheet, if it had none; and what to say of it."""
         if not has_no_time(before.source) or before.refused:
             return ""
         if not source.endswith(FROM_WORKSHEET):
@@ -399,9 +393,7 @@ class _Desk:
         return f"It was handed in before; {counts}."
 
     def _time(self, item, student, mark):
-        """(when it was handed in, source); Moodle's worksheet knows better than the archive, and
-        has a group's time at each member.
-        """
+        """(when it was handed in, source); Moodle's worksheet knows better than its archive."""
         for match in filter(None, map(MOODLE.fullmatch, item.path.split("/"))):
             numbers = [match["number"]]
             if self.people.is_team(match["name"]):  # that is the number of the group

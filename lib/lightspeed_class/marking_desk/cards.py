@@ -93,9 +93,7 @@ def around(places, student, question):
 
 
 def work(cells, assignment=None, question=None):
-    """[{kind, number, source, outputs}] of the cells that ask a question, and of the prose beside
-    them; of all cells without one.
-    """
+    """[{kind, number, source, outputs}] of the cells with a question, and prose; or of all."""
     code = [i for i, cell in enumerate(cells) if cell.kind == "code"]
     chosen = [*range(len(cells))]
     if question and question in assignment.prose:

@@ -32,9 +32,7 @@ EXPLAINED = ("misconception", "slip", "dimension", "sign", "hidden", "error", "t
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer of one student as the grader judged it. `ratio`: what was given over what is
-    right, one for each value, or ().
-    """
+    """An answer as the grader judged it. `ratio`: given over right, one for each value, or ()."""
 
     student: str
     question: str
@@ -167,9 +165,7 @@ def ratios(variant, given):
 
 
 def items(answers, points):
-    """For each question, in order: counts, mean share of the points, and how well it tells
-    strong from weak students.
-    """
+    """For each question: counts, mean share of the points, how well it tells strong from weak."""
     by_student = defaultdict(dict)
     for a in answers:
         by_student[a.student][a.question] = a.share * points[a.question]

@@ -56,9 +56,7 @@ class Incomplete(ValueError):
 
 
 class Outdated(Incomplete):
-    """Some are graded under other points than those of now; the message says of which
-    assignment, and what to do.
-    """
+    """Some are graded under other points; the message names the assignment, and what to do."""
 
 
 class Unmarked(Incomplete):

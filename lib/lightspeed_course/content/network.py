@@ -18,9 +18,7 @@ def line(canonical=400, *choices):
 
 
 def job_speed(compute, traffic, loss, window):
-    """Speed of a job over that of one without a loss: its traffic takes longer, the rest does
-    not.
-    """
+    """Speed of a job over one without a loss: its traffic takes longer, the rest does not."""
     return (compute + traffic) / (compute + traffic / net.go_back_n(loss, window))
 
 

@@ -79,9 +79,7 @@ class Claim:
         return {**_names(), "right": self.value, **claimed}
 
     def false_statements(self) -> list[str]:
-        """The statements of `because` and `sound` whose conditions do not hold, each with its
-        condition.
-        """
+        """The statements of `because` and `sound` that do not hold, each with its condition."""
         return [
             f"{words}: {text}"
             for words, text in self.holds.items()

@@ -40,9 +40,7 @@ WAITS = {
 
 @dataclass(frozen=True)
 class Split:
-    """A split at its best settings of what is left open: seconds of a step by term, bytes of the
-    fullest GPU.
-    """
+    """A split at its best open settings: seconds of a step by term, bytes of the fullest GPU."""
 
     plan: Plan
     terms: dict

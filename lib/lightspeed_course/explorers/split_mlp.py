@@ -81,9 +81,7 @@ def part(thing, lane, columns, rows):
 
 
 def mixed(cut, thing, giver, moment):
-    """(columns, rows) that both GPUs got of what this one made: of a sum a stripe, of a gather its
-    columns; nothing before they talk.
-    """
+    """(columns, rows) both GPUs got of what this one made: a sum's stripe, a gather's columns."""
     if thing == "sum":
         return (WHOLE, HALVES[giver]) if cut == FIRST else (HALVES[giver], WHOLE)
     if cut == OTHER and thing == "hidden" and moment >= 2:

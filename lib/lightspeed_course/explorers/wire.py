@@ -28,9 +28,7 @@ COLORS = ("blue", "green")
 
 
 def transfer():
-    """What the question says: the buffer (byte), and the rate that a node sent and can send
-    (byte/s).
-    """
+    """What the question says: buffer (byte), and the rate a node sent and can send (byte/s)."""
     said = find("efa_note")
     sent = float(busbw("all_reduce", MOST, float(said.algbw_125)))
     return float(said.message), sent, float(link("efa_p5").bandwidth_per_node)

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cause:
-    """One way to break a job. `damage(rng, job)` puts it into a sound job; `mend(job)` is what the
-    fix does, to any job.
-    """
+    """A way to break a job. `damage(rng, job)` breaks a sound one; `mend(job)` fixes any job."""
 
     id: str
     name: str

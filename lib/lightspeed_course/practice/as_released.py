@@ -44,9 +44,7 @@ def pack(asked):
 
 
 def fingerprint(asked):
-    """A hash that is equal for what is judged alike: of a variant, or of a question with all that
-    its variants draw from.
-    """
+    """An equal hash for what is judged alike: a variant, or a question with what it draws from."""
     if not hasattr(asked, "question"):
         drawn = {name: list(map(str, p.choices)) for name, p in asked.parameters.items()}
         return _hash([fingerprint(asked.variant()), drawn])

@@ -12,9 +12,7 @@ from lightspeed_course.practice.values import Values, joined
 
 
 def results(variant, function):
-    """What the learner's function gives on every sample, NaN where it fails, and the first
-    failure.
-    """
+    """What the learner's function gives on each sample, NaN if it fails, and the first failure."""
     if function is None or function is Ellipsis:
         raise Unreadable("unanswered", "Give the function itself, without calling it.")
     if not callable(function):
@@ -38,9 +36,7 @@ def results(variant, function):
 
 
 def _said(error):
-    """The kind of an error and its words, if it has any: shortened, and as code, in which no
-    mark-up counts.
-    """
+    """The kind of an error and its words, if any: shortened, and as code without mark-up."""
     try:
         words = " ".join(str(error).split()).replace("`", "'")
     except Exception:
@@ -72,9 +68,7 @@ def _result(variant, function, signature, sample):
 
 
 def _call(function, signature, inputs):
-    """By the names of the parameters if it has them, else in their order. Raises Unreadable if
-    it takes fewer or more.
-    """
+    """By parameters' names if it has them, else in order. Raises Unreadable if not as many."""
     if not signature:
         return function(*inputs.values())
     if _binds(signature, **inputs):

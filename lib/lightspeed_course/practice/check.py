@@ -120,9 +120,7 @@ def chosen_seed(seed):
 
 
 def classwork():
-    """How much `check` tells in a notebook that a class was given: "full", or "format" only; ""
-    in self-study.
-    """
+    """How much `check` tells in a class's notebook: "full" or "format"; "" in self-study."""
     return os.environ.get("LIGHTSPEED_CLASS", "")
 
 
@@ -341,9 +339,7 @@ def _names(misconceptions):
 
 
 def _seen(variant, given, right, below=False):
-    """The answer in words; of a function one result: where it is below zero, or else where it is
-    wrong.
-    """
+    """The answer in words; of a function a result where it is below zero, or else wrong."""
     q = variant.question
     if q.kind == "array":
         return ", ".join(f"{n}: {amount(v, q.unit)}" for n, v in zip(q.names, given, strict=True))

@@ -59,9 +59,7 @@ class Step:
 
     @cached_property
     def result(self):
-        """(value, unit, names of the units that cancel). Raises ValueError where the formula and
-        the library disagree.
-        """
+        """(value, unit, names of units that cancel). Raises ValueError if the library disagrees."""
         value, units, cancelled = self._work_out(self.tree)
         told, unit = measured(self.gives) if self.gives is not None else (value, _written(units))
         if unit_of(unit) != units:

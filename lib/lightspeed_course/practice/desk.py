@@ -208,9 +208,7 @@ def read(events=None):
 
 
 def interleaved(ids):
-    """The same questions, each of another topic than the one before where that can be; those of
-    one topic keep their order.
-    """
+    """The same questions, neighbours of different topics where that can be; within one in order."""
     left: dict[str, list[str]] = {}
     for id in ids:
         left.setdefault(id.partition(".")[0], []).append(id)
@@ -263,9 +261,7 @@ def known_after(answers):
 
 
 def placement_question(answers):
-    """What to ask next: where either answer tells most, or None when nothing is left to tell, or
-    after A_DAY questions.
-    """
+    """What to ask next: where either answer tells most; None if nothing is left to tell."""
     known, unknown = known_after(answers)
     asked = {id for id, _ in answers}
     open_ = [i for i in order() if i not in known and i not in unknown and i not in asked]

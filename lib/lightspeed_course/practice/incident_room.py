@@ -12,9 +12,7 @@ HOW = (
 
 
 def incident(seed=None):
-    """An incident, as the last value of a cell: the one of this seed, or the first that you have
-    not ended.
-    """
+    """An incident as a cell's last value: of this seed, or the first that you have not ended."""
     return Room(session.opened(seed))
 
 

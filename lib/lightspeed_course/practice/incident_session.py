@@ -1,6 +1,4 @@
-"""An incident under way, kept event by event: after a killed kernel it goes on where it was, and
-two open labs see the same one.
-"""
+"""An incident kept event by event: it survives a killed kernel, and two open labs see the same."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ KIND = "incident"
 
 @dataclass(frozen=True)
 class State:
-    """What was bought, in order, and the (cause, fix, gain or None) that was named first, or
-    None.
-    """
+    """What was bought, in order, and the (cause, fix, gain or None) named first, or None."""
 
     bought: tuple[str, ...]
     named: tuple[str, str, float | None] | None

@@ -21,9 +21,7 @@ from lightspeed_course.practice.values import Values, joined, values_of
 
 
 def numbers(answer, unit, names=(), infinite=False):
-    """`answer` as `Values`, finite ones in `unit`: one, or one for each of `names`.
-    Raises Unreadable.
-    """
+    """`answer` as finite `Values` in `unit`: one, or one for each name. Raises Unreadable."""
     size = max(1, len(names))
     values = _plain(_by_name(answer, names), unit, size)
     if len(values) != size:
@@ -44,9 +42,7 @@ def numbers(answer, unit, names=(), infinite=False):
 
 
 def _by_name(answer, names):
-    """The values of a dict in the order of `names`, if it has just these; anything else as it
-    is.
-    """
+    """The values of a dict in the order of `names`, if it has just these; else as it is."""
     if not names or not issubclass(type(answer), dict):
         return answer
     given = {
@@ -80,9 +76,7 @@ def _article(kind):
 
 
 def _of_type(*types, numpy=(), size=1):
-    """Whether an answer's own type is one of these, or of numpy's of these names; where `size` or
-    more values are asked.
-    """
+    """Whether an answer's own type is one of these, or numpy's, and has `size` values."""
 
     def takes(answer, asked):
         loaded = sys.modules.get("numpy")

@@ -137,9 +137,7 @@ def decades(guess, true):
 
 
 def first_guess(variant):
-    """The guess that counts, in the asked unit, or None; one at other numbers is no guess at
-    these.
-    """
+    """The guess that counts, in the asked unit, or None; at other numbers it is no guess."""
     guesses = store.events("guess", variant.question.id)
     of_these = (g for g in guesses if g.detail.get("seed") == variant.seed)
     return next((g.detail["value"] for g in of_these), None)

@@ -138,9 +138,7 @@ def _side(label):
 
 
 def _instead(variant, name, inputs):
-    """The (name, change, reason, rank and pattern) of what a learner may put in a premise's
-    place.
-    """
+    """The (name, change, reason, rank and pattern) of what may be put in a premise's place."""
     p, label = variant.question.parameters[name], _label(variant, name)
     si = Values(given[name] for given in inputs)
     has, share = (

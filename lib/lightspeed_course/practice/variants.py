@@ -106,9 +106,7 @@ class Variant:
 
     @cached_property
     def causes(self):
-        """The mistakes that may lie behind a wrong answer, each with the values that it leads
-        to.
-        """
+        """The mistakes that may lie behind a wrong answer, each with the values it leads to."""
         from lightspeed_course.practice.explain import causes
 
         return causes(self)
@@ -140,9 +138,7 @@ class Variant:
         return values_of(value)
 
     def is_sound(self):
-        """Whether these values pose the same question: valid, finite, and each misconception
-        visibly wrong.
-        """
+        """Whether these values pose the same question: valid, finite, misconceptions visible."""
         q = self.question
         if q.valid and not q.valid(**self.inputs()):
             return False
@@ -208,9 +204,7 @@ class Variant:
 
     @property
     def hints(self):
-        """What leads to the solution, one step at a time and without its numbers; none where the
-        solution is a text.
-        """
+        """What leads to the solution, step by step without its numbers; none for a text."""
         return [self.fill(hint) for hint in getattr(self.worked, "hints", ())]
 
     @property

@@ -61,9 +61,7 @@ async def keeper():
 
 
 class Forgiving(ast.NodeTransformer):
-    """Each import at the top of a cell by itself; a stand-in where a browser lacks what it
-    takes.
-    """
+    """Each import at the top of a cell by itself; a stand-in for what a browser lacks."""
 
     def visit_Module(self, node):
         node.body = [new for part in node.body for new in self._each(part)]

@@ -39,9 +39,7 @@ class Error:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What a set says of a law: over all rows, by regime, and the rows that are furthest off (that
-    are furthest beyond a bound).
-    """
+    """What a set says of a law: over all rows, by regime, and the rows furthest off."""
 
     pairing: Pairing
     rows: Dataset

@@ -63,9 +63,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Observed:
-    """What a clock, a counter and a stopwatch see: mean number inside, arrivals per second, mean
-    stay (s).
-    """
+    """What a clock, a counter and a stopwatch see: mean inside, arrivals/s, mean stay (s)."""
 
     L: float
     arrival_rate: float

@@ -26,9 +26,7 @@ class Step:
 
 @dataclass(frozen=True)
 class RingRun:
-    """`results`: what each rank ends with; `sent`: bytes that left each rank; `steps`: what was
-    sent when.
-    """
+    """`results`: what each rank ends with; `sent`: bytes that left it; `steps`: the order."""
 
     results: tuple[Any, ...]
     sent: tuple[int, ...]

@@ -87,9 +87,7 @@ def _one_chunk(stage: int, m: int, ahead: int) -> list[Work]:
 
 
 def _interleaved(stage: int, p: int, m: int, v: int) -> list[Work]:
-    """Megatron's order: micro-batches in groups of p, each group through every chunk before the
-    next group.
-    """
+    """Megatron's order: micro-batches in groups of p, each through all chunks before the next."""
     forward = [
         Work("F", group + k, stage, c)
         for group in range(0, m, p)
@@ -277,9 +275,7 @@ def _run(
 
 
 def _needs(work: Work, p: int, last: int) -> list[Work]:
-    """What must have ended before `work` can start: the pass next to it on the way of the
-    micro-batch.
-    """
+    """What must have ended before `work` can start: its micro-batch's pass next to it."""
     k, here = work.micro_batch, work.chunk * p + work.stage
 
     def at(kind: str, place: int) -> Work:

@@ -94,9 +94,7 @@ def trust(environment):
 
 
 def crowded(environment):
-    """A warning if more work than there are cores waited, or others took half of them: spread
-    does not show that. Else nothing.
-    """
+    """A warning if more work waited than there are cores, or others took half of them."""
     words = {c["check"]: c["words"] for c in environment}
     # a record keeps the words alone
     load = re.search(r"load ([\d.]+) before the start, on (\d+) cores", words.get("load", ""))
@@ -165,9 +163,7 @@ def _others(before, after, machine):
 
 
 def _passed(before, after):
-    """Clock ticks between the two, by kind (user, nice, system, idle, iowait, irq, softirq,
-    steal, ...).
-    """
+    """Clock ticks between the two, by kind (user, nice, system, idle, iowait, ..., steal)."""
     if len(before["ticks"]) < 8 or len(after["ticks"]) != len(before["ticks"]):
         return []
     return [late - early for early, late in zip(before["ticks"], after["ticks"], strict=True)]
@@ -358,9 +354,7 @@ def timer(tick, source=""):
 
 
 def _tick(reads=2000):
-    """The smallest step that the clock was seen to take, seconds: resolution and the cost of
-    reading it.
-    """
+    """The smallest step that the clock was seen to take, seconds: with the cost of reading."""
     times = [time.perf_counter() for _ in range(reads)]
     steps = [b - a for a, b in itertools.pairwise(times) if b > a]
     return min(steps, default=time.get_clock_info("perf_counter").resolution)

@@ -28,9 +28,7 @@ from lightspeed_tools.measure.records import record
 
 @dataclass(frozen=True)
 class Part:
-    """A part: its module, what it measures, and about the seconds that it takes on a quiet
-    laptop, quick and full.
-    """
+    """A part: its module, what it measures, and seconds on a quiet laptop, quick and full."""
 
     module: str
     what: str
@@ -116,9 +114,7 @@ def measure(names=tuple(PARTS), quick=True, report=print, parts=None):
 
 
 def _run(name, part, quick, report, limit):
-    """What a part gave: Quantities and Missings, at least one; KeyboardInterrupt ends the part
-    first.
-    """
+    """What a part gave: Quantities and Missings, at least one; KeyboardInterrupt ends it."""
     command = [sys.executable, "-m", __name__, name, part.module, "quick" if quick else "full"]
     child = subprocess.Popen(
         command,
@@ -243,9 +239,7 @@ def _child(name, module, effort):
 
 
 def _end_with(parent):
-    """Wait for the end of the parent, who never writes, and end this process and all that it
-    started.
-    """
+    """Wait for the end of the parent, who never writes, and end this process and its children."""
     os.read(parent, 1)
     if os.name == "posix" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)

@@ -45,9 +45,7 @@ ALL, QUICK = dict.fromkeys(QUESTIONS, 1), Limits(wall=4, cell=1, call=0.5)
 
 @dataclass(frozen=True)
 class Case:
-    """`make(folder)` gives the bytes, or makes a file there and gives its path. `earns`: the
-    questions that get their point.
-    """
+    """`make(folder)` gives bytes, or a file's path; `earns`: questions that get their point."""
 
     name: str
     make: object
@@ -73,9 +71,7 @@ def code(source, id=None, **more):
 
 
 def exercises(answers=ANSWERS, **changed):
-    """The cells of a notebook with these answers; a changed one is the whole source of its cell,
-    None leaves it out.
-    """
+    """A notebook's cells with these answers; a changed one is a cell's whole source, or None."""
     sources = {cell: f"{answers[cell]}\n{call(cell)}" for cell in QUESTIONS} | changed
     return [
         code(IMPORTS, "imports"),

@@ -26,9 +26,7 @@ NAMES = (
 
 @contextlib.contextmanager
 def threads(count):
-    """Use `count` threads in numpy's matrix products while inside. Raises Unavailable if they
-    cannot be set.
-    """
+    """`count` threads in numpy's matrix products while inside; Unavailable if that fails."""
     get, put = _calls()
     before = get()
     put(count)

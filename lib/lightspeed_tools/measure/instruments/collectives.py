@@ -56,9 +56,7 @@ ALGORITHMS: dict[str, Any] = {
 
 @dataclass
 class Run:
-    """What a run of n ranks gave: `rows` as rank 0 said them, `nodes` the node of each rank,
-    `lacking` what could not be.
-    """
+    """A run of n ranks: `rows` as rank 0 said them, `nodes` of ranks, `lacking` what could not."""
 
     backend: str
     ranks: int
@@ -161,9 +159,7 @@ def quantities(found):
 
 
 def measure(quick=True, report=None):
-    """Quantities of collectives over MPI: two processes, and as many as there are cores (four at
-    most) where there are more.
-    """
+    """Quantities of collectives over MPI: two processes, and one a core (four at most)."""
     cores = usable_cores()
     counts = sorted({2, min(4, cores)} - {1})
     found = []
@@ -187,9 +183,7 @@ def measure(quick=True, report=None):
 
 @dataclass(frozen=True)
 class Explanation:
-    """An algorithm beside the measured all-reduce: the median factor by which it misses, among
-    small and large sizes.
-    """
+    """An algorithm beside the measured all-reduce: median factors by which it misses."""
 
     name: str
     small: float
@@ -197,9 +191,7 @@ class Explanation:
 
 
 def neighbour_fit(rows):
-    """The `AlphaBeta` of the shift to the neighbour, (size, seconds) pairs: all ranks send at
-    once, as in a ring's step.
-    """
+    """The shift's `AlphaBeta` from (size, seconds): all ranks send at once, as ring steps do."""
     import numpy
 
     size, time = numpy.array(rows, float).T

@@ -77,9 +77,7 @@ def load():
 
 
 def bytes_moved(kernel, elements, element_bytes):
-    """Bytes that a kernel reads and writes, by count, for vectors of so many elements; None if
-    it cannot run here.
-    """
+    """Bytes that a kernel reads and writes, by count, for so many elements; None if it can't."""
     passes = PASSES[kernel][0 if load().compiled else 1]
     return None if passes is None else passes * elements * element_bytes
 
@@ -118,9 +116,7 @@ class Team:
             thread.shutdown()
 
     def vectors(self, number, length, dtype):
-        """`number` vectors of about `length` elements in all: for each thread, a list of its
-        parts of them.
-        """
+        """`number` vectors of about `length` elements in all: for each thread its parts."""
         share = max(1, length // self.count)
         return self._each(
             [lambda: [_aligned_ones(share, dtype) for _ in range(number)]] * self.count
@@ -181,9 +177,7 @@ def thread_counts():
 
 
 def _aligned_ones(length, dtype):
-    """A vector of ones that begins at a cache line, as loads across two lines take twice the
-    time.
-    """
+    """A vector of ones from a cache line on, as loads across two lines take twice as long."""
     size = np.dtype(dtype).itemsize
     room = np.empty(length * size + LINE, np.uint8)
     begin = -room.ctypes.data % LINE

@@ -40,9 +40,7 @@ INHERITED = ("PMI", "OMPI_", "PRTE_", "SLURM_", "HYD", "MPI_LOCAL", "TORCHELASTI
 
 @dataclass(frozen=True)
 class World:
-    """The processes that a launcher started, as one of them sees it: `rank` of `size`, `local`
-    on its node.
-    """
+    """The processes that a launcher started, seen by one: `rank` of `size`, `local` on a node."""
 
     launcher: str
     rank: int
@@ -69,9 +67,7 @@ def world(environ=os.environ):
 
 
 def launcher(backend, ranks):
-    """The command that starts `ranks` processes of this environment here. Raises Unavailable if
-    there is none.
-    """
+    """The command that starts `ranks` processes here. Raises Unavailable if there is none."""
     if backend == "mpi":
         beside = Path(sys.executable).with_name("mpiexec")
         path = str(beside) if beside.exists() else shutil.which("mpiexec")

@@ -1,6 +1,4 @@
-"""This machine's numbers to know: latency ladder, memory bandwidth, storage, loopback network,
-clock. Chapter 1.
-"""
+"""This machine's numbers to know: latency, memory, storage, loopback, clock. Chapter 1."""
 
 from __future__ import annotations
 
@@ -221,9 +219,7 @@ def _storage(file, quick, where):
 
 
 def loopback(quick=True):
-    """TCP to another process of this machine: seconds for a byte there and back, and byte/s one
-    way.
-    """
+    """TCP to another process here: seconds for a byte there and back, byte/s one way."""
     keys = ("host.loopback_round_trip", "host.loopback_bandwidth")
     try:
         with _other_process() as link:
@@ -266,9 +262,7 @@ def _flush(file):
 
 
 def _folder():
-    """A folder on a disk of the user's, and what to call it: the cache folder, else the
-    temporary one.
-    """
+    """A folder on the user's disk, and its name: the cache folder, else the temporary one."""
     import platformdirs
 
     own = Path(platformdirs.user_cache_dir("speed-of-light", appauthor=False))

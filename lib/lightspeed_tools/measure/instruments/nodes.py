@@ -205,9 +205,7 @@ class Node:
             self.exchange(other, b"!", None, None)
 
     def ring(self, data, n):
-        """Sum of `data` over n nodes, in place: the schedule of `simulators.ring`, seen by one
-        node.
-        """
+        """Sum of `data` over n nodes, in place: `simulators.ring`'s schedule, seen by a node."""
         import numpy
 
         chunks, room = numpy.array_split(data, n), numpy.empty(-(-len(data) // n), data.dtype)

@@ -210,9 +210,7 @@ def sum_bound(dtype, n=SUMMED, accumulator=None):
 
 @functools.cache
 def predicted_sum_error(dtype):
-    """The error of the running sums of `sums`, from the chapter's own `accumulate`: no number
-    format of numpy is used.
-    """
+    """The error of running `sums`, by the chapter's `accumulate`, without numpy's formats."""
     draws = np.random.default_rng(0).random((SAMPLES * DRAWS, SUMMED))
     got = accumulate(draws, FORMATS[dtype])
     exact = np.array([math.fsum(FORMATS[dtype].round(row)) for row in draws])

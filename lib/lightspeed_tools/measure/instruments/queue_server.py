@@ -54,9 +54,7 @@ def run(main):
 
 
 def serve(pipe):
-    """A process: takes the numbers of servers, one for each station; sends (port, lateness of
-    timers); serves until told.
-    """
+    """A process: takes servers by station; sends (port, timers' lateness); serves until told."""
     servers = pipe.recv()
     pipe.send(run(_serve(pipe, servers)))
 
@@ -159,9 +157,7 @@ class Sent:
 
 
 def send(pipe):
-    """A process: takes (port, plans), a plan being (due times, services, is it closed?); sends
-    (seconds watched, [Sent]).
-    """
+    """A process: takes (port, plans) of (due times, services, closed?); sends (s, [Sent])."""
     port, plans = pipe.recv()
     pipe.send(run(_send(port, plans)))
 

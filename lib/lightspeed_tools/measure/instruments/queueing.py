@@ -69,9 +69,7 @@ def observe(seconds, say, levels=LOADS, slowest=10 * SERVICE):
 
 
 def quantities(plan, watched, sent, seen, late):
-    """`Quantity`s from what the sender (`watched` s, a `Sent` for each load) and the server
-    (looks, trace) saw.
-    """
+    """`Quantity`s from the sender (`watched` s, a `Sent` a load) and the server (looks, trace)."""
     results: list = [
         Quantity(
             "queueing.timer",

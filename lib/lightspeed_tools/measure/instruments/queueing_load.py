@@ -15,9 +15,7 @@ SLICES = 20  # stretches of a run whose means are compared
 
 @dataclass(frozen=True)
 class Load:
-    """What is sent to one station: `rate` requests/s on average to `servers`, each of which
-    takes `service` s on average.
-    """
+    """What one station gets: `rate` requests/s to `servers`, which take `service` s each."""
 
     law: str
     load: float
@@ -34,9 +32,7 @@ class Load:
 
 
 def loads(seconds, service, late=0.0, levels=LOADS):
-    """The `Load`s of one measurement; rates are such that the servers, late timers included, are
-    as busy as `load` says.
-    """
+    """One measurement's `Load`s, at rates that make servers as busy as `load` says."""
     found = []
     for law, servers in SERVERS.items():
         for seed, level in enumerate(levels):

@@ -293,9 +293,7 @@ def sample(backend, call, budget, longest=LONGEST, repeat=15):
 
 
 def sweep(backend, collectives, sizes, budget, longest, say, watch):
-    """Measure each collective at each size; `say` takes what happens as dictionaries, on every
-    rank.
-    """
+    """Measure each collective at each size; `say` takes dictionaries, on every rank."""
     say(
         ranks=backend.size,
         nodes=[

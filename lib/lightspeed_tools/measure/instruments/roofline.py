@@ -96,9 +96,7 @@ def gemms(quick=True):
 
 
 def gemm(dtype, n, threads=None, quick=True):
-    """A product of two n by n matrices in numpy, on so many threads (all that BLAS uses, if
-    None).
-    """
+    """A product of two n by n matrices in numpy, on so many threads (None: all of BLAS's)."""
     x, y = np.random.default_rng(0).random((2, n, n)).astype(NUMPY[dtype])
     out = np.empty_like(x)
     with blas.threads(threads) if threads else contextlib.nullcontext():
@@ -108,9 +106,7 @@ def gemm(dtype, n, threads=None, quick=True):
 
 
 def torch_gemms(quick=True):
-    """Square products in torch, if it is installed: fp32 to compare with, bf16, and int8 into
-    int32.
-    """
+    """Square products in torch, if installed: fp32 to compare with, bf16, int8 into int32."""
     torch = importable("torch")
     if not torch:
         raise Unavailable(
@@ -181,9 +177,7 @@ def bandwidths(quick=True):
 
 
 def loops(quick=True):
-    """Kernels over fp32 vectors far larger than any cache, and a matrix times a vector, on all
-    cores.
-    """
+    """Kernels over huge fp32 vectors, and a matrix times a vector, on all cores."""
     threads, size, quantities = usable_cores(), _far(quick), []
     for name in LOOPS:
         if getattr(kernels.load(), name) is None:
@@ -262,9 +256,7 @@ class Point:
 
 
 def emulated(shown):
-    """Types whose products in torch are slower than torch's own in fp32: the machine computes
-    them by other means.
-    """
+    """Types whose torch products are slower than fp32's: computed by other means."""
     torch = {
         q.parameters["dtype"]: q.value
         for q in record.all_of(shown, "roofline.gemm", library="torch")
@@ -273,9 +265,7 @@ def emulated(shown):
 
 
 def points(shown):
-    """The fp32 kernels and products of a record as `Point`s under its own roof, lowest intensity
-    first.
-    """
+    """A record's fp32 kernels and products as `Point`s under its roof, by intensity."""
     machine = roof(shown)
     measured = [(NAMES[q.parameters["kernel"]], q) for q in record.all_of(shown, "roofline.kernel")]
     most = max(
@@ -302,9 +292,7 @@ def points(shown):
 
 
 def machine_chart(shown, title=""):
-    """The roofline of a record as a chart: every level's slope, the roofs of fp32 and fp64, and
-    the kernels as measured.
-    """
+    """A record's roofline as a chart: slopes of levels, roofs of fp32 and fp64, kernels."""
     from lightspeed_show import Line, Points, roof_chart, si
 
     machine, kernels_seen = roof(shown), points(shown)

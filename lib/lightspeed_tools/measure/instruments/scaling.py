@@ -173,9 +173,7 @@ def _job(pipes, n, serial, divided, size):
 
 
 def _loops(pipes, seconds):
-    """The loops of one piece, so that the whole counting job takes one process about so many
-    seconds.
-    """
+    """The loops of one piece: the whole counting job takes a process about so many seconds."""
     trial = 300_000
     best = min(_job(pipes, 1, ("count", trial), ("count", 0), 0)[0] for _ in range(3))
     return max(1000, round(trial / best * seconds / sum(PARTS["count"])))
@@ -220,9 +218,7 @@ class Scaling:
     doubt: str
 
     def predicted(self):
-        """The speedup of Amdahl's law with the counted share, on at most `cpus` processors where
-        they are what is shared.
-        """
+        """Amdahl's speedup for the counted share, on at most `cpus` processors if shared."""
         return [
             amdahl_speedup(min(n, self.cpus) if self.job == "count" else n, serial=self.counted)
             for n in self.n
@@ -289,9 +285,7 @@ def _usl(times):
 
 
 def line_share(n, times):
-    """The serial share a / (a + b) of the line a + b / n through times, with errors in
-    proportion to the time.
-    """
+    """The serial share a / (a + b) of a + b / n through times, with proportional errors."""
     import numpy
 
     times = numpy.asarray(times, float)
@@ -309,9 +303,7 @@ def estimate(values, confidence=0.95):
 
 
 def findings(scaling):
-    """What the measured times say about the laws, as sentences; a single doubt where they
-    scatter too much.
-    """
+    """What the measured times say about the laws; a single doubt where they scatter too much."""
     if scaling.doubt:
         return [scaling.doubt]
     sentences = []

@@ -34,9 +34,7 @@ FLOPS = {"tensor": 4, "data": 12}
 
 
 def measure(quick=True, report=None):
-    """Times of an MLP on two processes, whole and split both ways. Raises Unavailable without
-    MPI.
-    """
+    """Times of an MLP on two processes, whole and split both ways. Unavailable without MPI."""
     needs("mpi4py", INSTALL)
     job = {
         "backend": "mpi",
@@ -147,9 +145,7 @@ def forward(X, up):
 
 
 def backward(X, G, up, down, gradients):
-    """Forward and backward pass; writes the gradients of both matrices (flat) for the output's
-    gradient G, and returns them.
-    """
+    """Forward and backward; writes the gradients of both matrices (flat), and returns them."""
     hidden = forward(X, up)
     hidden @ down  # the output: the loss would need it
     gradients[1] = (hidden.T @ G).ravel()
@@ -161,9 +157,7 @@ def backward(X, G, up, down, gradients):
 
 @dataclass(frozen=True)
 class Split:
-    """One way to split at one number of tokens: seconds predicted and measured, and how many
-    times faster than the whole.
-    """
+    """A way to split at one number of tokens: seconds predicted and measured, and the speedup."""
 
     way: str
     tokens: int

@@ -23,9 +23,7 @@ SET_ASIDE = 0.10  # of the samples, at either end
 
 
 class Unavailable(Exception):
-    """A part or a quantity that this machine cannot give: why, and what would mend it, one
-    sentence each.
-    """
+    """A part or a quantity that this machine cannot give: why, and what would mend it."""
 
     def __init__(self, why, remedy=""):
         super().__init__(f"{why} {remedy}".strip())
@@ -84,9 +82,7 @@ class Quantity:
 
     @functools.cached_property
     def spread(self):
-        """The coefficient of variation of the middle 80 %, as a fraction; NaN where none is
-        known or samples vary by nature.
-        """
+        """The coefficient of variation of the middle 80 %; NaN if unknown or varying by nature."""
         if self.varies:
             return math.nan
         return spread(self.samples) if self.samples else self.stated.get("spread", math.nan)

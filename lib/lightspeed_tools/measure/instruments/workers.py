@@ -60,9 +60,7 @@ def crew(*works):
 
 
 def receive(pipe, limit):
-    """What the process at the other end sends, within `limit` seconds. Raises Unavailable if it
-    does not, or failed.
-    """
+    """What the process at the other end sends in `limit` seconds. Raises Unavailable."""
     try:
         if not pipe.poll(limit):
             raise Unavailable(

@@ -22,9 +22,7 @@ NOISY = "too noisy to say"
 
 
 def ladder_figure(record):
-    """The latency ladder of a record, with the levels that its data show and the caches that are
-    advertised.
-    """
+    """A record's latency ladder, with the levels that data show and caches as advertised."""
     try:
         chart = ladder_chart(record)
     except NotMeasured:
@@ -85,9 +83,7 @@ def roofline_figure(record):
 
 
 def roofline_table(record, guess=None):
-    """The kernels and the share of the roof above them that they reach; `guess` has shares that
-    a reader expected, by kernel.
-    """
+    """Kernels and the shares of the roof that they reach; `guess`: those a reader expected."""
     try:
         points = roofline.points(record)
     except (KeyError, Unavailable):

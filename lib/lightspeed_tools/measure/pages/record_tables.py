@@ -1,6 +1,4 @@
-"""What a chapter shows of measurements: a shipped record beside a law, and the reader's own
-machine beside both.
-"""
+"""What a chapter shows of measurements: a shipped record beside a law, and the reader's."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table: its label, the key and parameters of the quantity, and what a law says
-    of it.
-    """
+    """A table's line: label, key and parameters of the quantity, and what a law says of it."""
 
     label: str
     key: str
@@ -57,9 +53,7 @@ def measure_here(part, quick=True):
 
 
 def show_recorded(name, rows, caption=""):
-    """Show the table of these `row`s for a shipped record (its name) or any other: the same
-    record, the same table.
-    """
+    """Show the table of these `row`s for a shipped record (its name) or any other."""
     shown = (
         record.shipped()[one_of("show_recorded", "name", name, tuple(record.shipped()))]
         if isinstance(name, str)

@@ -1,6 +1,4 @@
-"""A record, or two beside each other, as one page of HTML with everything inside: how far to
-trust it first, then the numbers.
-"""
+"""One or two records as one page of HTML: how far to trust it first, then the numbers."""
 
 from __future__ import annotations
 

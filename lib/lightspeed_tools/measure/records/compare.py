@@ -49,9 +49,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All pairs of two records `a` and `b`, what only one has (key -> how many), and how their
-    environments differ (what, a, b).
-    """
+    """All pairs of records `a` and `b`, what only one has, how environments differ."""
 
     a: dict
     b: dict
@@ -62,9 +60,7 @@ class Comparison:
 
 
 def compare(a, b):
-    """The `Comparison` of two records; quantities belong together that have the same key,
-    parameters and unit.
-    """
+    """Two records' `Comparison`; alike key, parameters and unit belong together."""
     left, right = ({_identity(q): q for q in quantities(r)} for r in (a, b))
     doubted = [trust.doubts(list(these.values())) for these in (left, right)]
     pairs = tuple(
