@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_collect import NAME, archive, fill, folder, kept, notebook
+from test_collect import NAME, archive, fill, folder, kept, notebook, taker
 
 from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.gradebook.schema import MIGRATIONS
@@ -28,6 +28,11 @@ def book(course):
         fill(book)
         book.setting(f"due {NAME}", str(DUE))
         yield book
+
+
+@pytest.fixture
+def take(course, book, tmp_path):
+    return taker(course, book, tmp_path)
 
 
 @pytest.fixture
@@ -74,9 +79,9 @@ def of(book, student):
 # Times
 
 
-def test_a_worksheet_that_comes_later_gives_the_times(course, book, tmp_path):
+def test_a_worksheet_that_comes_later_gives_the_times(take, course, book, tmp_path):
     path, sheet = moodle(tmp_path / "a.zip"), worksheet(tmp_path / "Grades.csv")
-    first = collect(course, book, NAME, [path])
+    first = take(path)
     assert {r.verdict for r in first.rows} == {"new"} and first.untimed and first.timed == 0
     assert {s.id for s in book.submissions(NAME) if late(s.source, s.at, DUE)} == set()
     done = collect(course, book, NAME, [path, sheet])
@@ -128,8 +133,8 @@ def test_two_files_with_one_time_are_not_called_older_than_each_other(course, bo
     assert book.content(book.counting(NAME)["ada"].id) == notebook(3)
 
 
-def test_a_time_from_elsewhere_is_not_replaced(course, book, tmp_path):
-    collect(course, book, NAME, [folder(tmp_path / "mail", {"ada/x.ipynb": notebook(1)}, DUE - 5)])
+def test_a_time_from_elsewhere_is_not_replaced(take, course, book, tmp_path):
+    take({"ada/x.ipynb": notebook(1)}, at=DUE - 5, under="mail")
     done = collect(
         course, book, NAME, [moodle(tmp_path / "a.zip"), worksheet(tmp_path / "Grades.csv")]
     )
@@ -160,14 +165,9 @@ def test_a_gradebook_of_the_first_schema_goes_on(tmp_path, monkeypatch):
 # Which one counts
 
 
-def test_after_a_choice_a_later_one_says_that_it_does_not_count(course, book, tmp_path):
+def test_after_a_choice_a_later_one_says_that_it_does_not_count(take, book):
     def hand_in(mark, at, student="ada"):
-        (row,) = collect(
-            course,
-            book,
-            NAME,
-            [folder(tmp_path / str(at), {f"{student}/x.ipynb": notebook(mark)}, at)],
-        ).rows
+        (row,) = take({f"{student}/x.ipynb": notebook(mark)}, at=at, under=str(at)).rows
         return row
 
     hand_in(1, 1000)
@@ -195,37 +195,23 @@ def test_after_a_choice_a_later_one_says_that_it_does_not_count(course, book, tm
         (b"\xff", "not a text in UTF-8"),
     ],
 )
-def test_one_that_cannot_be_read_never_counts_over_one_that_can(
-    course, book, tmp_path, content, words
-):
-    collect(
-        course,
-        book,
-        NAME,
-        [folder(tmp_path / "1", {"ada/x.ipynb": notebook(1), "bob/x.ipynb": content}, 1000)],
-    )
+def test_one_that_cannot_be_read_never_counts_over_one_that_can(take, book, content, words):
+    take({"ada/x.ipynb": notebook(1), "bob/x.ipynb": content}, at=1000, under="1")
     for _ in range(2):
-        done = collect(course, book, NAME, [folder(tmp_path / "2", {"ada/x.ipynb": content}, 2000)])
+        done = take({"ada/x.ipynb": content}, at=2000, under="2")
     assert done.counts == {"same": 1}
     assert book.content(book.counting(NAME)["ada"].id) == notebook(1)
     refused = book.submissions(NAME, "ada")[1]
     assert words in refused.refused and book.content(refused.id) == content
     assert words in book.counting(NAME)["bob"].refused
     assert book.content(book.counting(NAME)["bob"].id) == content
-    later = collect(
-        course, book, NAME, [folder(tmp_path / "3", {"ada/x.ipynb": content + b" "}, 3000)]
-    )
+    later = take({"ada/x.ipynb": content + b" "}, at=3000, under="3")
     assert [r.verdict for r in later.rows] == ["refused"]
     assert later.rows[0].note.endswith("Another of theirs, which can be read, counts.")
 
 
-def test_two_of_one_name_and_for_whom_it_was_made(course, book, tmp_path):
-    (row,) = collect(
-        course,
-        book,
-        NAME,
-        [archive(tmp_path / "a.zip", [("ngdan_9999_1_x.ipynb", notebook(1, "dan2"))])],
-    ).rows
+def test_two_of_one_name_and_for_whom_it_was_made(take):
+    (row,) = take([("ngdan_9999_1_x.ipynb", notebook(1, "dan2"))]).rows
     assert row.verdict == "unknown"
     assert "It could be from dan or dan2. It was made for dan2." in row.note
 
