@@ -1,7 +1,5 @@
 """Codes and values as the formats of `lightspeed.precision` take them: a number or an array."""
 
-from __future__ import annotations
-
 import numbers
 from typing import Any
 

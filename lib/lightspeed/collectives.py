@@ -12,8 +12,6 @@ Sanders, Speck and Traeff, two-tree (Parallel Computing 35(12), 2009); Austin et
 Your Model" (2025).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -17,8 +17,6 @@ compressed attention; Yang et al., Gated Delta Networks (2024); Dao and Gu,
 Mamba-2 (2024); MiniMax-01 (2025) for lightning attention; the public modelling code of each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A wrong argument in words: which one, its value, what was expected, and the likely word."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from typing import Any, TypeVar

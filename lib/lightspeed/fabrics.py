@@ -12,8 +12,6 @@ Sources: Al-Fares, Loukissas and Vahdat, "A Scalable, Commodity Data Center Netw
 with NCCL 2.12" (2022) for PXN; Graham et al., "SHARP" (COMHPC 2016).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

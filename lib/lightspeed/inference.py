@@ -11,8 +11,6 @@ Sources: Shoeybi et al., Megatron-LM (2019), for the all-reduces; DeepSeek-V3 te
 Inference" (2022), for the cache. Engines: catalog/fitted_engines.toml.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -11,8 +11,6 @@ Only the standard library is imported here, so that a law on scalars runs on a b
 numpy and pint are touched only when an array or a quantity arrives.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import numbers

@@ -2,8 +2,6 @@
 of them answers, and where they are from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -10,8 +10,6 @@ Sources: Shoeybi et al., Megatron-LM (2019); Rajbhandari et al., ZeRO (2020); Ko
 Austin et al., "How to Scale Your Model", training and GPU chapters (2025).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lightspeed.collectives import busbw_factor

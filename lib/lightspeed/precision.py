@@ -10,8 +10,6 @@ of every format here exactly. Sources: IEEE 754-2019; OCP 8-bit Floating Point v
 OCP Microscaling Formats (MX) v1.0 (2023).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -8,8 +8,6 @@ Sources: Little, "A proof for the queuing formula L = lambda W" (Operations Rese
 Kleinrock, "Queueing Systems", volume 1 (1975).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace

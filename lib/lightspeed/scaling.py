@@ -8,8 +8,6 @@ Sources: Amdahl (AFIPS 1967); Gustafson (CACM 31(5), 1988); Karp and Flatt (CACM
 Gunther, "Guerrilla Capacity Planning" (2007); Brent (JACM 21(2), 1974).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter

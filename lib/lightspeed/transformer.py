@@ -13,8 +13,6 @@ et al. (2022) and Megatron-LM, theoretical_memory_usage.py, for what a layer kee
 catalog/models.toml.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from lightspeed.catalog import entries

@@ -18,8 +18,6 @@ The same source gives the same bytes: ids are hashes of the source, counts are p
 neither widget state nor times nor versions are stored.
 """
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json

@@ -15,8 +15,6 @@ False, nothing else. A cell of this kind may also import and assign what its con
 runs in the page's own kernel, where it stands, on a copy of the page's names.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import json

@@ -9,8 +9,6 @@ those are steps of a scale. It is assigned if it is the value of a name, or an e
 arguments, bounds of an axis and seeds are nobody's facts.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

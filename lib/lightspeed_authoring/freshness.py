@@ -2,8 +2,6 @@
 what is committed is what a build makes, and takes minutes.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import subprocess

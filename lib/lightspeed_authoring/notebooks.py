@@ -20,8 +20,6 @@ question (`PROMPTS`); it has no other outputs, and its prose may not use what a 
 Where pyproject.toml names a public repository, the second cell of each chapter is `COLAB`.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import re

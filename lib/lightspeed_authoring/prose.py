@@ -12,8 +12,6 @@ Allowed   names (H100, bf16, v5e, PCIe 5, NVLink 4, names in the catalog), chapt
           (2BDF, 1/2, 2 × B), number words.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

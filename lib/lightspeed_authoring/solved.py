@@ -1,7 +1,5 @@
 """An exercise with its solutions, cell by cell: what is written in another form is made of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

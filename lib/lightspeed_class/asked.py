@@ -6,8 +6,6 @@ gradebook, and `thawed` makes of them a variant that `diagnose` judges by, whate
 then. Only the words about an answer that nothing explains come from the code of now.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import asdict
 from functools import cached_property

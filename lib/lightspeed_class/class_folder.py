@@ -7,8 +7,6 @@ lies.
     released/ collected/ feedback/ exports/ reports/     made when they are used
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

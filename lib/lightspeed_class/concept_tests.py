@@ -4,8 +4,6 @@ Each chapter has a pair of them, taken from the banks. After each comes the same
 numbers and another right answer: it shows who took over the reason, and who only the answer.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from string import ascii_uppercase

@@ -1,7 +1,5 @@
 """Inputs that a function is tried on and nobody is told of, drawn from a secret."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from random import Random

@@ -6,8 +6,6 @@ at the released notebooks: where these show other prompts than the course that i
 pose, nothing is kept, and it is said which.
 """
 
-from __future__ import annotations
-
 import json
 
 from lightspeed_class.asked import Asked, Unkept, frozen, hidden_sets, thawed

@@ -5,8 +5,6 @@ due, as long as there are any; each day that none is left for costs points. What
 costs nothing: Canvas marks a file late and does not say by how much.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

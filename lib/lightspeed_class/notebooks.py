@@ -5,8 +5,6 @@ Of a submission the grader uses only the source and the id of code cells, and do
 outputs and metadata; people see outputs on the desk.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

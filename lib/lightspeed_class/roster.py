@@ -13,8 +13,6 @@ they come back): the scores stay, but they are no longer counted, reported or ex
 platform. A file with a mistake changes nothing; what may be one is told.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

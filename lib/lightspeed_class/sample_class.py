@@ -6,8 +6,6 @@ of the question bank, slips by the factors that the checker knows. The same call
 bytes.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Scores: what an answer earned, and all that became of a submission."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -5,8 +5,6 @@ One function for both phases of serving: decoding is a pass with one new token a
 one with all of the prompt. Rates are plain numbers in SI, of one GPU.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -7,8 +7,6 @@ for each fabric and path, the exponent of the join once for all. Which rows were
 catalog/measured_nccl.toml.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -11,8 +11,6 @@ Source: NVIDIA/nccl, src/graph/tuning.cc, at the commit of each release in catal
 Left out: CollNet (SHARP), broadcast and reduce, and the search that finds channels and their rates.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import tomllib

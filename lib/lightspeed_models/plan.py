@@ -7,8 +7,6 @@ Sources: Narayanan et al. (2021) for the order of ranks; Liu et al., "MoE Parall
 for experts over data, tensor and context ranks; Megatron-LM, arguments.py, for chunks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

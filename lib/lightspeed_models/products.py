@@ -11,8 +11,6 @@ Sources: Williams, Waterman and Patterson, "Roofline" (CACM 52(4), 2009); the ro
 those of `lightspeed evidence product-time`.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Each reader returns plain data (name -> seconds) for the laws of `lightspeed.scaling`.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import pstats

@@ -8,8 +8,6 @@ has none of them. A cluster may also
 be in a bad *state*, which no plan explains: `Stack.slow`, `far` and `stall` describe one.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, fields
 from typing import Any

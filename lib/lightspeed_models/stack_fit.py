@@ -6,8 +6,6 @@ stalled for another reason don't pull it. Intervals come from rows drawn again w
 Sources: Efron and Tibshirani, "An Introduction to the Bootstrap" (1993) for the intervals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any

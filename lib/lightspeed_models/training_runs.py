@@ -3,8 +3,6 @@
 Source: catalog/measured_training.toml.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ Sources: those of parallel.py, memory.py and pipeline.py; stacks: catalog/fitted
 Measured runs to hold it to are `training_runs` beside it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from lightspeed.elementwise import Result, Value, ceil, floor, maximum, minimum, where

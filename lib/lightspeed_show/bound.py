@@ -5,8 +5,6 @@
 `expressions` finds them, `fill` puts the values in; whoever shows the text evaluates them.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The host that Jupyter is: live things as widgets (see host.py)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import anywidget

@@ -6,8 +6,6 @@ law itself.
           kv_bytes=1e9, peak=1e15, bandwidth=3.5e12)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any

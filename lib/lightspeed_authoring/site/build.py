@@ -4,8 +4,6 @@ Node is needed once, for Pyodide, KaTeX and CodeMirror from npm, pinned by packa
 checked by their hashes. Nothing of the site asks another host for anything.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json

@@ -5,8 +5,6 @@ by lite.lock, and served by the site: the kernel finds packages by the list that
 its way to PyPI is closed, and no other host is asked for anything.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A notebook as the web edition shows it: live cells wrapped, pictures inline."""
 
-from __future__ import annotations
-
 import ast
 import html
 import json

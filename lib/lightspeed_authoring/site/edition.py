@@ -5,8 +5,6 @@ The address of the site is `Homepage`, and that of the source `Repository`, of `
 pyproject.toml; without them a page leaves out what needs them.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

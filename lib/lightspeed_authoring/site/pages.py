@@ -1,7 +1,5 @@
 """The pages of the site as Sphinx reads them: Markdown, from the committed notebooks."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """A site here as a static host would serve it: compressed, and cached until it changes."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import http.server

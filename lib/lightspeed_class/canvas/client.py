@@ -5,8 +5,6 @@ The token goes to the class's own Canvas alone, in a header, and over https; it 
 message and no file of the class.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat

@@ -5,8 +5,6 @@ it, with the time at which it was handed in; collect.py does the rest. Due times
 nothing that was decided here is replaced by them.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import dataclass

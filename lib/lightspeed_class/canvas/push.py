@@ -6,8 +6,6 @@ so that a comment that arrived although no answer came is known again. Points th
 and were not sent from here are somebody's: they are told, and stay.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

@@ -6,8 +6,6 @@ each key, which names all that decides a score; so a run that was killed goes on
 nothing is graded twice.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

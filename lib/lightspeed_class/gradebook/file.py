@@ -1,7 +1,5 @@
 """The file of a gradebook: opening it, its settings, and transactions."""
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 import sqlite3

@@ -2,8 +2,6 @@
 (lightspeed_class/asked.py). Both are only added; of a seed in a version, the last one counts.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """What a gradebook gives out: people, submissions, gradings, what people added, and the outcome."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The students of a gradebook, and who hands in together."""
 
-from __future__ import annotations
-
 import json
 
 from lightspeed_class.gradebook.marks import Marks

@@ -1,7 +1,5 @@
 """The tables of a gradebook, as the steps that lead to them."""
 
-from __future__ import annotations
-
 # One step per version of the schema; a step is never changed once it has been released.
 MIGRATIONS = (
     """

@@ -6,8 +6,6 @@ not known here. All that it tells is hostile: a text is cut, and what cannot be 
 as such.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

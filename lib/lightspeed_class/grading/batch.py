@@ -6,8 +6,6 @@ that cannot be graded is named, stays without a grading, and does not stop the o
 the workers and their sandboxes at once, and raises KeyboardInterrupt; what is graded is kept.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import multiprocessing

@@ -5,8 +5,6 @@ Without one the doors to memory that no process owns are shut by seccomp and by 
 file systems, which also stay shut where there is one.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os

@@ -2,8 +2,6 @@
 the laws. What else is in the packages, such as an explorer, has no say.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

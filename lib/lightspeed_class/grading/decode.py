@@ -1,7 +1,5 @@
 """Plain values from what a student's program told, which is hostile."""
 
-from __future__ import annotations
-
 import math
 import re
 from functools import cache

@@ -8,8 +8,6 @@ the cells tells only values; they are judged here. Functions are tried on the pu
 on inputs that are drawn from a secret, for this student and submission, once those were right.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import platform

@@ -1,7 +1,5 @@
 """A submission's program at work: its cells and answers, and calls of its functions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -8,8 +8,6 @@ file's lock is said to be had and is not taken: files of the host can't be locke
 memory that nothing counts.
 """
 
-from __future__ import annotations
-
 import errno
 import platform
 import struct

@@ -1,7 +1,5 @@
 """Beside the notebooks of a release: who gets which file (handout.csv), and how (README.txt)."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -7,8 +7,6 @@ notebooks with `lightspeed class`, in a class without variants. All students get
 and the feedback pages show the hidden tests. The exported README says so too.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import secrets

@@ -18,8 +18,6 @@ One notebook for all (`own_numbers`) has no seed in the open: its first code cel
 student is and draws the very numbers that their own notebook would have had.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -8,8 +8,6 @@ times that were not known before, and a run that was killed is finished by the n
 clears away what that one left half written.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

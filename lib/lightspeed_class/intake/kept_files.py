@@ -6,8 +6,6 @@ collected/NAME/unknown/      files that are nobody's until `collect NAME FILE --
 collected/NAME/foreign/      notebooks that answer another assignment
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

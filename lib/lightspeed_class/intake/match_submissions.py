@@ -15,8 +15,6 @@ roster.
 In what a platform packed, the rest of the name is the student's choice and is not believed.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from pathlib import PurePosixPath

@@ -1,7 +1,5 @@
 """Moodle's grading worksheet: whose the numbers in its archive are, and when they came."""
 
-from __future__ import annotations
-
 import contextlib
 from datetime import datetime
 

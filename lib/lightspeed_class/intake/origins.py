@@ -9,8 +9,6 @@ refused for that, but it is told. All of it is read from what the gradebook keep
 of any submission at any time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -6,8 +6,6 @@ or the lecture may ask for it: only statements count that two notebooks have and
 Short ones are left out, and so is a class in which nobody else could have them.
 """
 
-from __future__ import annotations
-
 import ast
 import warnings
 from collections import Counter, defaultdict

@@ -6,8 +6,6 @@ a limit, and its name is only text. What cannot be taken is told with the reason
 on.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -3,8 +3,6 @@
 All that comes out of a notebook is anybody's: it leaves here as text, or as the bytes of a picture.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -1,7 +1,5 @@
 """The desk's pages on 127.0.0.1: queue, notebook, what serves them and the cards."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import secrets

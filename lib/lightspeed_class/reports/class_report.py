@@ -5,8 +5,6 @@ who got stuck and how.
 The page names students and says how far off they were; it is not for them.
 """
 
-from __future__ import annotations
-
 import math
 import statistics as stdlib
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """A report's page: three sentences, the marks, the questions, the mistakes, who needs a hand."""
 
-from __future__ import annotations
-
 import statistics as stdlib
 from pathlib import Path
 

@@ -23,8 +23,6 @@ gets an apostrophe before it, as OWASP advises ("CSV Injection"). Identifiers th
 bracket, a quote or an operator they cannot call anything.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

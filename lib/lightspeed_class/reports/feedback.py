@@ -7,8 +7,6 @@ solved, and no hidden input. After a regrade the page says what the points were 
 questions changed, so that no earlier page is lost unsaid.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What became of an assignment, an outcome for each student: for feedback, export and report."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lightspeed_class.gradebook.records import Result

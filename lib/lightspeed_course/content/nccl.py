@@ -1,7 +1,5 @@
 """What the formulas of nccl.md call."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lightspeed import collectives as c

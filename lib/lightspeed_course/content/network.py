@@ -1,7 +1,5 @@
 """What the formulas of network.md call."""
 
-from __future__ import annotations
-
 from lightspeed import fabrics
 from lightspeed import networks as net
 from lightspeed.collectives import hierarchical_time

@@ -1,7 +1,5 @@
 """What the formulas of parallelism.md call."""
 
-from __future__ import annotations
-
 from lightspeed import energy, memory, parallel, pipeline
 from lightspeed.catalog import accelerator, link, number
 from lightspeed.collectives import bandwidth_bound

@@ -1,7 +1,5 @@
 """What the formulas of quantization.md call."""
 
-from __future__ import annotations
-
 from lightspeed import energy as e
 from lightspeed import quantization as q
 from lightspeed import roofline as r

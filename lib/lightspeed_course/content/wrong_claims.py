@@ -14,8 +14,6 @@ The claims are in chapters/gallery.toml. Its expressions may use
 A claim with a condition that is false is not shown; it raises.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

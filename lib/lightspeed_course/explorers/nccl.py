@@ -6,8 +6,6 @@ line rate here, switches that add at the best rate measured: what NCCL reaches o
 `lightspeed_models.nccl_fit` knows.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -1,7 +1,5 @@
 """Chapter 10: all splits of the course's job as dots of memory and time, yours among them."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Chapter 11 in motion: a faulty job's profile, and its clock run again without a cause."""
 
-from __future__ import annotations
-
 import functools
 
 from lightspeed_show import Axis, Bars, Chart, Choice, View, explorer, si

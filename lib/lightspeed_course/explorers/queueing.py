@@ -4,8 +4,6 @@
 pure: parameters in, a `View` out. `explore()` and `explore_serving()` put controls on them.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

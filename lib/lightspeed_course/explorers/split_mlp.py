@@ -1,7 +1,5 @@
 """Chapter 6: an MLP on two GPUs, cut either way, and what the GPUs have to tell each other."""
 
-from __future__ import annotations
-
 from lightspeed.catalog import find
 from lightspeed.parallel import tensor_parallel_bytes
 from lightspeed.transformer import transformer

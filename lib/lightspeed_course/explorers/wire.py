@@ -1,7 +1,5 @@
 """Chapter 7: one transfer, read by who waits for it (algbw) and on the wire (busbw)."""
 
-from __future__ import annotations
-
 from lightspeed.catalog import find, link
 from lightspeed.collectives import algbw_from_busbw, busbw, busbw_factor
 from lightspeed_show import (

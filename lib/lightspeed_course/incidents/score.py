@@ -7,8 +7,6 @@ A gain of the fix that was said earns up to GAIN back of what purchases lost, if
 simulator's to within NEAR.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lightspeed_course.incidents import policy

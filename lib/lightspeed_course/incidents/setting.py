@@ -1,7 +1,5 @@
 """What a setting of incidents is made of: causes, and measurements that can be bought."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ drawn by an id, a fingerprint of what they are drawn from). Where these differ f
 asked here, nothing is diagnosed: it would be by other numbers than those that count.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import textwrap

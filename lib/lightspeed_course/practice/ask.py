@@ -2,8 +2,6 @@
 and after a try a worked solution and a smaller question on the way.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Calling a learner's function on the samples of a question, whatever it does."""
 
-from __future__ import annotations
-
 import inspect
 import math
 

@@ -4,8 +4,6 @@ Leitner's boxes: a card answered within KNOWN decades moves up one box, within N
 further off it goes back to the first. A card in box n comes back after 2^(n-1) days.
 """
 
-from __future__ import annotations
-
 import math
 import time
 

@@ -6,8 +6,6 @@ a wrong answer never tells the right one, and a right answer is never refused: i
 first, before any misconception.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import dataclass, replace

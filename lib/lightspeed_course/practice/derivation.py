@@ -12,8 +12,6 @@ a plain number. The result is what the library says: a formula that comes to ano
 another unit, is refused, so no line of a solution can disagree with the law beside it.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections import Counter

@@ -6,8 +6,6 @@ earlier versions count, two open labs agree, and a killed kernel has lost nothin
 remembered; a right one after a worked solution was shown says nothing.
 """
 
-from __future__ import annotations
-
 import graphlib
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The dimensions that a question has: they decide which slips may be made in it."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -5,8 +5,6 @@ first and alone; a slip that is worked out by machine is named only where no wri
 where none other does equally well. Else nothing is guessed.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

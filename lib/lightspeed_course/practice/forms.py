@@ -5,8 +5,6 @@ The live widget is for a running kernel; the same output carries the prompt in M
 for a reader without a kernel, and for the comparison of committed notebooks.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import traceback

@@ -11,8 +11,6 @@ drawn (lightspeed_class/posed.py). Nothing can make a reader of the sheet pay, t
 notebook lists as bought is the word of its author.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """incident: the room on a page. Buy, read, buy again; then name cause and fix."""
 
-from __future__ import annotations
-
 from lightspeed_course.practice import incident_session as session
 from lightspeed_course.practice.forms import Panel, as_html, number_field
 

@@ -1,7 +1,5 @@
 """An incident kept event by event: it survives a killed kernel, and two open labs see the same."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import count
 

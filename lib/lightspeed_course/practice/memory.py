@@ -9,8 +9,6 @@ Sources: Ye, Su and Cao, "A Stochastic Shortest Path Algorithm for Optimizing Sp
 Scheduling" (KDD 2022); open-spaced-repetition, "The Algorithm", FSRS-4.5.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

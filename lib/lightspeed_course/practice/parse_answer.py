@@ -5,8 +5,6 @@ Types are looked at directly, and values taken by the base type's own methods, s
 that lies about itself (`__class__`, `__eq__`, `__float__`) is turned away, not believed.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import sys

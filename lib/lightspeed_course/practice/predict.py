@@ -4,8 +4,6 @@ The first guess counts; later ones are kept beside it. Targets are number questi
 a seed where the exercise asks the same with the canonical values.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 

@@ -1,7 +1,5 @@
 """Slips with a premise or with the result: left out, taken twice, turned over, for another."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """From the text of a question to the question: its Python, compiled, and the files that hold it."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """What a question is: data, and Python that works out its answers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Other rows of the catalog, for a question that asks for a number of it."""
 
-from __future__ import annotations
-
 import sys
 
 from lightspeed_course.practice.causes import ABOUT, Cause

@@ -5,8 +5,6 @@ the browser. A keeper has `add(rows)`, `rows()` and `take_notice()`; a row is (k
 question, detail as JSON). The same rows travel between them as a file.
 """
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

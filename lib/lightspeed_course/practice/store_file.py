@@ -6,8 +6,6 @@ write at once. Where the file cannot be written, events wait in memory, the next
 and a notice says so once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

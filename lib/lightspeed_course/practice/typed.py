@@ -1,7 +1,5 @@
 """What is typed into the box: a number, with a unit if need be, as people write it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What is said of a wrong answer that no value explains: its order, its rounding, its size."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations, permutations
 

@@ -7,8 +7,6 @@ takes a table and a few lines, and works where pint is not, as in a browser.
     0.125
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from functools import cache

@@ -1,7 +1,5 @@
 """A variant: a question with values for its parameters, and all that follows from them."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

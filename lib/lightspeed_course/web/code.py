@@ -2,8 +2,6 @@
 cells above that it needs, as they stand on the page, then itself, in a namespace of its own.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import copy

@@ -8,8 +8,6 @@ it, not where it imports it; `await lite.load("numpy")` brings it from another h
 wants that.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import json

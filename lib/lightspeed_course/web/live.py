@@ -5,8 +5,6 @@ the page as it changes, and messages that come back. The page draws them with th
 Jupyter runs, view.js and form.js, which ask for no more than get, on, off and send.
 """
 
-from __future__ import annotations
-
 import html
 import importlib
 import json

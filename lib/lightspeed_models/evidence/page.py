@@ -1,7 +1,5 @@
 """The evidence's page: residuals by regime, tables, worst rows, and what has no law here."""
 
-from __future__ import annotations
-
 import numpy as np
 from markupsafe import Markup
 

@@ -1,7 +1,5 @@
 """How far off a law is: error, share of rows that beat a bound, by regime, and the worst rows."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass

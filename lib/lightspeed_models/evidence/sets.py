@@ -8,8 +8,6 @@ Columns are numpy arrays in SI units, or `Words`. Rows that cannot be true are r
 `.refused`, each with its name and the reason, and in no column.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import gzip

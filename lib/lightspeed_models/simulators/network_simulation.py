@@ -10,8 +10,6 @@ Sources: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGC
 and its constants; IEEE 802.1Qbb for pauses.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator

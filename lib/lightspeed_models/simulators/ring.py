@@ -5,8 +5,6 @@ Every rank sends to its right neighbour only. In n - 1 steps of reduce_scatter t
 travel; in n - 1 steps of all_gather the finished sums go round.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ weights. The bubbles of equal stages in closed form are `lightspeed.pipeline`, w
 sources these are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

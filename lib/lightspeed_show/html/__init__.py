@@ -5,8 +5,6 @@ Every text is escaped, and a policy in the page forbids scripts and requests as 
 text ever slip through. Much of it is hostile: students' names and answers, files from anywhere.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -6,8 +6,6 @@ isolate-check-environment (the sandbox of the programming olympiads), and those 
 machine and a container add.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

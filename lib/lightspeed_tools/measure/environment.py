@@ -5,8 +5,6 @@ read is left out. On Linux all is read from /proc and /sys under `root`, so that
 machine of its own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

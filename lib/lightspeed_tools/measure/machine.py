@@ -5,8 +5,6 @@ fastest matrix product of each type and its bandwidth the fastest stream through
 reached, not what is possible.
 """
 
-from __future__ import annotations
-
 import functools
 from datetime import date, datetime
 from types import MappingProxyType

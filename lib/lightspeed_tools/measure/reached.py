@@ -1,7 +1,5 @@
 """The roof that a record shows a machine to have reached, without what measures it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lightspeed_tools.measure.instruments.latency_levels import binary

@@ -6,8 +6,6 @@ file, run as a module) writes one JSON object a line: {"progress": text}, and at
 [...], "missing": [...]}.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import importlib

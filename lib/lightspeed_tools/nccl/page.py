@@ -2,8 +2,6 @@
 with its plots inside.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ by its two whole numbers and its type, so no tag has to be known. A row counts o
 size and its rates agree, which no row does that was cut, shifted or written into.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Draws the shipped samples from full sets: the same checkouts give the same bytes."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

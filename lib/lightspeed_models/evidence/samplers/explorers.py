@@ -3,8 +3,6 @@
 They are written beside the explorers, as JSON: a page in a browser reads them, without numpy.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

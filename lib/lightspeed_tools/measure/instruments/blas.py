@@ -5,8 +5,6 @@ into that library. Another BLAS (Apple's Accelerate, MKL) has other ways or none
 it is, and `threads` says so.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

@@ -6,8 +6,6 @@ under mpirun, Slurm or torchrun the same command is one of the processes, and ra
 call is timed: `ranks`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

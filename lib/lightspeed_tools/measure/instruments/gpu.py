@@ -6,8 +6,6 @@ pure parts are tested. Compared with the dense peaks of the catalog's entry for 
 there is one.
 """
 
-from __future__ import annotations
-
 import re
 
 from lightspeed.catalog import entries

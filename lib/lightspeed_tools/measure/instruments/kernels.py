@@ -6,8 +6,6 @@ where a compiled loop makes one; so `PASSES` gives the arrays that each kernel r
 element, by count, for both.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import tempfile

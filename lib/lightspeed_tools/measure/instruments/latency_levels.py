@@ -6,8 +6,6 @@ flat stretches of the ladder, and where one ends a cache is full. How many there
 a virtual machine may share a cache, or hide it.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics

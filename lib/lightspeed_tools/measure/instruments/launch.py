@@ -5,8 +5,6 @@ Rank 0 answers in lines of JSON on standard output; everything else that it or a
 passed over.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import importlib.util

@@ -1,7 +1,5 @@
 """This machine's numbers to know: latency, memory, storage, loopback, clock. Chapter 1."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -9,8 +9,6 @@ them. Linux only; it takes root, or the right to make user namespaces, and the c
 share a memory and go past the links.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -6,8 +6,6 @@ standard input and prints what they answer. A node (its number and the number of
 is connected to every other one.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import selectors

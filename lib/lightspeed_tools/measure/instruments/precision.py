@@ -5,8 +5,6 @@ through ml_dtypes in the same way; so the errors are those of the formats and th
 the software. Products in bf16 and int8 come from torch where it is installed.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -10,8 +10,6 @@ waits for the answer before it sends the next. Event loops wait by `select`, whi
 microseconds; `epoll` rounds waits up to milliseconds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc

@@ -6,8 +6,6 @@ little of a processor. Three instruments are kept apart: the server counts those
 times (L), the sender counts requests (lambda) and stops the time of each (W).
 """
 
-from __future__ import annotations
-
 import statistics
 
 from lightspeed_tools.measure.environment import usable_cores

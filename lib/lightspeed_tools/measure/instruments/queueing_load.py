@@ -1,7 +1,5 @@
 """What is sent to the queues of chapter 4: stations, rates, and requests drawn from a seed."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

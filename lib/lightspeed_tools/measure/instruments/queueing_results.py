@@ -7,8 +7,6 @@ this length should fall; and once with the very arrivals and services that were 
 luck out of the comparison.
 """
 
-from __future__ import annotations
-
 import functools
 import statistics
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ With NCCL calls are queued on the GPU, so a batch of them stands between two CUD
 nccl-tests.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from typing import Any

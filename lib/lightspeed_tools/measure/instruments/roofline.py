@@ -5,8 +5,6 @@ working-set size the best of four loops that move bytes. FLOPs and bytes are cou
 never by the hardware's counters.
 """
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 

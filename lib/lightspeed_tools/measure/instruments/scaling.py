@@ -14,8 +14,6 @@ Every round runs each n once, so that whatever else the machine does falls on al
 a speedup is a ratio of two times of one round.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ reaches in a large matrix product while the others do the same, and how long an 
 many bytes takes.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ single samples slow without saying anything about the thing measured. Above `LIM
 concluded from a quantity.
 """
 
-from __future__ import annotations
-
 import functools
 import gc
 import math

@@ -5,8 +5,6 @@ They are started by spawn: nothing of the parent gets into them, and no copy of 
 another one open. The same goes for threads and event loops: a notebook's own do not disturb them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import signal

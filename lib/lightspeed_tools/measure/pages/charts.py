@@ -1,7 +1,5 @@
 """A record drawn: its latency ladder, its roofline (by `roofline`), and every sample as a dot."""
 
-from __future__ import annotations
-
 import math
 
 from markupsafe import Markup

@@ -4,8 +4,6 @@ words what is lacking.
 They are deterministic in the record: a shipped one gives the same page everywhere.
 """
 
-from __future__ import annotations
-
 import math
 
 from lightspeed import roofline as law

@@ -5,8 +5,6 @@ Each function takes a record and shows one table or figure, or says in words wha
 not have or what cannot be concluded from it (see `drawn`).
 """
 
-from __future__ import annotations
-
 import statistics
 
 from lightspeed.collectives import busbw, ring_time

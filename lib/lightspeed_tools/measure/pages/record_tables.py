@@ -1,7 +1,5 @@
 """What a chapter shows of measurements: a shipped record beside a law, and the reader's."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """One or two records as one page of HTML: how far to trust it first, then the numbers."""
 
-from __future__ import annotations
-
 import statistics
 
 from markupsafe import Markup

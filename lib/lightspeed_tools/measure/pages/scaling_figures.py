@@ -6,8 +6,6 @@ needs, or where nothing may be concluded from it, it says so in words instead: a
 may be anything.
 """
 
-from __future__ import annotations
-
 import functools
 
 from lightspeed.scaling import amdahl_speedup, usl_speedup

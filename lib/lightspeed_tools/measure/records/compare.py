@@ -8,8 +8,6 @@ two runs. Where a spread is too wide but all of the interval is beyond `CLEAR`, 
 is claimed, and no figure. Otherwise nothing is, and it is said why.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import dataclass

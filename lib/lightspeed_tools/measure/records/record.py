@@ -9,8 +9,6 @@ says where they are from. Nothing in a record names a person or a host: `save` t
 user names, paths and addresses. A file that is there is never written over.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses

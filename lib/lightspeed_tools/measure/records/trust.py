@@ -6,8 +6,6 @@ So beside the spread of each quantity there are doubts: a load that was sent too
 nature.
 """
 
-from __future__ import annotations
-
 from lightspeed_show import si
 from lightspeed_tools.measure.instruments.timing import LIMIT
 
