@@ -36,8 +36,7 @@ STAGE = Argument(
     whole=True,
     hint="ZeRO has stages 0 (nothing split) to 3 (weights split too).",
 )
-# Bytes per parameter: weights, gradients, optimizer (a copy of the weights and two moments in
-# fp32).
+# Bytes per parameter: weights, gradients, optimizer (a copy and two moments in fp32).
 RECIPES = {"16": (2, 2, 12), "18": (2, 4, 12), "20": (2, 6, 12)}
 
 

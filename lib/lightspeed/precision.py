@@ -333,8 +333,7 @@ FORMATS: dict[str, Any] = {
         Format("e8m0", 8, 0, bias=127, specials="fn", scale=True),
         Integer("int8", 8),
         Integer("int4", 4),
-        # Cousins that are easily taken for the OCP formats above; they differ in bias and top
-        # codes.
+        # Cousins, easily taken for the OCP formats above, that differ in bias and top codes.
         Format("fp8_e4m3_ieee", 4, 3, bias=7),
         Format("fp8_e3m4_ieee", 3, 4, bias=3),
         Format("fp8_e4m3fnuz", 4, 3, bias=8, specials="fnuz"),

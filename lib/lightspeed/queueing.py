@@ -327,8 +327,7 @@ def sojourn_percentile(
     queue = mmc.__wrapped__(arrival_rate, service_rate, servers)
     spare = servers * service_rate - arrival_rate
     slower, gap = where(spare < service_rate, spare, service_rate), abs(service_rate - spare)
-    # Halving an interval that is sure to hold the answer: wait and service are each below their own
-    # share of it.
+    # Halving an interval that holds the answer: wait and service are each below their share.
     low, high = 0 * spare, log(2 / (1 - share)) * (1 / spare + 1 / service_rate)
     for _ in range(64):
         t = (low + high) / 2

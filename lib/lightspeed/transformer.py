@@ -134,8 +134,7 @@ class Transformer:
                 + 6 * self.width
             )
             return self.layers * each_layer + 2 * self.width
-        # DeepSeek also norms the two compressed vectors, and steers the choice of experts by a bias
-        # each.
+        # DeepSeek also norms the two compressed vectors, and steers experts by a bias each.
         ranks = self.query_rank + self.kv_rank
         steering = self.experts * (self.layers - self.dense_layers) if self.kv_rank else 0
         return self.layers * (2 * self.width + ranks + self.layer_extras) + self.width + steering

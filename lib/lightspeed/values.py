@@ -99,8 +99,7 @@ def plain(value: float, digits: int = 3) -> str:
         mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
         return f"{plain(float(mantissa), digits)} × 10{str(int(exponent)).translate(_RAISED)}"
     places = digits - 1 - math.floor(math.log10(abs(value)))
-    # round() takes a tie to the even digit, and a reader who sees 62.5 % beside 62 % thinks that
-    # one of the two is wrong.
+    # round() takes ties to the even digit; a reader of 62.5 % beside 62 % thinks one is wrong.
     rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     text = f"{rounded:,.{max(places, 0)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -84,8 +84,7 @@ class _Kernel(NotebookClient):
         self.widget_registry = {}
 
     def create_kernel_manager(self) -> AsyncKernelManager:
-        # No kernel folders: python3 is then this environment, whatever the user has registered
-        # under that name.
+        # No kernel folders: python3 is then this environment, whatever the user registered.
         specs = KernelSpecManager(kernel_dirs=[])
         # Over TCP each kernel would write a warning about encryption to our stderr.
         socket = {} if os.name == "nt" else {"transport": "ipc", "ip": str(self.scratch / "kernel")}
@@ -250,10 +249,8 @@ def unbound(path: Path) -> list[str]:
 
 
 def build(paths: list[Path], out: Path, kept: Path | None = None) -> list[str]:
-    """Build scripts into out/chapters, out/solutions and out/exercises; what failed, one text each.
-
-    `kept` is the course whose measurements are carried over, so that nothing is measured; without
-    it a page is measured anew where a cell that measures was changed.
+    """Build scripts into out/chapters, solutions and exercises; what failed, one text each. `kept`
+    is the course whose measurements are carried over; without it changed pages are measured.
     """
 
     # One thread: the work is in the kernels, a process a page, and CPython 3.11 can't parse in two

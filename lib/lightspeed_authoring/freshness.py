@@ -29,9 +29,8 @@ WIDTH, BEFORE = 160, 40  # characters of a line that are shown, and of them befo
 
 
 def gates(root: Path = ROOT) -> list[str]:
-    """What is wrong in the sources, one text a fault, without running any of them: what is not
-    written yet, typed numbers, claims without an anchor, notebooks without a source, a stale
-    bibliography, format and lint.
+    """What is wrong in the sources, a text a fault, without running them: unwritten, typed numbers,
+    claims without an anchor, no source, a stale bibliography, format, lint.
     """
     scripts = sources(root=root)
     sourced = {label(path.with_suffix(".ipynb")) for path in scripts}

@@ -64,11 +64,8 @@ def label(path: Path) -> str:
 
 
 def read(path: Path) -> list[NotebookNode]:
-    """The cells of a percent script that readers get; metadata has the tags of each and, under
-    `line`, where its text starts in the file.
-
-    `holds` is what a cell of that tag behind it says, "" without one
-    (lightspeed_authoring.claims), and `holds_line` where that starts.
+    """The cells of a percent script that readers get; metadata has each one's tags and the `line`
+    where its text starts. `holds` and `holds_line`: what holds it (claims.py).
     """
     text = path.read_text(encoding="utf-8")
     starts = [n for n, line in enumerate(text.splitlines(), 2) if line.startswith("# %%")]

@@ -29,8 +29,7 @@ TEMPLATE = """\
 
 name = {name}
 
-# true: each student gets numbers of their own, of equal difficulty.
-# false: all get the same, in one notebook for all.
+# true: own numbers for each student, equally difficult. false: one notebook for all.
 variants = true
 
 # What `check` tells students in the notebooks that you release:

@@ -91,9 +91,7 @@ def new_seed():
 
 
 def add_roster(book, path):
-    """Bring the students of the file into the gradebook, and say on stderr what the instructor may
-    not have meant.
-
+    """Bring the students of the file into the gradebook, and say on stderr what may not be meant.
     Raises ClassError before anything is changed.
     """
     entries, skipped, remarks = read_roster(path)

@@ -222,11 +222,8 @@ class _Notebook:
 
 
 def _deal(people, variants, rng):
-    """Student -> {question: (kind, name, code)}: who makes which mistake. Each misconception of
-    each question is made by somebody.
-
-    Weak students make more mistakes and hard questions draw more, so that there is something to see
-    in a report.
+    """Student -> {question: (kind, name, code)}: each misconception is made by somebody, more by
+    the weak and on hard questions, as a report should see.
     """
     makers = [p for p in people if p.story in ("mistakes", "late", "twice")]
     skill = {p.id: rng.random() for p in makers}

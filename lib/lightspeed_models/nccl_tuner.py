@@ -200,11 +200,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Job:
-    """What NCCL's tuner knows when it fills its table.
-
-    `inside` and `across` are what all channels together carry inside a node and between nodes
-    (byte/s, one direction). `cpu` is that of the hosts, `net_latency` what the network's plugin
-    declares (s).
+    """What NCCL's tuner knows: `inside` and `across`, all channels' byte/s one way inside and
+    between nodes; `cpu` of hosts; `net_latency` by the network's plugin (s).
     """
 
     n: int

@@ -20,10 +20,7 @@ REST = "everything else"
 
 def read_profile(path: str | Path, functions: Iterable[str]) -> dict[str, float]:
     """Seconds in each named function, callees included, and in `everything else`, from a pstats
-    file.
-
-    Raises BadArgument for a name that the profile does not have, has twice, or that is called from
-    another of the names: its time would be counted twice.
+    file. Raises BadArgument for a name missing, there twice, or called by another.
     """
     stats: Any = pstats.Stats(str(path))
     keys = {name: _key(stats.stats, name) for name in functions}

@@ -102,10 +102,8 @@ def fit_stack(
     resamples: int = 40,
     seed: int = 0,
 ) -> StackFit:
-    """The `StackFit` of measured steps. `counted` holds what is not fitted: passes, bytes, cut.
-
-    Raises BadArgument where there are fewer rows than twice the constants, or a row is faster than
-    its bound.
+    """The `StackFit` of measured steps; `counted` holds what is not fitted. Raises BadArgument for
+    fewer rows than twice the constants, or one beyond its bound.
     """
     import numpy
 
@@ -179,8 +177,7 @@ def _one_sided(works: Work, times: Any, best: Stack, names: Sequence[str]) -> di
     def errors(stack: Stack) -> Any:
         return numpy.log(expected_times(works, stack) / times)
 
-    # What most rows scatter by, and not the tail of stalls; a sweep without noise is told by halves
-    # of a per cent.
+    # What most rows scatter by, without stalls; a noiseless sweep by halves of a per cent.
     width = max(1.48 * float(numpy.median(abs(errors(best)))), 0.005)
 
     def loss(name: str, value: float) -> float:

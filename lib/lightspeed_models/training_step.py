@@ -197,10 +197,8 @@ class Work:
 def work(
     model: Transformer, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND
 ) -> Work:
-    """The `Work` of a plan, of arrays for a plan of arrays; of the `Stack` only what is counted
-    matters: passes, bytes.
-
-    Raises BadArgument for chunks that don't divide the layers, or more ways than experts.
+    """The `Work` of a plan (or of plans' arrays), whose `Stack` gives what is counted. Raises
+    BadArgument for chunks that don't divide layers, or too many ways.
     """
     checked_for(model, plan)
     again = where(plan.recompute == "full", 1.0, 0.0)
@@ -339,8 +337,7 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
     stage = whole / w.stages
     if stack.whole_layers:
         stage = maximum(w.fullest * layer, w.last * layer + head + w.logits)
-    # DDP and ZeRO-1 sum gradients once, behind the last backward pass; later stages all through the
-    # step.
+    # DDP and ZeRO-1 sum gradients once, behind the last backward pass; others all along.
     window = where(w.zero >= 2, m * stage, stage * 2 / 3)
     synced = over(w.synced, w.data_across)
     hidden = minimum(synced, window)

@@ -43,8 +43,7 @@ def fill(markdown: str, values: list[str]) -> str:
 
 def split(text: str) -> Expression:
     """`code:format` of a text; ValueError if it is not that."""
-    # The format begins at the first colon that leaves a whole expression before it:
-    # d["a:b"][1:2]:.1f
+    # The format begins at the first colon behind a whole expression: d["a:b"][1:2]:.1f
     text = text.strip()
     ends = [len(text), *(i for i, char in enumerate(text) if char == ":")]
     for end in ends:

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 
-# After Okabe and Ito, darkened where needed so that text in the colour keeps a contrast above 4.5
-# on white.
+# After Okabe and Ito, darkened so that text keeps a contrast above 4.5 on white.
 COLORS = {
     "blue": "#0072b2",
     "orange": "#c04e00",

@@ -167,10 +167,8 @@ def LogSlider(
 
 
 def Play(name, label, most, value=0, text=None):
-    """A slider over the moments 0, 1, ..., `most` of a picture, with buttons to play and to step.
-
-    How many of them there are is what `View.moments` says; the view gets the last one for any
-    beyond.
+    """A slider over a picture's moments 0, ..., `most`, with buttons to play and step.
+    `View.moments` says how many there are; beyond, the view gets the last.
     """
     return replace(Slider(name, label, 0, most, value, text=text), kind="play")
 

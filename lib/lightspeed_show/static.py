@@ -38,11 +38,8 @@ def can_draw():
 
 
 def svg(charts, title, description, settings="", verdict="", notes=()):
-    """One SVG of the charts one above the other. `title` and `description` go into <title> and
-    <desc>, for those who cannot see it.
-
-    For an explorer: its `settings` and `verdict` stand above the charts, as they do in the live
-    view, `notes` (paragraphs) below.
+    """One SVG of charts one above the other, with <title> and <desc>. For an explorer: `settings`
+    and `verdict` above the charts as in the live view, `notes` below.
     """
     from matplotlib import style
     from matplotlib.figure import Figure

@@ -169,8 +169,7 @@ def test_regrading_says_who_changes_and_why(folder, say, tmp_path, monkeypatch):
     say("collect", "02", hand_in(folder, tmp_path / "a.zip"))
     say("grade", "02", "--workers", 1)
     say("points", "02", "bob", "roofline.attainable", "--points", 1)
-    # A fix of the grader, as if: another hash of its code, and a question that now accepts what bob
-    # wrote.
+    # A fix of the grader, as if: another hash, and a question that accepts bob's answer.
     monkeypatch.setattr(batch, "grader", lambda: "fixed")
 
     honest = grade._held

@@ -233,8 +233,7 @@ def test_fit_agrees_with_scipy_and_with_the_published_fit():
     def model(n, serial, kappa, baseline):
         return baseline * n / (1 + serial * (n - 1) + kappa * n * (n - 1))
 
-    # The residual of ours is relative to the model, SciPy's to the data: equal to first order in
-    # the scatter.
+    # Our residual is relative to the model, SciPy's to the data: equal to first order.
     relative, _ = curve_fit(model, n, rate, p0=(0.02, 1e-3, 1000), sigma=rate)
     fit = fit_usl(n, rate / rate[0])
     assert relative[0] == pytest.approx(fit.serial, abs=fit.serial_error / 3)

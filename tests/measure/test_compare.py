@@ -72,8 +72,7 @@ def test_less_than_the_spread_is_no_difference():
 
 
 def test_few_samples_leave_the_interval_open():
-    # Medians 9 % apart, beyond spread and drift; but of five samples each, some lie on the other's
-    # side.
+    # Medians 9 % apart, beyond spread and drift; but of five samples, some on either side.
     pair = only(one([93, 94, 100, 106, 107]), one([99, 100, 109, 110, 112]))
     assert pair.a.trusted and pair.b.trusted and pair.interval[0] <= 1 and pair.verdict == "same"
 

@@ -206,8 +206,7 @@ def test_ctrl_c_keeps_what_was_measured(room):
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=60)
     assert run.returncode == 130 and "Traceback" not in err
-    # `communicate` ends when nobody holds the other end of its pipes, so the part that hangs has
-    # ended, too.
+    # `communicate` ends when nobody holds its pipes, so the part that hangs has ended, too.
     shown, _ = saved(room / "data/records")
     assert [q.key for q in record.quantities(shown)] == ["good.time"] and shown["complete"] is False
     assert "It was interrupted, and is not complete." in out

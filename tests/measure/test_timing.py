@@ -70,8 +70,7 @@ def test_what_is_trusted_and_in_what_words():
 
 @pytest.mark.parametrize("share, trusted", [(0.99, True), (1.01, False)])
 def test_the_limit_is_the_limit(share, trusted):
-    # Of n samples at 1 − d and n at 1 + d the spread is d √(2n / (2n − 1)), here without any set
-    # aside.
+    # Of n samples each at 1 - d and 1 + d the spread is d √(2n / (2n - 1)), none set aside.
     d = share * LIMIT * math.sqrt(7 / 8)
     assert quantity(*[1 - d, 1 + d] * 4).trusted is trusted
 

@@ -428,8 +428,7 @@ def _(params, tokens, peak, mfu, gpus=1):
 
 @topic("training_time")
 def _(params, tokens, GPUs, TFLOPs_per_gpu):
-    # Megatron's estimate 8 T P / (n X): the whole forward pass is done twice, and X is what was
-    # achieved.
+    # Megatron's 8 T P / (n X): forward passes are done twice, and X is what was achieved.
     return _time(
         training.training_flops(params, tokens, recomputed=1), GPUs, TFLOPs_per_gpu * 1e12, 1
     )
@@ -983,8 +982,7 @@ def _(batch, seq, gpus):
 
 @topic("parallelism_roofline")
 def _(alpha, F, B=1, N=1):
-    # alpha is C / W of one axis of a torus; the source gives two axes to FSDP and one to tensor
-    # parallelism.
+    # alpha is C / W of one axis of a torus; the source has two for FSDP, one for tensors.
     return {
         "min_tokens_per_chip": parallel.mixed_tokens(F, alpha, 2, 1),
         "tokens_per_chip": parallel.tokens_per_chip(B, N),
@@ -1208,8 +1206,7 @@ def _(heads, h, L, TP, PP, DP, GPUs, batch, s, V, peak_TF):
     )
 
 
-# Sequences of a step for each replica, by their length: table 4 of "The Llama 3 Herd of Models"
-# (2024).
+# Sequences of a step for each replica, by length: table 4 of Llama 3's paper (2024).
 LLAMA3_BATCH = {8192: 32, 131072: 16}
 
 

@@ -25,8 +25,7 @@ CASES = [
 TIMED = [c for c in CASES if "iter_s" in c["inputs"]]
 RATED = [c for c in CASES if "peak_TF" in c["inputs"] and c not in TIMED]
 MODELS = [c for c in CASES if "model" in c["inputs"]]
-# Per cent from the smallest to the largest error of a group's rates, its times where it has no
-# rates.
+# Per cent from a group's smallest to its largest error in rates, or in times.
 STATED = {
     "megatron21": (-9, 18),
     # chunks of the pipelines not printed: one taken, so the bubble is too large

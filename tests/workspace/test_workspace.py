@@ -89,8 +89,7 @@ def test_first_time_everything_is_copied_and_the_second_time_nothing_happens(tmp
     assert world.sync() == {}
 
 
-# What the learner has before the course brings `then`; what happens to the file; what is in it
-# afterwards.
+# What the learner has before `then`; what happens to the file; what is in it after.
 SITUATIONS = {
     "untouched": (OLD, NEW, "updated", NEW),
     "only run": (RAN, NEW, "updated", NEW),

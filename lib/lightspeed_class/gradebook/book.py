@@ -112,10 +112,8 @@ class Gradebook(Questions):
         ]
 
     def counting(self, assignment):
-        """Student id -> the submission that counts: the one chosen last, else the last that could
-        be read, else the last, of any of those who hand in together.
-
-        Those that were taken out do not.
+        """Student id -> the submission that counts: the last chosen, else the last that could be
+        read, else the last, of who hand in together; not those taken out.
         """
         (chosen, out), teams = self.choices(assignment), self.teams(assignment)
         by_id, by_student = {s.id: s for s in self.submissions(assignment)}, {}

@@ -50,11 +50,8 @@ class NoCluster(RuntimeError):
 
 @contextlib.contextmanager
 def connected(address: str, isolated: bool = True) -> Iterator[Cluster]:
-    """Connect to the scheduler at `address`, look at every worker, and give a `submit=` for
-    batch.grade_all.
-
-    Raises NoCluster; also in the batch, if the scheduler goes away: what is graded is kept, run it
-    again.
+    """Connect to the scheduler, look at every worker, and give a `submit=` for batch.grade_all.
+    Raises NoCluster, in the batch too if the scheduler goes; what is graded is kept.
     """
     try:
         from distributed import Client

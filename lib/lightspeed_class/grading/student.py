@@ -191,8 +191,7 @@ def run(
             value = namespace.get(name)
             if question in checked or unanswered(value):
                 continue
-            # What an earlier cell left under this name is no answer to this one, but two answers in
-            # a row may be equal.
+            # What an earlier cell left under this name is no answer, but two in a row may be equal.
             again = error is None and within(seconds, partial(assigns, cell["source"], name))
             if value is not before[name] or again is True:
                 answered(question, value, "cell")

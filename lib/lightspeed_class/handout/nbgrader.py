@@ -103,8 +103,7 @@ def _cell(new, source, id, grade_id, solution=False, locked=False, points=None):
 
 def _test(id, variable, secret):
     """nbgrader's points are for a cell that raises nothing: a function is tried on more inputs."""
-    # Not False: in our sandbox check() knows no verdict, and the same notebook is to run there
-    # without an error.
+    # Not False: our sandbox's check() knows no verdict, and this is to run there.
     test = f'assert (verdict := check("{id}", {variable})).correct is not False, verdict'
     if question(id).kind != "function":
         return test
@@ -167,8 +166,7 @@ c = get_config()  # noqa: F821
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE"}
 c.Execute.timeout = 60  # seconds a cell
 
-# check() keeps each try for the learner's own progress: those of submissions are not to get among
-# yours.
+# check() keeps tries for the learner's own progress, without submissions' among them.
 os.environ["LIGHTSPEED_DATA"] = tempfile.mkdtemp(prefix="lightspeed-nbgrader-")
 atexit.register(shutil.rmtree, os.environ["LIGHTSPEED_DATA"], ignore_errors=True)
 os.environ.pop("LIGHTSPEED_SEED", None)

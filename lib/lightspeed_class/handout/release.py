@@ -178,8 +178,7 @@ def release(course, book, name, due=None, one=False):
         if missing or (version not in had and not own):
             receivers.append(student.id)
         state["students"][student.id] = [*(v for v in had if v != version), version]
-    # Last, so that a release that was killed is one that has not been: the next one finds its
-    # files.
+    # Last: a release that was killed is then one that has not been.
     book.setting(f"release {name}", json.dumps(state))
     versions = {s.id: tuple(state["students"][s.id]) for s in students}
     write_handout(course, name, students, versions, "own" if own else "one" if one else "shared")

@@ -32,11 +32,8 @@ CHECKED = re.compile(rb"""check\(\s*\\?["']([a-z][a-z0-9]*\.[a-z]\w*)""")
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a file.
-
-    `verdict`: new, late, older (than the latest), same (is there already), refused (no notebook, or
-    not to be read), beside (so is this, but there is a notebook of the same student), foreign
-    (another assignment's) or unknown.
+    """What became of a file: new, late, older (than the latest), same, refused, beside (a notebook
+    of the same student), foreign (another assignment's) or unknown.
     """
 
     student: str
@@ -158,8 +155,7 @@ class _Desk:
     def take(self, items, left):
         """All of these, and what became of them."""
         self.kept.sweep()
-        # What is surely somebody's goes first, then by age: the order in which things were given
-        # does not matter.
+        # What is surely somebody's goes first, then by age, whatever the order given.
         found = sorted(items, key=lambda item: (not self.knows(item), item.at, _natural(item.path)))
         rest = [item for item in found if not (item.is_notebook and self.take_notebook(item))]
         for item in rest:
@@ -251,8 +247,7 @@ class _Desk:
             return None, f"It could be from {' or '.join(sorted(matches))}.{made}"
         if not claimed or self.people.is_signed(item.path):
             return None, f"It is from nobody on the roster.{made}"
-        # Whoever wrote this id there cannot get in the way of a file that is surely of that
-        # student.
+        # Who wrote this id there cannot get in the way of a file that is surely another's.
         if any(BY_ID not in s.source for s in self._theirs(claimed)):
             return None, f"It does not say from whom it is.{made} There are others that surely are."
         return claimed, BY_ID_ALONE

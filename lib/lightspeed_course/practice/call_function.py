@@ -115,11 +115,8 @@ def inputs_in_words(variant, sample):
 
 
 def called_otherwise(variant, function, right):
-    """(name, reason) of a function with names of its own that is right if it is called with its
-    arguments in another order; or None.
-
-    It is called again for this, but for one input of most orders. The grader's stand-in takes any
-    names, and is never.
+    """(name, reason) of a function with own names that is right with its arguments in another
+    order; or None. It is called again for this, never the grader's stand-in.
     """
     q = variant.question
     signature = _signature(function) if q.kind == "function" else None

@@ -279,10 +279,8 @@ def placement_answers():
 
 
 class Sitting:
-    """One sitting, question by question; `variant` is None once it is over.
-
-    A question that was missed comes back at its end, with other numbers, until it is right or was
-    asked RETRIES times more. What another lab has answered meanwhile is passed over.
+    """A sitting; `variant` is None once it is over. A missed question comes back at its end with
+    other numbers, RETRIES times at most; answers elsewhere are passed over.
     """
 
     RETRIES = 2

@@ -41,10 +41,8 @@ def buy(incident, id):
 
 
 def name(incident, cause, fix, gain=None):
-    """Name cause and fix (a cause's id), and how many times better the fix makes the job, which
-    ends the incident; the words of the debrief.
-
-    Raises UnknownChoice. Once it is ended the first naming counts.
+    """Name cause and fix (a cause's id), and how many times better it makes the job; the debrief.
+    It ends the incident: the first naming counts. Raises UnknownChoice.
     """
     for id in (cause, fix):
         incident.named("causes", id)

@@ -85,8 +85,7 @@ def reveal(id, skip=False, seed=None):
 
     if skip or first_guess(variant) is not None:
         return Words(shown())
-    # A page that was not run yet, or is read without a kernel, must not tell before the reader has
-    # guessed.
+    # A page not run yet, or without a kernel, must not tell before the guess.
     folded = (
         "<details><summary>The value, for when you have"
         f" guessed</summary>\n\n{variant.solution}\n\n</details>"

@@ -23,8 +23,7 @@ def reordered(variant, given, right):
     elif q.kind == "function":
         if len(set(given.where(finite(given)))) < 3:
             return None  # so little that several orders would do
-        # The library is called, not the learner's function: a permutation costs no call in a
-        # sandbox.
+        # The library is called, not the learner's function, which is in a sandbox.
         if order := next((o for o in orders(q) if _same_as(variant, o, given)), None):
             return other_arguments(q, order)
     return None

@@ -48,10 +48,8 @@ def drawn(q, seed, turn, rng):
 
 @dataclass(frozen=True)
 class Variant:
-    """A question with values: what is asked, what is right, what each misconception gives.
-
-    Numbers are in the asked unit, as `Values`: of one value, of the array's values, or of
-    the results on each of `samples` if a function is asked.
+    """A question with values: what is asked, right, and given by each misconception, as `Values` in
+    the asked unit: one, an array's, or a function's on each of `samples`.
     """
 
     question: Any
@@ -64,8 +62,7 @@ class Variant:
         q = self.question
         if q.kind != "function":
             return [dict(self.values)]
-        # What shows a misconception without a seed shows it with one: the seed's own inputs come on
-        # top.
+        # What shows a misconception without a seed shows it with one, with its own on top.
         seeds = (None,) if self.seed is None else (None, self.seed)
         drawn = [sample for seed in seeds for sample in self._draws(seeded(q.id, seed))]
         return [dict(self.values), *drawn, *({**self.values, **edge} for edge in q.edges)]

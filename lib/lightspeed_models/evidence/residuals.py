@@ -72,10 +72,8 @@ class Counted(Dataset):
 
 
 def weigh(pairing, data=None):
-    """The `Residuals` of a pairing, or of its key, on the shipped sample or the full set in `data`;
-    of a set that does not ship, as they were counted.
-
-    Raises BadArgument for a key that there is not.
+    """The `Residuals` of a pairing (or its key), on the shipped sample or the full set in `data`,
+    or as counted where no set ships. Raises BadArgument.
     """
     if isinstance(pairing, str):
         pairing = pairings()[one_of("weigh", "pairing", pairing, tuple(pairings()))]

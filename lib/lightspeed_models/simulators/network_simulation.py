@@ -168,10 +168,8 @@ class DCQCN:
 
 @dataclass(frozen=True)
 class Port:
-    """The receiver's port: what it drains, what it may hold, where it marks and where it pauses.
-
-    `marks` is (Kmin, Kmax, Pmax) or None; `pause` the queue (byte) from which the senders are
-    stopped, or None. `delay` (s) is one way between a sender and the port.
+    """The receiver's port: drain, room, marks (Kmin, Kmax, Pmax) or None, `pause` (byte of queue)
+    or None, and `delay` (s) one way to a sender.
     """
 
     bandwidth: float

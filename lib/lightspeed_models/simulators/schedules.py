@@ -164,19 +164,15 @@ class Timeline:
 
     @property
     def window(self) -> float:
-        """The longest time from a GPU's first start to its own last end.
-
-        This is the time from step to step if a GPU need not wait for the others to begin its next
-        one.
+        """The longest time from a GPU's first start to its own last end: that from step to step, if
+        none need wait for the others.
         """
         return max(self.of(i)[-1].end - self.of(i)[0].start for i in range(self.stages))
 
     @property
     def peak_activations(self) -> tuple[float, ...]:
-        """For each GPU the largest number of micro-batches whose activations it holds at once.
-
-        A chunk counts as a share 1 / chunks of a stage. They are kept until the last pass that
-        reads them.
+        """For each GPU the most micro-batches whose activations it holds until the last pass that
+        reads them; a chunk counts as 1 / chunks of a stage.
         """
         last = "W" if self.schedule in SPLIT else "B"
         peaks = []

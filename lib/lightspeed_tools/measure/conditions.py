@@ -150,8 +150,7 @@ def _others(before, after, machine):
     passed = _passed(before, after)
     if not passed or after["at"] <= before["at"]:
         return _unknown("other processes", "what others took is not to be seen")
-    # User, nice, system and interrupts: the time of guests is in that of users, and stolen time is
-    # no process'.
+    # User, nice, system, interrupts: guests are in users' time, stolen time is nobody's.
     busy = (sum(passed[:3]) + sum(passed[5:7])) / os.sysconf("SC_CLK_TCK")
     taken = max(0.0, (busy - (after["ours"] - before["ours"])) / (after["at"] - before["at"]))
     words = f"other processes took {taken:.2f} of a core while measuring"

@@ -207,8 +207,7 @@ def cgroup_files(root, controller, name_v2, name_v1):
         if number == "0" and not controllers:
             base, name = root / "sys/fs/cgroup", name_v2
         elif controller in controllers.split(","):
-            # Inside a container the mount may be the group itself; then its path is not to be found
-            # below.
+            # Inside a container the mount may be the group itself: its path is not below.
             base = next(
                 (
                     b

@@ -63,11 +63,8 @@ GRACE = 5  # seconds that a part has to end its own children before it is killed
 
 
 def measure(names=tuple(PARTS), quick=True, report=print, parts=None):
-    """Run these parts one after another and return a record, whatever becomes of any of them.
-
-    A part that cannot be had, fails, crashes or hangs is in the record's `missing` under its name,
-    with the reason. Interrupted (Ctrl+C), it returns what the parts before gave. `report` takes
-    lines of progress.
+    """Run these parts and return a record, whatever becomes of them: what can't be had, fails or
+    hangs is in `missing` with the reason. Ctrl+C returns what came before.
     """
     parts = PARTS if parts is None else parts
     machine, before = environment.describe(), conditions.snapshot()
@@ -126,8 +123,7 @@ def _run(name, part, quick, report, limit):
     threading.Thread(target=_listen, args=(child.stdout, lines), daemon=True).start()
     answer, deadline = None, time.monotonic() + limit
     try:
-        # The loop ends with the part's answer or its end, whichever is first; a grandchild may hold
-        # the pipe open.
+        # The loop ends with the part's answer or its end; a grandchild may hold the pipe.
         while answer is None:
             line = lines.get(timeout=max(0, deadline - time.monotonic()))
             if line is None:

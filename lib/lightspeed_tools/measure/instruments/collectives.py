@@ -197,10 +197,8 @@ def neighbour_fit(rows):
 
 
 def explain(n, rows, fit):
-    """`Explanation`s of all-reduce times (size, seconds), nearest first among large sizes; nothing
-    is fitted to them.
-
-    Each algorithm is computed from the `fit` of the neighbour's shift alone.
+    """`Explanation`s of all-reduce times (size, seconds), nearest first among large sizes: each
+    algorithm by the `fit` of the neighbour's shift alone.
     """
     explanations = []
     for name, law in ALGORITHMS.items():
@@ -225,11 +223,8 @@ def explain(n, rows, fit):
 
 
 def conclusions(found):
-    """Sentences on a run: alpha and bandwidth of the neighbour's shift, and which algorithm
-    explains the all-reduce.
-
-    Sizes whose samples scatter too much are not used, and too few that do not are no ground for a
-    conclusion.
+    """Sentences on a run: alpha and bandwidth of the neighbour's shift, and what explains the
+    all-reduce, by sizes whose samples agree, if they are enough.
     """
     steady = [r for r in found.rows if spread(r["samples"]) <= LIMIT_OF_SPREAD]
     times = {

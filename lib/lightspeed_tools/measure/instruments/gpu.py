@@ -31,8 +31,7 @@ TYPES = {
     "fp8": "float8_e4m3fn",
     "int8": "int8",
 }
-# Words of a device's name that decide which entry it is; the first line whose words are all there
-# wins.
+# A device name's words that decide its entry; the first line of which all are there.
 DEVICES = (
     (("GB200",), "gb200"),
     (("B200",), "b200"),

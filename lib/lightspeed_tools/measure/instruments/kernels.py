@@ -28,8 +28,7 @@ WITHOUT_NUMBA = (
 CALL = 0.002  # s that a call takes at least: starting the threads takes some tens of microseconds
 INSTALL = "Install it with: pip install '.[measure]'"
 
-# Arrays read or written per element: (compiled, numpy). What the hardware moves beyond that is not
-# counted.
+# Arrays read or written per element: (compiled, numpy), not what hardware adds.
 PASSES = {
     "copy": (2, 2),
     "read": (1, 1),
@@ -50,18 +49,15 @@ VECTORS = {
     "fused": 2,
     "unfused": 2,
 }
-# Scalars that a kernel takes after its vectors. They keep values of one finite, however often a
-# kernel is repeated.
+# Scalars after a kernel's vectors, which keep ones finite however often it is repeated.
 SCALARS = {"triad": (0.5,), "axpy": (1e-9,), "fused": (0.5, 0.25), "unfused": (0.5, 0.25)}
 FLOPS = {"copy": 0, "read": 1, "triad": 2, "dot": 2, "axpy": 2, "relu": 1, "fused": 3, "unfused": 3}
 
 
 @functools.cache
 def load():
-    """The compiled kernels, or numpy's with `.why` saying what they cannot see.
-
-    numba keeps what it compiled in the user's cache folder, or nowhere where that cannot be
-    written.
+    """The compiled kernels (kept in the user's cache folder if it can be written), or numpy's with
+    `.why` saying what they cannot see.
     """
     numba = importable("numba")
     if not numba:
@@ -130,11 +126,8 @@ class Team:
 
 
 def samples(name, threads, size, dtype, repeat):
-    """Time a kernel over vectors that take `size` bytes in all: (seconds per pass, bytes and FLOPs
-    of a pass by count).
-
-    Over short vectors a call makes many passes, so that the way into the kernel is lost in them.
-    Raises Unavailable for a kernel that needs numba where there is none.
+    """Time a kernel over vectors of `size` bytes in all: (seconds per pass, its bytes and FLOPs by
+    count), many passes a call if short. Raises Unavailable without numba.
     """
     kernel = getattr(load(), name)
     if kernel is None:

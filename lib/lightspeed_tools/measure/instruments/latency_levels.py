@@ -151,10 +151,8 @@ def conclude(shown):
 
 
 def beside_advertised(found, advertised):
-    """What the steps say of the caches that the machine claims to have: a sentence for each cache
-    and stray step.
-
-    `advertised` maps a name such as "L2" to its size in bytes.
+    """What the steps say of the caches that a machine claims (`advertised`: "L2" -> bytes): a
+    sentence for each cache and stray step.
     """
     seen, sentences = steps(found), []
     claimed = {}

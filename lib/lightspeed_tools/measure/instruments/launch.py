@@ -83,10 +83,8 @@ def launcher(backend, ranks):
 
 
 def clean(environ=os.environ):
-    """The environment without what another launcher left in it: our processes are a world of their
-    own.
-
-    One thread each, so that processes and not thread pools share the cores.
+    """The environment without another launcher's: our processes are a world of their own, with one
+    thread each.
     """
     environment = {
         name: value
@@ -103,11 +101,8 @@ def clean(environ=os.environ):
 
 
 def answers(command, patience, environ=None):
-    """The JSON objects that a command prints, one a line, as they come; the command is gone when
-    this ends.
-
-    Raises Unavailable if nothing comes for `patience` seconds, or if the command fails; `why` is
-    then what it wrote last on standard error.
+    """The JSON objects that a command prints, a line each, as they come; it is gone when this ends.
+    Raises Unavailable with its last words, or after `patience` seconds.
     """
     try:
         child = subprocess.Popen(
@@ -178,10 +173,7 @@ def _end(child):
 
 class Watch:
     """Ends this process, in words, when something takes too long: a collective that waits for a
-    lost rank never returns.
-
-    Every rank has one. Rank 0 speaks; the others wait a little longer and speak only if it could
-    not.
+    lost rank never returns. Others than rank 0 wait longer, and speak if it can't.
     """
 
     def __init__(self, rank, limit):

@@ -100,8 +100,7 @@ def latency(quick=True):
         links = NEAR_STEPS if size <= MIB else FAR_STEPS
 
         def walk(following=following, links=links):
-            # each call goes on from where the last one stopped: the same steps again would be
-            # cached
+            # goes on from where the last call stopped: the same steps again would be cached
             nonlocal at
             at = chase(following, at, links)
 
@@ -113,10 +112,8 @@ def latency(quick=True):
 
 
 def bandwidth(quick=True):
-    """Copy and triad in byte/s for 1, 2, 4 ... threads, over vectors far larger than any cache.
-
-    Bytes are counted as STREAM counts them: what the loop reads and writes. A processor that first
-    fetches the line that it is about to write moves more than that.
+    """Copy and triad in byte/s for 1, 2, 4 ... threads, over vectors beyond any cache, counted as
+    STREAM does: what the loop reads and writes.
     """
     each, quantities = far_size(quick), []
     for name in ("copy", "triad"):

@@ -34,8 +34,7 @@ def hold(job):
     try:
         _ip("link add switch type bridge forward_delay 0", "link set switch up")
         for number in range(count):
-            # A node waits in a namespace of its own until its link is there: an order on standard
-            # input says so.
+            # A node waits in its namespace until its link is there: standard input says so.
             command = [
                 "unshare",
                 "--net",

@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 
 REQUEST, ANSWER = struct.Struct("<HId"), struct.Struct("<HI")
 BEGIN, END = 0xFFFE, 0xFFFF  # in place of a station: the time to watch starts, and ends
-# s between two looks at how many are inside, on average; at random, so that no rhythm of the load
-# is missed
+# s between looks at how many are inside, on average; at random, against rhythms
 SAMPLING = 0.0025
 TRIALS, TRIAL = 20, 0.005  # sleeps that show by how much timers are late, and their length in s
 clock = time.perf_counter

@@ -25,10 +25,8 @@ NATURE = (
 
 
 def measure(quick=True, report=None):
-    """Latencies, numbers inside, lateness and the rest of it: [Quantity | Missing]. Takes about 10
-    s, 35 s if not `quick`.
-
-    Raises Unavailable without loopback, or where timers are too coarse.
+    """Latencies, numbers inside, lateness: [Quantity | Missing], in about 10 s, 35 s if not
+    `quick`. Raises Unavailable without loopback, or with coarse timers.
     """
     say = report or (lambda text: None)
     if usable_cores() == 1:

@@ -46,11 +46,8 @@ def loads(seconds, service, late=0.0, levels=LOADS):
 
 
 def schedule(load):
-    """(due times, services) in s: drawn, but the same for the same load on any machine, so that
-    machines can be compared.
-
-    Loads of one level have the same pattern of arrivals, whatever the law, so that laws can be
-    compared, too.
+    """(due times, services) in s: drawn, but the same on any machine, and of one level with one
+    pattern of arrivals, so that machines and laws compare.
     """
     gaps, sizes = random.Random(f"gaps {load.seed}"), random.Random(f"sizes {load.seed}")
     due = itertools.accumulate(

@@ -23,8 +23,7 @@ from lightspeed_tools.measure.instruments.timing import Quantity
 from lightspeed_tools.measure.records.record import NotMeasured
 
 SHARES = (0.5, 0.95, 0.99)
-# sends later than this share of a service, on average, and the load was not the one that was asked
-# for
+# sends later than this share of a service, on average: not the load asked for
 LATE = 0.10
 
 
@@ -134,11 +133,8 @@ def statistics_of(stays):
 
 
 def steady(load, overshoot=0.0, trip=0.0):
-    """The formulas' mean and percentiles (s), for a server that takes `overshoot` longer, seen over
-    a `trip`.
-
-    None where there is no formula, and everywhere if the overshoot makes it an overload, which has
-    no steady state.
+    """The formulas' mean and percentiles (s) for a server that takes `overshoot` longer, over a
+    `trip`; None without a formula, and in overload.
     """
     service_rate = 1 / (load.service + overshoot)
     try:

@@ -264,11 +264,8 @@ def open_backend(name, here):
 
 
 def sample(backend, call, budget, longest=LONGEST, repeat=15):
-    """(samples, slowest): seconds of a call, mean over ranks and that of the slowest rank; one call
-    was made before.
-
-    About `budget` seconds in all: at least five samples, and more calls in each for short ones.
-    Empty if even five would take far longer.
+    """(samples, slowest): seconds of a call, mean over ranks and of the slowest, in about `budget`
+    seconds: five samples at least, or empty if that takes far longer.
     """
     clock, tries = time.perf_counter, []
     for _ in range(3):  # barriers included: where ranks take turns, they are most of the time

@@ -20,8 +20,7 @@ from lightspeed_tools.measure.records import record, trust
 # loops whose best rate is the bandwidth; axpy updates a vector in place
 MOVERS = ("read", "copy", "triad", "axpy")
 LOOPS = ("dot", "axpy", "relu", "fused", "unfused")
-# levels of memory nearer to each other than by this factor are drawn as one slope, that of the
-# larger
+# levels of memory nearer than by this factor are one slope, that of the larger
 APART = 1.6
 WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "int8": 1}
 NUMPY = {"fp64": np.float64, "fp32": np.float32}
@@ -51,11 +50,8 @@ LOOKS = dict(
 
 
 def measure(quick=True, report=None):
-    """Peaks, bandwidths and kernels of this machine: a list of `Quantity` and `Missing`.
-
-    `roofline.gemm` and `roofline.kernel` in FLOP/s (OP/s for int8), with FLOPs and bytes of a call
-    in `counted`; `roofline.bandwidth` in byte/s over the working set `size` (bytes, of all threads
-    together).
+    """Peaks, bandwidths and kernels here, [Quantity | Missing]: `roofline.gemm` and `.kernel` in
+    FLOP/s (OP/s), `counted`; `.bandwidth` in byte/s over `size` bytes.
     """
     say, quantities = report or (lambda text: None), []
     for name, part in (

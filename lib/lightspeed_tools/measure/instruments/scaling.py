@@ -36,10 +36,8 @@ ANSWER = 60  # s until a process that does not answer is given up
 
 
 def measure(quick=True, report=None):
-    """Seconds of the three jobs for every n, and of their serial parts: [Quantity | Missing].
-
-    Takes 5 to 10 s, or up to 60 s if not `quick`. Raises Unavailable where no process can be
-    started.
+    """Seconds of the three jobs for every n, and of their serial parts: [Quantity | Missing], in 5
+    to 10 s, 60 if not `quick`. Raises Unavailable without processes.
     """
     say, cpus, rounds = report or (lambda text: None), usable_cores(), 5 if quick else 10
     split = [n for n in STEPS if n <= max(2 * cpus if cpus <= 4 else cpus, 2)]

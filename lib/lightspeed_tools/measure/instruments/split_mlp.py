@@ -173,11 +173,8 @@ class Split:
 
 
 def splits(record):
-    """The `Split`s in a record, in the order measured; NotMeasured (a LookupError) if it has no
-    peak.
-
-    Predicted: FLOPs of a process over the peak of a product, plus the all-reduce of the bytes that
-    the split sends.
+    """A record's `Split`s in order; predicted: FLOPs over a product's peak, plus the all-reduce of
+    what is sent. Raises NotMeasured (a LookupError) without a peak.
     """
     gemm = find(record, "split.gemm")
     peak = gemm.counted["flops"] / gemm.value

@@ -148,10 +148,8 @@ def spread(samples):
 
 
 def seconds_of(call, repeat=15, warmup=2, least=0.005):
-    """Seconds per call of `call()`: `repeat` samples, after `warmup` calls that are not counted.
-
-    A sample is a loop of so many calls that it lasts at least `least` seconds, so that reading the
-    clock costs nothing beside it. Garbage collection waits until the samples are taken.
+    """Seconds per call of `call()`: `repeat` samples after `warmup` calls, each a loop of at least
+    `least` seconds. Garbage collection waits meanwhile.
     """
     for _ in range(warmup):
         call()

@@ -22,11 +22,8 @@ UNGUARDED = (
 
 @contextlib.contextmanager
 def crew(*works):
-    """Pipes to fresh processes, one for each of `works`, which run work(pipe) and wait for what the
-    pipe brings.
-
-    All of them are gone when the block is left, by an error or Ctrl+C too. Raises Unavailable if
-    they do not start.
+    """Pipes to fresh processes that run work(pipe) for each of `works`, gone when the block is
+    left, by Ctrl+C too. Raises Unavailable if they do not start.
     """
     context = multiprocessing.get_context("spawn")
     pipes, processes = [], []

@@ -154,10 +154,8 @@ def peaks_table(record):
 
 
 def sums_table(record, guess=None):
-    """Sums in each format: the error, what the chapter's own arithmetic predicts of it, the bound,
-    and the speed.
-
-    `guess` has errors that a reader expected of numpy's own sum, by format.
+    """Sums in each format: error, what the chapter's arithmetic predicts, bound, speed. `guess`:
+    errors that a reader expected of numpy's sum, by format.
     """
     rows, guess = [], guess or {}
     for q in all_of(record, "precision.sum_error"):

@@ -26,21 +26,15 @@ class Row:
 
 
 def row(label, key, law=None, **parameters):
-    """A line for the quantity of this key and these parameters.
-
-    `law` is what the law predicts, in the quantity's SI unit: a number, or a function that takes
-    the record and computes it from other quantities of the same machine (`find(record, ...)`), so
-    that it holds on any machine.
+    """A line for the quantity of this key and parameters. `law`: its prediction in SI, or a
+    function of the record (`find(record, ...)`), which holds on any machine.
     """
     return Row(label, key, law, parameters)
 
 
 def measure_here(part, quick=True):
-    """Measure one part on this machine now, and return the record; it takes seconds and is not kept
-    on disk.
-
-    Prints progress and how far to trust the result. A part that this machine cannot give says so
-    and leaves a record without quantities: it never raises for that.
+    """Measure one part here and now, not kept on disk, and return the record. Prints progress and
+    how far to trust it; what can't be had is said, never raised.
     """
     from lightspeed_tools.measure import runner
 

@@ -93,10 +93,8 @@ def ratio_interval(a, b, level=LEVEL):
 
 
 def differences(a, b):
-    """(what, in a, in b) for whatever of machine, versions, effort and checks is not the same; "–"
-    where one does not tell.
-
-    A record without samples tells little of its machine: then only what both tell is compared.
+    """(what, in a, in b) for machine, versions, effort and checks that differ; "–" where one is
+    silent. Without samples, only what both tell.
     """
     partly = "summary" in (a["kind"], b["kind"])
     for title in ("machine", "versions"):

@@ -70,10 +70,8 @@ def new(quantities, missing=(), machine=None, environment=(), versions=None, nam
 
 
 def find(record, key, **parameters):
-    """The one `Quantity` of this key that has these parameters (and perhaps others).
-
-    Raises NotMeasured where there is none, with the reason if the record has it, and where several
-    fit.
+    """The one `Quantity` of this key with these parameters (and perhaps others). Raises NotMeasured
+    for none, with the record's reason, or for several.
     """
     fitting = all_of(record, key, **parameters)
     if len(fitting) == 1:
@@ -124,10 +122,8 @@ def folder():
 
 
 def save(record, into=None):
-    """Write a record as a new dated file in the folder `into` (default: `folder()`) and return its
-    path.
-
-    Raises OSError where that cannot be done, and then leaves no part of a file behind.
+    """Write a record as a new dated file in `into` (default: `folder()`), and return its path.
+    Raises OSError, and then leaves no part of it.
     """
     into = Path(into) if into else folder()
     text = dumps(record)
@@ -217,10 +213,8 @@ def _shipped():
 
 
 def own(paths=False):
-    """This user's records one by one, newest first (as `save` dated them); a file that cannot be
-    read as one is passed over.
-
-    With `paths` they are pairs of path and record.
+    """This user's records, newest first (as `save` dated them), without unreadable ones; with
+    `paths`, pairs of path and record.
     """
     # The date is a prefix of one length; a second record of the same second has a number after it.
     names = sorted(
