@@ -4,8 +4,6 @@ Sources: the public configuration and modelling code of each architecture (huggi
 and the models' own repositories for MiniMax-M2 and Nemotron's search).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -140,9 +138,7 @@ def _qwen_hybrid(k: Keys) -> Decoder:
 
 
 def _sparse_from(k: Keys, count: int) -> list[bool]:
-    """Which layers have experts: by `moe_layer_freq` as a list, or all from `first_k_dense_replace`
-    on.
-    """
+    """Which layers have experts: those of `moe_layer_freq`, or from `first_k_dense_replace` on."""
     first = k.size("first_k_dense_replace")
     kinds = k.list("mlp_layer_types", count, (), ("sparse", "dense"))
     if isinstance(k.config.get("moe_layer_freq"), list):
@@ -347,9 +343,7 @@ def _llama4(k: Keys) -> Decoder:
 
 
 def _gemma4(k: Keys) -> Decoder:
-    """Layers that see all have wider heads, and may take their keys as values; experts stand beside
-    a plain MLP.
-    """
+    """Global layers have wider heads, and may take keys as values; experts beside a plain MLP."""
     width, count, _ = shape(k)
     for name, usual in (("hidden_size_per_layer_input", 256), ("num_kv_shared_layers", 0)):
         if value := k(name, default=usual):

@@ -4,8 +4,6 @@ Sources: the public configuration and modelling code of each architecture (huggi
 InternLM2's and Baichuan's own repositories).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from lightspeed.config_keys import ConfigRefused, Keys

@@ -151,9 +151,7 @@ def test_the_page_is_set_for_reading(page):
 
 
 def test_the_settings_of_the_course_are_defaults_and_extensions_are_left_alone(page):
-    """No news, no hints at new versions, room for the names of chapters; a learner's own
-    settings stay empty.
-    """
+    """No news, no hints at versions, room for chapters' names; own settings stay empty."""
     page.open_notebook(START)
     for plugin, settings in json.loads((CONFIG / "overrides.json").read_text()).items():
         fetched = page.evaluate(

@@ -1,16 +1,14 @@
-"""The page's Python shows what the lab's shows: every explorer over its grid, every question, every
-code cell of every chapter.
-"""
+"""The page's Python shows what the lab's does: explorers, questions, code cells."""
 
 import json
 import math
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 from lightspeed_authoring.site import build
 
@@ -23,9 +21,7 @@ NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
 def on_page(site, script, *more):
     """The lines that a script prints in the page's Python."""
     live = site / "_static" / "live"
-    run = subprocess.run(
-        ["node", WEB / "run.mjs", live, script, *more], capture_output=True, text=True
-    )
+    run = finished(["node", WEB / "run.mjs", live, script, *more])
     assert run.returncode == 0, run.stderr[-2000:]
     return run.stdout.splitlines()
 
@@ -33,10 +29,11 @@ def on_page(site, script, *more):
 @pytest.mark.slow
 def test_pyodide_and_cpython_show_the_same(site):
     there = on_page(site, HERE / "states.py")
-    lab = subprocess.run(
-        [sys.executable, HERE / "states.py"], capture_output=True, text=True, check=True,
+    lab = finished(
+        [sys.executable, HERE / "states.py"],
+        check=True,
         env=os.environ | {"LIGHTSPEED_DATA": "/nowhere"},
-    )  # fmt: skip
+    )
     here = lab.stdout.splitlines()
     assert len(here) == len(there) > 300
     apart = [

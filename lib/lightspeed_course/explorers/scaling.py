@@ -5,8 +5,6 @@ Amdahl's; Gustafson's is the share that the same run has on n, and there the two
 `view` is pure: parameters in, a `View` out. `explore()` puts controls on it.
 """
 
-from __future__ import annotations
-
 import math
 
 from lightspeed import scaling
