@@ -118,7 +118,8 @@ class Decoder:
     """A language model: layers between a table of tokens and the logits.
 
     `extras` counts the parameters outside the layers that are neither table nor matrix of logits:
-    the last norm, learned positions, biases. `assumed` says in words what nobody wrote down.
+    the last norm, learned positions, biases. `tower` counts those of a tower that sees, which is no
+    part of anything else here. `assumed` says in words what nobody wrote down.
 
     >>> from lightspeed.mixers import Attention
     >>> tiny = Decoder(64, 1000, True, (Layer(Attention(64, 4, 2, 16), Mlp(64, 256), 128, 2),), 64)
@@ -133,6 +134,7 @@ class Decoder:
     extras: int = 0
     name: str = ""
     assumed: tuple[str, ...] = ()
+    tower: int = 0
 
     def __post_init__(self) -> None:
         for name in ("width", "vocabulary"):
