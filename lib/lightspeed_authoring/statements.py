@@ -13,8 +13,6 @@ claims in tests/notebooks/outside.py, or a test that shows what they say:
     @pytest.mark.holds("docs/teach.md", "words of the page", "words of another sentence")
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib
