@@ -135,6 +135,7 @@ def test_hidden_inputs_tell_right_from_wrong(q):
             assert q.valid or len(p.choices) < 2 or met >= set(p.choices), name
 
 
+@pytest.mark.holds("docs/teach.md", "on inputs that nobody has seen")
 def test_a_message_never_tells_a_hidden_input():
     known = question("roofline.attainable").variant()
     table = {

@@ -28,6 +28,7 @@ def test_forty_configs_and_most_families():
 
 
 @each("name", COUNTED)
+@pytest.mark.holds("docs/your-own-question.md", "counts a model from its config.json")
 def test_a_count_is_the_published_one(name):
     published = COUNTED[name]["published"]
     found = read_config(COUNTED[name]["config"]).parameters
