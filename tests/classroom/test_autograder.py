@@ -86,6 +86,7 @@ def test_run_autograder_gives_the_scores_of_grade(book, tmp_path):
     assert [autograder.earned(results, q) for q in ASSIGNMENT.points] == [s == 1 for s, _ in told]
 
 
+@pytest.mark.holds("docs/teach.md", "The secret of the class is in neither")
 def test_the_pack_holds_no_secret_and_every_module_that_it_needs(book, tmp_path):
     gradescope(book, NAME, tmp_path / "auto.zip")
     again = tmp_path / "again.zip"

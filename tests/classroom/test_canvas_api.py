@@ -234,6 +234,7 @@ def test_an_id_that_is_not_the_senders_is_told_and_the_senders_numbers_count(say
         assert "STUDENT in its first cell is bob, but ada handed it in" in said
 
 
+@pytest.mark.holds("docs/teach.md", "Nothing is sent twice")
 def test_points_and_feedback_go_up_once(say, canvas, book):
     people(canvas)
     say("roster")

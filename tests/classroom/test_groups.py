@@ -54,6 +54,7 @@ def points(book):
     return {r.student.id: r.points for r in book.results(NAME)}
 
 
+@pytest.mark.holds("docs/teach.md", "that can be read counts for all")
 def test_one_notebook_counts_for_all_and_the_last_of_any_that_can_be_read(book):
     assert book.teams(NAME)["ada"] == ("ada", "bob") and book.teams(NAME)["dan"] == ("dan",)
     first = hand_in(book, "ada", 1.0, wrong)
@@ -126,6 +127,7 @@ def test_pages_exports_and_report(book, tmp_path):
     assert statistics(book, NAME, "B")["students"] == 2
 
 
+@pytest.mark.holds("docs/teach.md", "A mark at the desk counts for all")
 def test_a_mark_counts_for_all_who_hand_in_together(book, desk):  # noqa: F811
     hand_in(book, "ada", 1.0)
     hand_in(book, "cy", 1.0)

@@ -85,6 +85,7 @@ def test_a_question_of_ones_own_from_release_to_feedback(say, course, tmp_path, 
     assert "Solution" in page and "What is left of the rate" in page
 
 
+@pytest.mark.holds("docs/teach.md", "only their prompts reach students")
 def test_who_has_the_notebook_can_try_no_answer_by_it(say, course, tmp_path, monkeypatch):
     assert say("release", tmp_path / "own.ipynb", "--questions", tmp_path / "mine.md")[0] == 0
     with course.book() as book:
@@ -104,6 +105,7 @@ def test_a_file_with_a_mistake_names_it(say, tmp_path):
     assert status == 2 and "mine.md" in out
 
 
+@pytest.mark.holds("docs/teach.md", "adds worked solutions once nobody")
 def test_solutions_wait_until_nobody_has_time_left(say, course, tmp_path):
     assert say("release", "02")[0] == 0
     status, out = say("feedback", "02", "--solutions")

@@ -78,6 +78,7 @@ def test_lateness_takes_off_what_was_earned_and_never_more(book):
     assert len(book.decisions("late rule")) == 2  # the same again is no entry
 
 
+@pytest.mark.holds("docs/teach.md", "What only Canvas calls late")
 def test_what_nobody_can_tell_costs_nothing(book):
     book.set_late_rule(Rule(points_per_day=1.0))
     hand_in(book, "ada", "one", 3, "a.zip: ada_LATE_4001_90001_one.ipynb")
@@ -133,6 +134,7 @@ def test_marks_exports_and_feedback_tell_of_it(book, tmp_path):
     assert "Excused." in pages[2] and "Nothing was handed in" not in pages[2]
 
 
+@pytest.mark.holds("docs/teach.md", "lists every such act")
 def test_the_verbs_do_it_undo_it_and_keep_it(book, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path / "class")
     with open("class.toml", "a") as file:

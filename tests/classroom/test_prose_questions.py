@@ -111,6 +111,7 @@ def test_a_slip_of_the_instructor_is_told(course, tmp_path, cells, told):
         course.assignment(path)
 
 
+@pytest.mark.holds("docs/teach.md", "Until then it has no points")
 def test_what_nobody_marked_is_not_nought(book, tmp_path):
     assert book.assignment(NAME).prose[WHY].prompt == "Why is it slow?"  # kept and read again
     ada = result(book, "ada")
