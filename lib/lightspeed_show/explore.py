@@ -81,10 +81,13 @@ class Control:
         )
 
     def meant(self, text):
-        """The option of this value or text; of a slider, else, the one nearest to a number."""
-        for shown, value in self.options:
-            if text in (str(value), shown):
-                return value
+        """The option of this value, else of this text; of a slider, else, the one nearest to a
+        number.
+        """
+        # Values first: a link writes them, and "11" may also be the text of another option.
+        for options in ({str(v): v for _, v in self.options}, dict(self.options)):
+            if text in options:
+                return options[text]
         with contextlib.suppress(ValueError):
             if self.kind == "slider" and math.isfinite(number := float(text)):
                 return min((v for _, v in self.options), key=lambda v: abs(v - number))
