@@ -372,9 +372,7 @@ def test_it_gives_up_and_says_what_to_do(say, canvas, book):
     assert status == 2 and "does not answer" in said and "3 times" in said
 
 
-def test_what_canvas_would_take_otherwise_is_refused_before_it_is_sent(
-    say, canvas, book, pulled
-):
+def test_what_canvas_would_take_otherwise_is_refused_before_it_is_sent(say, canvas, book, pulled):
     canvas.seen.clear()
     for about, words in (
         ({"points_possible": 10}, "has 10 points on Canvas, and 02_roofline 3 here"),
