@@ -94,8 +94,7 @@ def reveal(id, skip=False, seed=None):
         f" guessed</summary>\n\n{variant.solution}\n\n</details>"
     )
     panel = Panel(
-        f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`: the value then'
-        " shows here.",
+        "**No guess yet.** Commit one in the box above, and the value shows here.",
         [],
         lambda _: (
             _noted(_revealed(variant, first_guess(variant))),
