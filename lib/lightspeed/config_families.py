@@ -4,10 +4,9 @@ Sources: the public configuration and modelling code of each architecture (huggi
 and the models' own repositories for MiniMax-M2 and Nemotron's search).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from lightspeed.config_keys import ConfigRefused, Keys
 from lightspeed.config_more import MORE
@@ -41,7 +40,7 @@ from lightspeed.mixers import (
     Mixer,
 )
 
-__all__ = ("FAMILIES",)
+__all__ = ("DEFAULTS", "FAMILIES")
 
 
 def _mixtral(k: Keys) -> Decoder:
@@ -140,9 +139,7 @@ def _qwen_hybrid(k: Keys) -> Decoder:
 
 
 def _sparse_from(k: Keys, count: int) -> list[bool]:
-    """Which layers have experts: by `moe_layer_freq` as a list, or all from `first_k_dense_replace`
-    on.
-    """
+    """Which layers have experts: those of `moe_layer_freq`, or from `first_k_dense_replace` on."""
     first = k.size("first_k_dense_replace")
     kinds = k.list("mlp_layer_types", count, (), ("sparse", "dense"))
     if isinstance(k.config.get("moe_layer_freq"), list):
@@ -168,6 +165,20 @@ def _routed(k: Keys, width: int, *, steered: bool) -> Experts:
     )
 
 
+def _borrowed(k: Keys, count: int) -> list[bool]:
+    """Which layers take the choice of a layer before: by `indexer_types`, a pattern of F and S, or
+    all but each `index_topk_freq`-th.
+    """
+    pattern = k("index_topk_pattern", default="")
+    each, first = k.whole("index_topk_freq", default=1), k.whole("index_skip_topk_offset", default=2)
+    kinds = ["shared" if max(i - first + 1, 0) % each else "full" for i in range(count)]
+    if pattern:
+        letters = {"F": "full", "S": "shared"}
+        k.config = {**k.config, "index_topk_pattern": [letters.get(x, x) for x in pattern]}
+        kinds = k.list("index_topk_pattern", count, known=("full", "shared"))
+    return [kind == "shared" for kind in k.list("indexer_types", count, kinds, ("full", "shared"))]
+
+
 def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
     def read(k: Keys) -> Decoder:
         width, count, _ = shape(k)
@@ -176,7 +187,7 @@ def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
         sizes = ("kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
         latent = replace(
             LatentAttention(width, *k.wholes("num_attention_heads", *sizes)),
-            query_rank=k.size("q_lora_rank"),
+            query_rank=k.maybe("q_lora_rank"),
             index_heads=k.size("index_n_heads"),
             index_width=k.size("index_head_dim"),
             index_top=k.size("index_topk"),
@@ -185,15 +196,9 @@ def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
         if any(index) and not all(index):
             names = "index_n_heads, index_head_dim, index_topk"
             raise ConfigRefused([f"{names} = {index}: all of them, or none"])
-        kinds = "deepseek_sparse_attention" if latent.index_heads else "full_attention"
-        k.list("layer_types", count, (), (kinds,))
-        shared = [False] * count
-        if "indexer_types" in k.config:
-            shared = [
-                kind == "shared"
-                for kind in k.list("indexer_types", count, known=("full", "shared"))
-            ]
-        mixers = [replace(latent, borrowed_index=on) for on in shared]
+        kinds = ("deepseek_sparse_attention", "indexed_attention")
+        k.list("layer_types", count, (), kinds if latent.index_heads else ("full_attention",))
+        mixers = [replace(latent, borrowed_index=on) for on in _borrowed(k, count)]
         chosen = steered or k.config.get("topk_method") == "noaux_tc"
         experts = _routed(k, width, steered=chosen)
         plain = Mlp(width, k.whole("intermediate_size"))
@@ -241,7 +246,8 @@ def _deepseek_v4(k: Keys) -> Decoder:
 def _glm4_moe(k: Keys) -> Decoder:
     width, count, _ = shape(k)
     bias, norm = k.flag("attention_bias"), "head" if k.flag("use_qk_norm") else ""
-    mixer = attention(k, width, head_width=128, qkv_bias=bias, norm=norm)
+    k.whole("head_dim")  # it has no default that its makers and others agree on
+    mixer = attention(k, width, qkv_bias=bias, norm=norm)
     experts, plain = _routed(k, width, steered=True), Mlp(width, k.whole("intermediate_size"))
     layers = [
         Layer(mixer, experts if sparse else plain, 2 * width) for sparse in _sparse_from(k, count)
@@ -276,6 +282,7 @@ def _minimax_m1(k: Keys) -> Decoder:
         known = ("full_attention", "linear_attention")
         kinds = [kind == known[0] for kind in k.list("layer_types", count, known=known)]
     full = attention(k, width, kv=8)
+    k.asked.add("block_size")
     linear = LightningAttention(width, full.heads, full.head_width)
     experts = Experts(
         width,
@@ -332,6 +339,9 @@ def _llama4(k: Keys) -> Decoder:
     every = k.whole("no_rope_layer_interval", default=4)
     rotary = k.list("no_rope_layers", count, [(i + 1) % every for i in range(count)], (0, 1))
     chunk = k.whole("attention_chunk_size", default=8192)
+    kinds = [["full_attention", "chunked_attention"][bool(x)] for x in rotary]
+    known = ("full_attention", "chunked_attention")
+    rotary = [kind == known[1] for kind in k.list("layer_types", count, kinds, known)]
     layers = [
         Layer(
             attention(
@@ -347,38 +357,47 @@ def _llama4(k: Keys) -> Decoder:
 
 
 def _gemma4(k: Keys) -> Decoder:
-    """Layers that see all have wider heads, and may take their keys as values; experts stand beside
-    a plain MLP.
+    """Layers that see all have wider heads, and may take their keys as values; the last layers take
+    keys and values of a layer before; experts stand beside a plain MLP; each layer of the small
+    models adds a vector of the token, from a table of its own.
     """
     width, count, _ = shape(k)
-    for name, usual in (("hidden_size_per_layer_input", 256), ("num_kv_shared_layers", 0)):
-        if value := k(name, default=usual):
-            k.refused.append(f"{name} = {value}: embeddings or caches of layers together")
-    k.asked.update({"use_double_wide_mlp", "expert_intermediate_size"})
+    k.asked.add("expert_intermediate_size")
     k.only("attention_bias", False)
+    k.only("per_layer_config")
     each, wide = k.whole("head_dim", default=256), k.whole("global_head_dim", default=512)
     heads, kv = k.whole("num_attention_heads", default=8), k.whole("num_key_value_heads", default=4)
     same = k.flag("attention_k_eq_v")
-    kv_all = k.size("num_global_key_value_heads") or kv
+    kv_all = k.size("num_global_key_value_heads") if same else 0
     spans = five_to_one(6, 512)(k, count)
-    mlp = Mlp(width, k.whole("intermediate_size", default=9216))
-    norms = 4 * width
-    both: Mlp | Experts = mlp
-    if k.flag("enable_moe_block"):
+    spans[-1] = 0  # whatever the keys say of the last
+    first = count - k.size("num_kv_shared_layers")
+    if not 0 < first <= count:
+        raise ConfigRefused([f"num_kv_shared_layers = {count - first}: fewer than {count} layers"])
+    hidden, double = k.whole("intermediate_size", default=9216), k.flag("use_double_wide_mlp")
+    moe, layers = k.flag("enable_moe_block"), []
+    narrow = k.size("hidden_size_per_layer_input")
+    if moe:
         experts = k.whole("num_experts")
-        both = Experts(
-            width,
-            k.whole("moe_intermediate_size", "expert_intermediate_size"),
-            experts,
-            k.whole("top_k_experts"),
-            shared=mlp,
-            router_vectors=width + experts,
-        )
-        norms = 7 * width
-    local = Attention(width, heads, kv, each, vectors=2 * each, window=max(spans))
-    every = Attention(width, heads, kv_all if same else kv, wide, shared_kv=same, vectors=2 * wide)
-    layers = [Layer(local if window else every, both, norms) for window in spans]
-    return decoder(k, layers, tied=True)
+        names = ("moe_intermediate_size", "expert_intermediate_size")
+        sizes = k.whole(*names), experts, k.whole("top_k_experts")
+    for i, window in enumerate(spans):
+        borrowed = i >= first
+        mlp: Mlp | Experts = Mlp(width, hidden * (2 if double and borrowed else 1))
+        if moe:
+            mlp = Experts(width, *sizes, shared=mlp, router_vectors=width + experts)
+        one = each if window else wide
+        mixer = Attention(
+            width, heads, kv if window else kv_all or kv, one, window=window, borrowed_kv=borrowed,
+            shared_kv=same and not window, vectors=one if borrowed else 2 * one,
+        )  # fmt: skip
+        layers.append(Layer(mixer, mlp, (7 if moe else 4) * width))
+    extras = width
+    if narrow:
+        # A gate and a way back in each layer, and the way in, which all layers have together.
+        layers += [Layer(None, Mlp(width, narrow), width)] * count
+        extras += k.whole("vocab_size_per_layer_input", default=262144) * count * narrow + narrow
+    return decoder(k, layers, tied=True, extras=extras)
 
 
 def _nemotron_h(k: Keys) -> Decoder:
@@ -492,6 +511,7 @@ def _mimo_v2(k: Keys) -> Decoder:
     )
     window = replace(window, vectors=heads * k.flag("add_swa_attention_sink_bias"))
     k.only("add_full_attention_sink_bias", False)
+    k("moe_layer_freq")
     experts, plain = _routed(k, width, steered=True), Mlp(width, k.whole("intermediate_size"))
     layers = [
         Layer(window if local else full, experts if sparse else plain, 2 * width)
@@ -516,8 +536,9 @@ def _olmoe(k: Keys) -> Decoder:
 
 
 _DEEPSEEK = _deepseek()
-_LLAMA = dense(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias")
-_NEOX = dense(qkv_bias=True, out_bias=True, mlp_bias=True, norms=2, norm_bias=True, matrices=2)
+_BIASED: dict[str, Any] = {"qkv_bias": "attention_bias", "out_bias": "attention_bias"}
+_LLAMA = dense(mlp_bias="mlp_bias", **_BIASED)
+_NEOX = dense(mlp_bias=True, norms=2, norm_bias=True, matrices=2, **_BIASED)
 FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "BloomForCausalLM": bloom,
     "CohereForCausalLM": cohere,
@@ -529,12 +550,13 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "FalconForCausalLM": falcon,
     "GPT2LMHeadModel": gpt2,
     "GPTNeoXForCausalLM": _NEOX,
-    "GemmaForCausalLM": dense(head_width=256, tied=True, qkv_bias="attention_bias"),
+    "GemmaForCausalLM": dense(head_width=256, tied=True, **_BIASED),
     "Gemma2ForCausalLM": dense(
-        kv=4, head_width=256, norms=4, tied=True, windows=every_other, qkv_bias="attention_bias"
+        kv=4, head_width=256, norms=4, tied=True, windows=every_other, **_BIASED
     ),
     "Gemma3ForCausalLM": dense(
-        kv=4, head_width=256, norms=4, norm="head", tied=True, windows=five_to_one(6, 4096)
+        kv=4, head_width=256, norms=4, norm="head", tied=True, windows=five_to_one(6, 4096),
+        **_BIASED,
     ),
     "Gemma4ForCausalLM": _gemma4,
     "Glm4MoeForCausalLM": _glm4_moe,
@@ -553,21 +575,19 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "MistralForCausalLM": dense(kv=8, windows=one_window),
     "MixtralForCausalLM": _mixtral,
     "NemotronForCausalLM": dense(
-        matrices=2, norm_bias=True, qkv_bias="attention_bias", out_bias="attention_bias",
-        mlp_bias="mlp_bias",
+        matrices=2, norm_bias=True, mlp_bias="mlp_bias", **_BIASED
     ),
     "NemotronHForCausalLM": _nemotron_h,
-    "OlmoForCausalLM": dense(norms=0, last_norm=0, qkv_bias="attention_bias"),
-    "Olmo2ForCausalLM": dense(norm="whole", qkv_bias="attention_bias"),
-    "Olmo3ForCausalLM": dense(norm="whole", windows=olmo3_windows),
+    "OlmoForCausalLM": dense(norms=0, last_norm=0, **_BIASED),
+    "Olmo2ForCausalLM": dense(norm="whole", **_BIASED),
+    "Olmo3ForCausalLM": dense(norm="whole", windows=olmo3_windows, **_BIASED),
     "OlmoeForCausalLM": _olmoe,
     "PhiForCausalLM": phi,
     "Phi3ForCausalLM": dense(windows=one_window),
     "Qwen2ForCausalLM": dense(qkv_bias=True, windows=qwen_windows),
     "Qwen2MoeForCausalLM": _qwen2_moe,
     "Qwen3ForCausalLM": dense(
-        head_width=128, norm="head", windows=qwen_windows, qkv_bias="attention_bias",
-        out_bias="attention_bias",
+        head_width=128, norm="head", windows=qwen_windows, **_BIASED
     ),
     "Qwen3MoeForCausalLM": _qwen3_moe,
     "Qwen3NextForCausalLM": _qwen_hybrid,
@@ -575,8 +595,8 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "Qwen3_5MoeForCausalLM": _qwen_hybrid,
     "SmolLM3ForCausalLM": _LLAMA,
     "Starcoder2ForCausalLM": dense(
-        qkv_bias=True, out_bias=True, mlp_bias=True, norm_bias=True, matrices=2, tied=True,
-        windows=one_window,
+        qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", norm_bias=True, matrices=2,
+        tied=True, windows=one_window,
     ),
 }  # fmt: skip
 FAMILIES |= MORE
@@ -592,3 +612,48 @@ FAMILIES |= {
     "Qwen3_5ForConditionalGeneration": _qwen_hybrid,
     "Qwen3_5MoeForConditionalGeneration": _qwen_hybrid,
 }
+
+_V3 = {"q_lora_rank": 1536, "n_shared_experts": 1, "first_k_dense_replace": 3}
+_QWEN_VL = {"num_key_value_heads": 32}
+# What a config.json may leave out, by the configuration classes of huggingface/transformers 5.24;
+# a key that is null is not left out.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "Gemma4ForCausalLM": {"hidden_size_per_layer_input": 256},
+    "Gemma4ForConditionalGeneration": {"hidden_size_per_layer_input": 256},
+    "DeepseekV2ForCausalLM": {"q_lora_rank": 1536, "n_shared_experts": 2},
+    "DeepseekV3ForCausalLM": _V3,
+    "DeepseekV32ForCausalLM": _V3,
+    "DeepseekV4ForCausalLM": {"n_shared_experts": 1, "num_hash_layers": 3},
+    "Ernie4_5ForCausalLM": {"num_key_value_heads": 2},
+    "Ernie4_5_MoeForCausalLM": {
+        "num_key_value_heads": 4, "moe_num_shared_experts": 2, "moe_layer_start_index": 1,
+    },
+    "Exaone4ForCausalLM": {"num_key_value_heads": 32},
+    "GPTNeoXForCausalLM": {"attention_bias": True},
+    "GemmaForCausalLM": {"num_key_value_heads": 16},
+    "Glm4MoeForCausalLM": {
+        "num_key_value_heads": 8, "n_shared_experts": 1, "first_k_dense_replace": 1,
+    },
+    "GlmMoeDsaForCausalLM": _V3 | {"q_lora_rank": 2048},
+    "KimiK2ForCausalLM": _V3,
+    "KimiK25ForConditionalGeneration": _V3,
+    "MiniMaxM2ForCausalLM": {"num_key_value_heads": 8, "head_dim": 128},
+    "NemotronHForCausalLM": {"n_shared_experts": 1},
+    "PhiMoEForCausalLM": {"num_key_value_heads": 8},
+    "PhimoeForCausalLM": {"num_key_value_heads": 8},
+    "Qwen2ForCausalLM": _QWEN_VL,
+    "Qwen2MoeForCausalLM": {
+        "num_key_value_heads": 16, "shared_expert_intermediate_size": 5632,
+    },
+    "Qwen3ForCausalLM": _QWEN_VL,
+    "Qwen3NextForCausalLM": {"shared_expert_intermediate_size": 512},
+    "Qwen3VLForConditionalGeneration": _QWEN_VL,
+    "Qwen3_5ForCausalLM": {"num_key_value_heads": 4},
+    "Qwen3_5ForConditionalGeneration": {"num_key_value_heads": 4},
+    "Qwen3_5MoeForCausalLM": {"shared_expert_intermediate_size": 512},
+    "Qwen3_5MoeForConditionalGeneration": {"shared_expert_intermediate_size": 512},
+    "SeedOssForCausalLM": {"num_key_value_heads": 8, "attention_bias": True},
+    "SmolLM3ForCausalLM": {"num_key_value_heads": 4, "tie_word_embeddings": True},
+    "StableLmForCausalLM": {"num_key_value_heads": 32},
+    "Starcoder2ForCausalLM": {"num_key_value_heads": 2, "use_bias": True},
+}  # fmt: skip

@@ -4,8 +4,6 @@ Sources: the public configuration and modelling code of each architecture (huggi
 InternLM2's and Baichuan's own repositories).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from lightspeed.config_keys import ConfigRefused, Keys
@@ -89,15 +87,6 @@ def _local_experts(*, norm_bias: bool = False, head_bias: str = "") -> Callable[
     return read
 
 
-def _seed_oss(k: Keys) -> Decoder:
-    k("attention_bias")  # on where it is missing, unlike in other families: so it has to be there
-    read = dense(
-        qkv_bias="attention_bias", out_bias="attention_out_bias", mlp_bias="mlp_bias",
-        head_width=128,
-    )  # fmt: skip
-    return read(k)
-
-
 def _stablelm(k: Keys) -> Decoder:
     """Norms with biases; beside each other, attention and MLP share one."""
     width, count, _ = shape(k)
@@ -124,6 +113,9 @@ MORE: dict[str, Callable[[Keys], Decoder]] = {
     "InternLM2ForCausalLM": dense(qkv_bias="bias", out_bias="bias"),
     "PhiMoEForCausalLM": _PHI_MOE,
     "PhimoeForCausalLM": _PHI_MOE,
-    "SeedOssForCausalLM": _seed_oss,
+    "SeedOssForCausalLM": dense(
+        qkv_bias="attention_bias", out_bias="attention_out_bias", mlp_bias="mlp_bias",
+        head_width=128,
+    ),
     "StableLmForCausalLM": _stablelm,
-}
+}  # fmt: skip

@@ -2,8 +2,6 @@
 what is committed is what a build makes, and takes minutes.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import subprocess
@@ -32,9 +30,8 @@ WIDTH, BEFORE = 160, 40  # characters of a line that are shown, and of them befo
 
 
 def gates(root: Path = ROOT) -> list[str]:
-    """What is wrong in the sources, one text a fault, without running any of them: what is not
-    written yet, typed numbers, claims without an anchor, notebooks without a source, a stale
-    bibliography, format and lint.
+    """What is wrong in the sources, a text a fault, without running them: unwritten, typed numbers,
+    claims without an anchor, no source, a stale bibliography, format, lint.
     """
     scripts = sources(root=root)
     sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
@@ -84,9 +81,7 @@ def tools() -> list[str]:
 
 
 def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]:
-    """What a fresh build would change in the committed notebooks, one text a difference; empty
-    when nothing. Nothing is measured for it.
-    """
+    """What a fresh build would change in the committed notebooks, a text each; nothing is timed."""
     with tempfile.TemporaryDirectory(prefix="lightspeed-check-") as folder:
         fresh = Path(folder)
         found = build(sources(names, root), fresh, kept=root)
@@ -155,9 +150,7 @@ def _start(old: str | None, new: str | None) -> int:
 
 
 def unbound_in_library() -> list[str]:
-    """Every number typed in what the library shows readers: questions, explorers and the
-    rebuttals of the gallery.
-    """
+    """Every number typed in what the library shows readers: questions, explorers, rebuttals."""
     from lightspeed_course.content.wrong_claims import claims
     from lightspeed_course.practice.question_files import of_topic, texts
     from lightspeed_course.practice.question_text import QuestionError

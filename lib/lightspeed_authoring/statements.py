@@ -10,8 +10,6 @@ gallery's entries, prompts, options, hints and solutions of questions, and, outs
 pages, README, docs and the strings of `ROOMS`, whose claims stand in tests/notebooks/outside.py.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator

@@ -60,9 +60,7 @@ def served():
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory):
-    """Files that no submission may read or change: a gradebook, another submission, the
-    solutions.
-    """
+    """Files no submission may read or change: gradebook, another submission, solutions."""
     folder = tmp_path_factory.mktemp("host")
     with Gradebook(folder / "gradebook.sqlite3") as book:
         book.add_student("ada", "Ada")

@@ -1,6 +1,4 @@
-"""The desk: marks by hand in a browser, of which none is lost, and nothing that a student wrote
-becomes markup.
-"""
+"""The desk: marks by hand in a browser; none is lost, and no words become markup."""
 
 import asyncio
 import contextlib
@@ -394,9 +392,8 @@ def test_nobody_is_known_at_an_anonymous_desk(desk, book):
     masks = sorted(set(re.findall(r"student=(\w+)", queue)))
     notebooks = {mask: eve.send(f"/notebook?student={mask}").body.decode() for mask in masks}
     cards = [eve.open(mask).text for mask in masks]
-    assert len(masks) >= 3 and masks == [
-        m for m in re.findall(r"Student (\w+)", queue) if m in masks
-    ]
+    assert len(masks) >= 3
+    assert masks == [m for m in re.findall(r"Student (\w+)", queue) if m in masks]
     for text in (queue, *notebooks.values(), *cards):
         text = re.sub(r"(?s)<(pre|div class=prose).*?</(pre|div)>", "", text)  # their own words
         assert not re.search("|".join(rf"\b{s.id}\b|{s.name}" for s in book.students()), text)

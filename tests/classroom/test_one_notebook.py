@@ -121,9 +121,7 @@ def test_it_lists_nobody_and_holds_no_seed(course, book):
 
 
 def test_a_try_costs_memory_and_what_was_given_out_before_opens():
-    """A million tries are half a day of a core; the notebooks of an earlier version have no cost
-    written on them.
-    """
+    """A million tries take half a day of a core; earlier notebooks have no cost on them."""
     assert 128 * COST["n"] * COST["r"] == 16 << 20, "bytes that scrypt fills and reads for a try"
     given_out = "MTIzNDU2NzgMFU33XPTOAyUOjr51f9pQDBD0"
     assert own_numbers("Ada ", given_out) == "0a0a0a0a0a0a"
@@ -220,7 +218,8 @@ def test_prose_and_functions_are_asked_as_ever(course, book):
         for asked in re.findall(r'check\("([\w.]+)"', cell["source"])
         if question(asked).kind == "function"
     ]
-    assert functions and all(
+    assert functions
+    assert all(
         "".join(ours[id]["source"]) == cell["source"]
         for id, cell in theirs.items()
         if id in ours and "ask(" not in cell["source"]

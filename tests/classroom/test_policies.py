@@ -1,6 +1,4 @@
-"""More time, late rules, excuses and who has left: each can be undone, is told wherever points are,
-and stays in the history.
-"""
+"""More time, late rules, excuses, leaving: each can be undone and is told with the points."""
 
 import csv
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""Code that is alike is a hint: a copy with other names, numbers and layout is seen, what many have
-is not, and no mark knows of it.
-"""
+"""Alike code is a hint: a renamed copy is seen, common code is not, no mark knows of it."""
 
 import pytest
 from scored import assignment_of, graded, right

@@ -1,6 +1,4 @@
-"""The record of what a learner did: nothing lost, nothing overwritten, whatever happens to the
-process or the disk.
-"""
+"""The record of a learner: nothing lost or overwritten, whatever process or disk do."""
 
 import os
 import signal

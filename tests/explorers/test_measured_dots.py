@@ -1,6 +1,4 @@
-"""Measured rows under the curves: each is a row of the evidence that the state describes, and a
-state that no row describes says so.
-"""
+"""Measured rows under curves are the evidence's that fit the state, or it says so."""
 
 import gzip
 import itertools

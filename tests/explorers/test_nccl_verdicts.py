@@ -1,6 +1,4 @@
-"""Every universal or superlative sentence of chapter 7's explorer, against brute force over all
-that it speaks of.
-"""
+"""Universal sentences of chapter 7's explorer, against brute force over all they mean."""
 
 import functools
 import random
@@ -56,9 +54,7 @@ def time_shown(state):
 
 
 def said(pattern):
-    """(state, facts, match) wherever a verdict says this; enough of them for the test to mean
-    something.
-    """
+    """(state, facts, match) wherever a verdict says this; enough to mean something."""
     found = [
         (state, dict(shown.facts), re.search(pattern, f"{shown.verdict} {shown.advice}"))
         for state, shown in states()
@@ -161,9 +157,7 @@ def test_a_ticked_box_is_always_answered():
 
 
 def test_busbw_is_above_the_line_only_where_fewer_bytes_cross_it():
-    """Ranks that add and one link each cannot do it: the switch, traffic that stays at home, or
-    fewer bytes on the network.
-    """
+    """Ranks that add and one link each can't: the switch, traffic at home, or fewer bytes."""
     for state, facts, _ in said(r"though no link carries more than it can"):
         kinds = {"switch", "pairwise", "two levels", "double tree"}
         assert facts["fastest"] in kinds, state

@@ -1,6 +1,4 @@
-"""The explorer of chapter 11: what is taken away is what the job was made with, and what is drawn
-is the replay.
-"""
+"""Chapter 11's explorer: what is taken away was put in, what is drawn is the replay."""
 
 import pytest
 

@@ -1,6 +1,4 @@
-"""The data of the catalog: sourced, consistent with itself, complete. The loader has tests of
-its own.
-"""
+"""The catalog's data: sourced, consistent, complete. The loader has its own tests."""
 
 import itertools
 import math

@@ -251,7 +251,7 @@ def _counted_or_refused(config, key, odd):
     ("Meta-Llama-3.1-8B", {"hidden_size": 4096.0}, "hidden_size = 4096.0: a whole number"),
     ("Qwen3.5-122B-A10B", {"text_config": [1]}, "text_config = [1]: an object"),
     ("Qwen3.5-122B-A10B", {"hidden_size": 5}, "hidden_size: 5 outside of text_config, 3072 with"),
-    ("Seed-OSS-36B", {"attention_bias": None}, "attention_bias is missing"),
+    ("Seed-OSS-36B", {"attention_bias": None}, "attention_bias = None: true or false"),
     ("EXAONE-4.0-32B", {"layer_types": None}, "layer_types is missing"),
     ("DeepSeek-V4-Pro", {"compress_ratios": [8] * 61}, "has 8: known are 0, 4, 128"),
     ("falcon-40b", {"num_kv_heads": 7}, "divisor of"),

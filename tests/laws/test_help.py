@@ -1,6 +1,4 @@
-"""A law answers help() and a mistyped name from the same table that checks its values; a module
-says what it offers.
-"""
+"""help() and a mistyped name are answered from the table that checks a law's values."""
 
 import importlib
 import inspect

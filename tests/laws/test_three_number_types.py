@@ -75,9 +75,7 @@ def one_answer(law, data):
 
 
 def at_a_tie(law, arguments, plain):
-    """Whether the tenth digit of some argument changes what is told by yes and no: then the
-    rounding of a unit may, too.
-    """
+    """Whether some argument's tenth digit changes a yes or no: rounding may, too."""
     for name, value in arguments.items():
         for factor in (1 - 1e-9, 1 + 1e-9):
             # not a number, or at the end of its range

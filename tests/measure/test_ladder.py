@@ -1,6 +1,4 @@
-"""The latency ladder: what it walks along, and the levels that synthetic ladders must and must
-not show.
-"""
+"""The latency ladder: what it walks along, and the levels that made-up ones show."""
 
 import numpy as np
 import pytest
@@ -13,9 +11,7 @@ KIB, MIB = 2**10, 2**20
 
 
 def machine(sizes, caches, memory, blur=0.15):
-    """Latencies of a machine: below each capacity that cache's latency, past it a short climb to
-    the next.
-    """
+    """Latencies: below each capacity that cache's, past it a short climb to the next."""
     octave = np.log2(np.asarray(sizes, float))
     height = np.full(len(sizes), np.log(caches[0][1]))
     for (capacity, latency), (_, following) in zip(
@@ -106,20 +102,16 @@ def test_advertised_takes_the_caches_that_hold_data():
         {"level": 1, "kind": "instruction", "size": 2},
         {"level": 2, "kind": "unified", "size": 3},
     ]
-    assert (
-        latency_levels.advertised({"caches": caches}) == {"L1": 1, "L2": 3}
-        and latency_levels.advertised({}) == {}
-    )
+    assert latency_levels.advertised({"caches": caches}) == {"L1": 1, "L2": 3}
+    assert latency_levels.advertised({}) == {}
 
 
 def test_sizes_are_whole_lines_and_end_at_the_largest():
     sizes = latency_levels.sizes(MIB, per_octave=3)
-    assert (
-        sizes[0] == 4096
-        and sizes[-1] == MIB
-        and sizes == sorted(set(sizes))
-        and not any(s % 64 for s in sizes)
-    )
+    assert sizes[0] == 4096
+    assert sizes[-1] == MIB
+    assert sizes == sorted(set(sizes))
+    assert not any(s % 64 for s in sizes)
 
 
 @pytest.mark.parametrize("lines", [1, 2, 3, 64, 1000, 4096])

@@ -1,6 +1,4 @@
-"""The split MLP between real processes, its prediction on made-up times, and the parts of the
-GPU that need none.
-"""
+"""The split MLP between real processes, its prediction, and GPU parts without one."""
 
 import importlib.util
 import sys

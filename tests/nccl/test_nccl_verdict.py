@@ -1,6 +1,4 @@
-"""`lightspeed nccl report`: realistic logs in, the right verdict in words out, and a page that
-never changes by itself.
-"""
+"""`lightspeed nccl report`: logs in, the right verdict in words out, a stable page."""
 
 import html.parser
 

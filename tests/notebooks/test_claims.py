@@ -5,11 +5,11 @@ each says something about its page, and a changed constant or law does not pass 
 import ast
 import json
 import re
-import subprocess
 import sys
 
 import plain
 import pytest
+from processes import finished
 
 from lightspeed_authoring.build import build, sources
 from lightspeed_authoring.claims import ClaimError, check_anchors, claims, false_claims
@@ -170,12 +170,10 @@ def test_numpy_says_true_too():
 
 def run(jobs):
     """What plain.py prints for its jobs."""
-    done = subprocess.run(
+    done = finished(
         [sys.executable, plain.__file__],
         input=json.dumps(jobs),
         env={**plain.os.environ, "PYTHONPATH": str(ROOT / "lib")},
-        capture_output=True,
-        text=True,
         timeout=900,
     )
     assert done.returncode == 0, done.stderr

@@ -1,8 +1,4 @@
-"""A submission's program at work: what it told of its cells and answers, and calls of its
-functions.
-"""
-
-from __future__ import annotations
+"""A submission's program at work: its cells and answers, and calls of its functions."""
 
 import json
 from collections.abc import Callable
@@ -31,9 +27,7 @@ _key = json.JSONEncoder(sort_keys=True).encode
 
 
 class Run:
-    """The program at work: the answers it told, and calls of its functions. `kinds`: question ->
-    what it asks for.
-    """
+    """The program at work: its answers, and its functions. `kinds`: question -> kind."""
 
     def __init__(
         self,
@@ -132,9 +126,7 @@ class Run:
         return results
 
     def replay(self, variant: Any) -> Callable[..., Any]:
-        """The student's function, called for all samples of the variant now, as `diagnose` calls
-        it.
-        """
+        """The student's function, called for all samples of the variant, as `diagnose` does."""
         results = self._results(variant.question.id, [variant.inputs(s) for s in variant.samples])
 
         def replay(**inputs: Any) -> Any:

@@ -49,8 +49,7 @@ def run(options, course, book):
         return _tried(options, course, book, name)
     if new:
         _say_corrected(*correct(book, name, not options.worse_too))
-    # What stood before the first of several runs, so that what one did before it was stopped is
-    # told of, too.
+    # What stood before the first of several runs, stopped ones included.
     begun = book.setting(f"regrade {name}") or book.setting(
         f"regrade {name}", json.dumps(book.latest(name))
     )

@@ -1,7 +1,5 @@
 """bench: one reading of the incident room at a lesson's end, and three suspects. Which goes?"""
 
-from __future__ import annotations
-
 from lightspeed_course.incidents.incident import incident_of
 from lightspeed_course.incidents.serving import SERVING
 from lightspeed_course.incidents.training import TRAINING

@@ -1,7 +1,5 @@
 """From the text of a question to the question: its Python, compiled, and the files that hold it."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.util
@@ -111,9 +109,7 @@ class _Python:
             self.fail(line, f"{python}: {error}")
 
     def template(self, text, line, arguments=None):
-        """A function that writes a text: what stands in braces is worked out, but a parameter's
-        name stays to be filled in.
-        """
+        """A function that writes a text: braces are worked out, but parameters stay to fill in."""
         parts = WORDS.split(text)
         if all(part.strip() in self.arguments for part in parts[1::2]):
             return lambda **_: text
@@ -197,9 +193,7 @@ def _modules():
 
 
 def built(text, names, file, codes):
-    """The Question of a text; `names` is what its Python knows beside its parameters, `codes` what
-    was compiled of it.
-    """
+    """The Question of a text; `names`: what its Python knows; `codes`: what was compiled."""
     python = _Python(text, names, file, codes)
 
     def fact(key, default=""):

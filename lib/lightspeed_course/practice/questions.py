@@ -6,8 +6,6 @@ question with the canonical values of its parameters in self-study, with values 
 a class.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from functools import cache
 from pathlib import Path

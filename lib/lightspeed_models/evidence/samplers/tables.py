@@ -1,7 +1,5 @@
 """Sets that are one table in a repository: CSV, JSON, or Markdown."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

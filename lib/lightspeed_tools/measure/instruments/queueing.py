@@ -6,8 +6,6 @@ little of a processor. Three instruments are kept apart: the server counts those
 times (L), the sender counts requests (lambda) and stops the time of each (W).
 """
 
-from __future__ import annotations
-
 import statistics
 
 from lightspeed_tools.measure.environment import usable_cores
@@ -27,10 +25,8 @@ NATURE = (
 
 
 def measure(quick=True, report=None):
-    """Latencies, numbers inside, lateness and the rest of it: [Quantity | Missing]. Takes about 10
-    s, 35 s if not `quick`.
-
-    Raises Unavailable without loopback, or where timers are too coarse.
+    """Latencies, numbers inside, lateness: [Quantity | Missing], in about 10 s, 35 s if not
+    `quick`. Raises Unavailable without loopback, or with coarse timers.
     """
     say = report or (lambda text: None)
     if usable_cores() == 1:
@@ -69,9 +65,7 @@ def observe(seconds, say, levels=LOADS, slowest=10 * SERVICE):
 
 
 def quantities(plan, watched, sent, seen, late):
-    """`Quantity`s from what the sender (`watched` s, a `Sent` for each load) and the server
-    (looks, trace) saw.
-    """
+    """`Quantity`s from the sender (`watched` s, a `Sent` a load) and the server (looks, trace)."""
     results: list = [
         Quantity(
             "queueing.timer",
