@@ -14,14 +14,15 @@
 from math import prod
 
 from lightspeed.reliability import observed_mtbf, stretch, young_interval
-from lightspeed_course import ask, Axis, Bars, Chart, figure, job, predict, reveal, si, table
+from lightspeed_course import ask, Axis, Bars, bench, Chart, figure, job, predict, reveal, si, table
 from lightspeed_course.explorers.planner import explore_planner
 
 # %%
 job.sheet(until="10")
 
 # %% [markdown]
-# **Guess.** In how many ways can you write the job's {{job.GPUS}} GPUs as data × tensor × pipeline?
+# **Guess.** Begin with the coarsest choice: how many ways of data, tensor and pipeline parallelism. How
+# many plans does that make?
 
 # %%
 predict("planning.ways", ..., seed="c")
@@ -29,10 +30,10 @@ predict("planning.ways", ..., seed="c")
 # %% [markdown]
 # ## What is a plan?
 #
-# Start with three factors. Each of them is a power of two, and the powers have to add up to six. So
-# lay six stones in a row and put two sticks between them: the stones before the first stick are the
-# data ways, those between the sticks the tensor ways, the rest the pipeline. Eight places, two of them
-# sticks:
+# It starts with three factors whose product is the number of GPUs. Here each of them is a power of two,
+# so six factors of two have to be dealt out to three owners. Lay six stones in a row, and put two sticks
+# between them: the stones before the first stick belong to the data ways, those between the sticks to
+# the tensor ways, and the rest to the pipeline. That is eight places, and two of them are sticks:
 
 # %%
 ways = [
@@ -46,14 +47,14 @@ len(ways), all(prod(way) == job.GPUS for way in ways)
 # %%
 reveal("planning.ways", seed="c")
 
+# %% tags=["setup"]
+anew = job.planned_anew()
+
 # %% [markdown]
 # That's a number you could try by hand. But each of these leaves choices open: sequences in a
 # micro-batch, chunks of an interleaved pipeline, context ways, ZeRO's stage, what is computed again,
-# and which ranks sit next to each other in a node. How many plans is that, and how many can run?
-
-# %%
-anew = job.planned_anew()
-anew["plans"], anew["passing"]
+# and which ranks sit next to each other in a node. With all of these there are {{anew["plans"]:,}} plans,
+# and most of them can't run:
 
 # %% tags=["figure"]
 told = {rule: (n, anew["rules"][rule]) for rule, n in anew["refused"].items()}
@@ -61,8 +62,8 @@ table(
     [*([why, f"{n:,}"] for n, why in sorted(told.values(), reverse=True)),
      ["**can run**", f"**{anew['passing']:,}**"]],
     ["first rule that a plan breaks", "plans"],
-    caption="Every plan is counted once, under the first rule that it breaks. So the numbers add up,"
-    " and you can ask after each of them.",
+    caption="Every plan is counted once, under the first rule that it breaks, so the numbers add up,"
+    " and no plan is left out without a reason.",
 )  # fmt: skip
 
 # %% tags=["holds"]
@@ -93,21 +94,21 @@ assert lean[0].time > 1.5 * lean[1].time and lean[0].plan.recompute == "full", "
 assert 0.03 < 1 - lean[-1].time / lean[-3].time < 0.07, "the last twentieth"
 assert 0.2 < lean[-1].held / lean[-3].held - 1 < 0.3, "another quarter of"
 
+# %% tags=["setup"]
+mine = job.explained()
+ours, best = mine["yours"], anew["best"]
+
 # %% [markdown]
 # ## Why is it faster than ours?
 #
-# Ask term by term. A plan is written short: `dp4` for data ways, `tp` for tensor, `pp` for pipeline,
-# `vp` for chunks, `mbs` for sequences in a micro-batch, then ZeRO's stage and what is recomputed.
-
-# %%
-mine = job.explained()
-ours, best = mine["yours"], anew["best"]
-mine["rank"], mine["of"], best["plan"]
-
-# %% [markdown]
-# The planner has constants of its own, fitted to tuned runs of Megatron, so it takes our plan for
-# {{si(ours["step_seconds"], "s")}} a step, a little less than the sheet does. By the same constants the
-# fastest takes {{si(best["step_seconds"], "s")}}.
+# Plans are written short: `dp4` for data ways, `tp` for tensor, `pp` for pipeline, `vp` for chunks,
+# `mbs` for sequences in a micro-batch, then ZeRO's stage and what is recomputed. Ours, as you split
+# it in lesson 6.3, comes out as number {{mine["rank"]}} of {{mine["of"]:,}}. The fastest is
+# `{{best["plan"]}}`. To see why, ask term by term.
+#
+# The planner has constants of its own, fitted to tuned runs of Megatron, so by its reckoning our plan
+# needs {{si(ours["step_seconds"], "s")}} a step, a little less than the sheet says. By the same constants
+# the fastest one needs {{si(best["step_seconds"], "s")}}. Where does the difference come from?
 
 # %% tags=["figure"]
 names = [n for n in ours["terms"] if max(ours["terms"][n], best["terms"].get(n, 0)) > 0.1]
@@ -139,7 +140,9 @@ assert best["terms"]["uneven"] > ours["terms"]["uneven"], "uneven stages are the
 # That was right and not enough: inside the node it isn't free either. Eight ways send each layer's
 # activations through NVLink four times a layer and cost {{si(ours["terms"]["tensor"], "s")}} a step; two
 # ways cost {{si(best["terms"]["tensor"], "s")}}. The eight had been chosen to save memory, and there was
-# memory to spare: {{si(ours["memory_bytes"], "byte")}} of {{si(anew["capacity"], "byte")}}. So the best plan takes fewer tensor ways, and fills the card. What it pays for that is *uneven*: with more stages, the fullest one has more beyond its share.
+# memory to spare: {{si(ours["memory_bytes"], "byte")}} of {{si(anew["capacity"], "byte")}}. So the best
+# plan has fewer tensor ways and fills the card. It pays for that under *uneven*: the layers don't
+# divide into more stages without a remainder, and everybody waits for the fullest stage.
 #
 # ## How far would you trust it?
 #
@@ -162,13 +165,18 @@ kinds = {(one["degrees"]["tensor"], one["degrees"]["pipeline"]) for one in anew[
 assert len(kinds) == 3, "Three good plans of different kinds"
 
 # %% [markdown]
-# You have met the second one: it is the plan that broke in lesson 6.2, spread over all GPUs with ZeRO 3, with activations computed again so that each GPU can take several sequences at a time. Then a gathered layer meets enough tokens to hide its journey. In lesson 6.3 that tied with our split; here it beats it, {{si(anew["to_measure"][1]["step_seconds"], "s")}} against {{si(ours["step_seconds"], "s")}}. The plan wasn't wrong. Its micro-batch was.
+# You have met the second one: it is the plan that broke in lesson 6.2, spread over all GPUs with ZeRO-3,
+# but with activations computed again, so that each GPU has the memory for several sequences at a time.
+# Then a gathered layer meets enough tokens to hide its journey. In lesson 6.3 that tied with our split,
+# and by this stack's constants it beats it, {{si(anew["to_measure"][1]["step_seconds"], "s")}} against
+# {{si(ours["step_seconds"], "s")}}. So the plan wasn't wrong, only its micro-batch.
 
 # %% tags=["holds"]
 spread = anew["to_measure"][1]["degrees"]
 assert (spread["data"], spread["stage"], spread["recompute"]) == (64, 3, "full"), "it is the plan that broke"
 assert spread["micro_size"] * job.SEQUENCE > job.tokens_to_hide() > job.SEQUENCE, "meets enough tokens"
-#
+
+# %% [markdown]
 # ## What would change it?
 #
 # The best plan is the best for *this* cluster, and the useful question is what it is sensitive to.
@@ -182,12 +190,13 @@ table(
 )
 
 # %% [markdown]
-# Twice the network would buy you next to nothing: on this plan the gradients hide behind the backward pass, so
-# don't buy it for this job. (Chapter 7 found it worth a lot on {{job.OFFERED}} GPUs with *our* plan. A plan and a
-# network are chosen together.) With ports four times as fast a different kind wins, since then it pays to
-# gather: {{job.planned_anew("infiniband_ndr")["best"]["plan"]}}.
+# Twice the network would buy you next to nothing, because on this plan the gradients hide behind the
+# backward pass already. (In chapter 7 a faster network was worth a lot, but that was on
+# {{job.OFFERED}} GPUs and with *our* plan. A plan and a network are chosen together.) With ports four times
+# as fast another kind of plan wins, since then it pays to gather:
+# {{job.planned_anew("infiniband_ndr")["best"]["plan"]}}.
 
-# %%
+# %% tags=["setup"]
 days, interruptions = 54, 419  # of Llama 3's training, as chapter 6 has them
 
 # %% [markdown]
@@ -195,8 +204,9 @@ days, interruptions = 54, 419  # of Llama 3's training, as chapter 6 has them
 #
 # The same arithmetic reads other people's plans. DeepSeek-V3 was trained with no tensor parallelism at
 # all, and now you can say why: most of its weights are experts, which are spread over GPUs without
-# cutting a layer; its GPUs had NVLink cut to less than half; and what traffic was left, its pipeline hid. Llama 3 405B took eight tensor ways, because a stage of it needs them to fit. Neither is a
-# rule. Each is a point near the front of its own cluster.
+# cutting a layer; its GPUs had NVLink cut to less than half; and its pipeline hid what traffic was left.
+# Llama 3 405B took eight tensor ways, because a stage of it needs them to fit. Neither is a rule. Each
+# is a point near the front of its own cluster.
 #
 # What the front doesn't show is what happens on the way. In {{days}} days on sixteen thousand GPUs Meta
 # counted {{interruptions}} interruptions. Say that a save takes a minute and a restart ten:
@@ -251,6 +261,15 @@ assert mine["rank"] > 100, "No: number"
 # | predicted memory $\le$ four fifths of the card | what a plan may take | bytes | {{si(0.8 * anew["capacity"], "byte")}} |
 # | time $\le$ best $\times$ (1 + error) | the group that can't be told apart | s | {{anew["group"]}} plans |
 # | $\sqrt{2 \delta M}$ | work between two saves | s | {{si(young_interval(write, between), "s")}} in Meta's record |
+
+# %% [markdown]
+# ## One reading
+#
+# A job misses its plan, and its profile shows that more time goes to products of matrices than the plan
+# has for them. One of three suspects would have shown up in another row.
+
+# %%
+bench("10")
 
 # %% [markdown]
 # ## In your own framework
