@@ -43,7 +43,7 @@ def say_collected(course, book, done):
     if done.counts["beside"]:
         print(
             f"  beside: {many(done.counts['beside'], 'file')} that no score is for, kept in"
-            f" {course.collected(done.name) / 'students'}:"
+            f" {course.collected(done.name)}:"
         )
         print(*(f"  {line}" for line in beside(course, done)), sep="\n")
     if done.counts["foreign"]:
