@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from lightspeed.config_hybrids import DEFAULTS as HYBRID_DEFAULTS
+from lightspeed.config_hybrids import HYBRIDS
 from lightspeed.config_keys import ConfigRefused, Keys
 from lightspeed.config_more import MORE
 from lightspeed.config_parts import (
@@ -148,10 +150,10 @@ def _sparse_from(k: Keys, count: int) -> list[bool]:
     kinds = k.list("mlp_layer_types", count, (), ("sparse", "dense"))
     if isinstance(k.config.get("moe_layer_freq"), list):
         return [bool(x) for x in k.list("moe_layer_freq", count, known=(0, 1))]
-    each = k.whole("moe_layer_freq", default=1)
+    k.only("moe_layer_freq", 1)  # the makers' code counts by it, other readers pass over it
     if kinds:
         return [kind == "sparse" for kind in kinds]
-    return [i >= first and i % each == 0 for i in range(count)]
+    return [i >= first for i in range(count)]
 
 
 def _routed(k: Keys, width: int, *, steered: bool) -> Experts:
@@ -174,7 +176,10 @@ def _borrowed(k: Keys, count: int) -> list[bool]:
     all but each `index_topk_freq`-th.
     """
     pattern = k("index_topk_pattern", default="")
-    each, first = k.whole("index_topk_freq", default=1), k.whole("index_skip_topk_offset", default=2)
+    each, first = (
+        k.whole("index_topk_freq", default=1),
+        k.whole("index_skip_topk_offset", default=2),
+    )
     kinds = ["shared" if max(i - first + 1, 0) % each else "full" for i in range(count)]
     if pattern:
         letters = {"F": "full", "S": "shared"}
@@ -281,7 +286,9 @@ def _minimax_m1(k: Keys) -> Decoder:
     """MiniMax-Text-01 and M1: seven lightning layers to one of softmax."""
     width, count, _ = shape(k)
     k.only("shared_intermediate_size", 0)
-    kinds = k.list("attn_type_list", count, [0] * count, (0, 1))
+    kinds = k.list("attn_type_list", count, (), (0, 1))
+    if not kinds and k.config.get("layer_types") is None:
+        raise ConfigRefused(["attn_type_list is missing: which layers see all is not said"])
     if k.config.get("layer_types") is not None:
         known = ("full_attention", "linear_attention")
         kinds = [kind == known[0] for kind in k.list("layer_types", count, known=known)]
@@ -387,9 +394,10 @@ def _gemma4(k: Keys) -> Decoder:
         sizes = k.whole(*names), experts, k.whole("top_k_experts")
     for i, window in enumerate(spans):
         borrowed = i >= first
-        mlp: Mlp | Experts = Mlp(width, hidden * (2 if double and borrowed else 1))
+        plain = Mlp(width, hidden * (2 if double and borrowed else 1))
+        mlp: Mlp | Experts = plain
         if moe:
-            mlp = Experts(width, *sizes, shared=mlp, router_vectors=width + experts)
+            mlp = Experts(width, *sizes, shared=plain, router_vectors=width + experts)
         one = each if window else wide
         mixer = Attention(
             width, heads, kv if window else kv_all or kv, one, window=window, borrowed_kv=borrowed,
@@ -416,6 +424,10 @@ def _nemotron_h(k: Keys) -> Decoder:
         length = k.whole("num_hidden_layers", default=len(each) if isinstance(each, list) else 1)
         kinds = k.list("layers_block_type", length, known=tuple(names))
         pattern = "".join(names[kind] for kind in kinds)
+    told = k.config.get("layers_block_type")
+    if isinstance(told, list) and [names.get(str(kind)) for kind in told] not in ([], [*pattern]):
+        words = "layers_block_type and hybrid_override_pattern: two names, with two values"
+        raise ConfigRefused([words])
     count = k.whole("num_hidden_layers", default=len(pattern))
     for letter in set(pattern) - set("M*-E"):
         raise ConfigRefused([f"hybrid_override_pattern has {letter!r}: known are M * - E"])
@@ -438,8 +450,10 @@ def _nemotron_h(k: Keys) -> Decoder:
         elif letter == "-":
             parts[letter] = None, Mlp(width, k.whole("intermediate_size"), 2)
         else:
-            experts, shared = k.whole("n_routed_experts"), k.size("n_shared_experts")
-            beside = k.size("moe_shared_expert_intermediate_size") * shared
+            experts, beside = k.whole("n_routed_experts"), 0
+            k.only("n_shared_experts", 0, 1)
+            if k.size("n_shared_experts"):
+                beside = k.whole("moe_shared_expert_intermediate_size", low=0)
             parts[letter] = (
                 None,
                 Experts(
@@ -539,6 +553,16 @@ def _olmoe(k: Keys) -> Decoder:
     return decoder(k, [layer] * count)
 
 
+def _starcoder2(k: Keys) -> Decoder:
+    k.only("mlp_type", "default")
+    k.only("norm_type", "layer_norm")
+    read = dense(
+        qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", norm_bias=True, matrices=2,
+        tied=True, windows=one_window,
+    )  # fmt: skip
+    return read(k)
+
+
 _DEEPSEEK = _deepseek()
 _BIASED: dict[str, Any] = {"qkv_bias": "attention_bias", "out_bias": "attention_bias"}
 _LLAMA = dense(mlp_bias="mlp_bias", **_BIASED)
@@ -598,19 +622,26 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "Qwen3_5ForCausalLM": _qwen_hybrid,
     "Qwen3_5MoeForCausalLM": _qwen_hybrid,
     "SmolLM3ForCausalLM": _LLAMA,
-    "Starcoder2ForCausalLM": dense(
-        qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", norm_bias=True, matrices=2,
-        tied=True, windows=one_window,
-    ),
+    "Starcoder2ForCausalLM": _starcoder2,
 }  # fmt: skip
-FAMILIES |= MORE
+FAMILIES |= MORE | HYBRIDS
+FAMILIES |= {
+    "Glm4MoeLiteForCausalLM": _DEEPSEEK,
+    "LLaMAForCausalLM": _LLAMA,
+    "YiForCausalLM": _LLAMA,
+}
 # A model that also sees: its text half is one of the above.
 FAMILIES |= {
     "Gemma3ForConditionalGeneration": FAMILIES["Gemma3ForCausalLM"],
     "Gemma4ForConditionalGeneration": _gemma4,
+    "Glm4vForConditionalGeneration": FAMILIES["Glm4ForCausalLM"],
+    "Glm4vMoeForConditionalGeneration": _glm4_moe,
     "KimiK25ForConditionalGeneration": _DEEPSEEK,
+    "KimiVLForConditionalGeneration": _DEEPSEEK,
     "Llama4ForConditionalGeneration": _llama4,
     "Mistral3ForConditionalGeneration": FAMILIES["MistralForCausalLM"],
+    "Qwen2VLForConditionalGeneration": FAMILIES["Qwen2ForCausalLM"],
+    "Qwen2_5_VLForConditionalGeneration": FAMILIES["Qwen2ForCausalLM"],
     "Qwen3VLForConditionalGeneration": FAMILIES["Qwen3ForCausalLM"],
     "Qwen3VLMoeForConditionalGeneration": _qwen3_moe,
     "Qwen3_5ForConditionalGeneration": _qwen_hybrid,
@@ -635,6 +666,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "Exaone4ForCausalLM": {"num_key_value_heads": 32},
     "GPTNeoXForCausalLM": {"attention_bias": True},
     "GemmaForCausalLM": {"num_key_value_heads": 16},
+    "Gemma3ForCausalLM": {"num_attention_heads": 8},
+    "Gemma3ForConditionalGeneration": {"num_attention_heads": 8, "vocab_size": 262208},
+    "GlmForCausalLM": {"num_key_value_heads": 2, "attention_bias": True},
+    "Glm4ForCausalLM": {"num_key_value_heads": 2, "attention_bias": True},
+    "Glm4vForConditionalGeneration": {"num_key_value_heads": 2, "attention_bias": True},
+    "Glm4MoeLiteForCausalLM": {
+        "q_lora_rank": 768, "n_shared_experts": 1, "first_k_dense_replace": 1,
+    },
     "Glm4MoeForCausalLM": {
         "num_key_value_heads": 8, "n_shared_experts": 1, "first_k_dense_replace": 1,
     },
@@ -660,4 +699,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "SmolLM3ForCausalLM": {"num_key_value_heads": 4, "tie_word_embeddings": True},
     "StableLmForCausalLM": {"num_key_value_heads": 32},
     "Starcoder2ForCausalLM": {"num_key_value_heads": 2, "use_bias": True},
+    "ExaoneMoeForCausalLM": {"num_shared_experts": 1, "first_k_dense_replace": 1},
+    "SolarOpenForCausalLM": {"n_shared_experts": 1, "num_key_value_heads": 8, "head_dim": 128},
+    **HYBRID_DEFAULTS,
 }  # fmt: skip

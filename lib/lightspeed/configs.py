@@ -40,6 +40,9 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
         raise ValueError("a config.json holds one object, {...}")
     named = config.get("architectures") or []
     name = str(named[0] if isinstance(named, list) and named else named or "")
+    kind, by_kind = config.get("model_type"), False
+    if not name and isinstance(kind, str) and _plain(kind) in _KINDS:
+        name, by_kind = _KINDS[_plain(kind)], True
     if name not in FAMILIES:
         near = nearest(name, FAMILIES) if name else None
         hint = f"; the nearest that is known: {near}" if near else ""
@@ -61,11 +64,24 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
     seen = tower(config, decoder.width)
     if seen is None and (config.get("vision_config") or name.endswith("ConditionalGeneration")):
         keys.assumed.append("the tower that sees is not counted: its kind is not known here")
+    if by_kind:
+        keys.assumed.insert(0, f"architectures is missing: {name}, by model_type = {kind!r}")
     assumed = tuple(dict.fromkeys(keys.assumed))
     decoder = replace(decoder, tower=seen or 0)
     if path is not None:
         assumed += _compared(path, decoder)
     return replace(decoder, name=str(config.get("_name_or_path") or name), assumed=assumed)
+
+
+def _plain(kind: str) -> str:
+    return kind.lower().removesuffix("_text").replace("_", "")
+
+
+# The architecture that a `model_type` stands for, where a file names none.
+_KINDS = {
+    _plain(name.removesuffix("ForCausalLM").removesuffix("ForConditionalGeneration")): name
+    for name in sorted(FAMILIES, key=lambda name: (name.endswith("ForCausalLM"), name))
+}
 
 
 def _compared(path: Path, decoder: Decoder) -> tuple[str, ...]:
