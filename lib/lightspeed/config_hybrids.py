@@ -7,10 +7,10 @@ Sources: the public configuration and modelling code of each architecture (huggi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import replace
 
 from lightspeed.config_keys import ConfigRefused, Keys
-from lightspeed.config_parts import attention, decoder, shape
+from lightspeed.config_parts import alike, attention, decoder, shape
 from lightspeed.decoder import Decoder, Experts, Layer, Mlp
 from lightspeed.mixers import (
     DeltaNet,
@@ -229,6 +229,72 @@ def _kimi_linear(k: Keys) -> Decoder:
     return decoder(k, layers)
 
 
+def _nemotron_h(k: Keys) -> Decoder:
+    """One mixer or one MLP a layer, by a pattern: M Mamba-2, * attention, - MLP, E experts."""
+    width, vocabulary = k.whole("hidden_size"), k.whole("vocab_size")
+    names = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
+    pattern = k("hybrid_override_pattern", default="")
+    if not isinstance(pattern, str):
+        raise ConfigRefused([f"hybrid_override_pattern = {pattern!r}: letters of M * - E"])
+    if not pattern:
+        each = k.config.get("layers_block_type")
+        length = k.whole("num_hidden_layers", default=len(each) if isinstance(each, list) else 1)
+        kinds = k.list("layers_block_type", length, known=tuple(names))
+        pattern = "".join(names[kind] for kind in kinds)
+    told = k.config.get("layers_block_type")
+    if isinstance(told, list) and [names.get(str(kind)) for kind in told] not in ([], [*pattern]):
+        words = "layers_block_type and hybrid_override_pattern: two names, with two values"
+        raise ConfigRefused([words])
+    count = k.whole("num_hidden_layers", default=len(pattern))
+    for letter in set(pattern) - set("M*-E"):
+        raise ConfigRefused([f"hybrid_override_pattern has {letter!r}: known are M * - E"])
+    if count != len(pattern):
+        raise ConfigRefused([f"hybrid_override_pattern has {len(pattern)} of {count} layers"])
+    for name in ("attention_bias", "mlp_bias", "mamba_proj_bias", "use_bias"):
+        k.only(name, False)
+    k.only("sliding_window", 0)
+    if k.size("attention_head_dim") and not k.config.get("head_dim"):
+        k.config = {**k.config, "head_dim": k.size("attention_head_dim")}
+    parts: dict[str, tuple[Mixer | None, Mlp | Experts | None]] = {}
+    for letter in dict.fromkeys(pattern):
+        if letter == "M":
+            sizes = ("mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups")
+            mamba = Mamba(width, *k.wholes(*sizes, "conv_kernel"))
+            bias = k.flag("use_conv_bias", True)
+            parts[letter] = replace(mamba, convolution_bias=bias), None
+        elif letter == "*":
+            parts[letter] = attention(k, width, kv=8, head_width=128), None
+        elif letter == "-":
+            parts[letter] = None, Mlp(width, k.whole("intermediate_size"), 2)
+        else:
+            experts, beside = k.whole("n_routed_experts"), 0
+            k.only("n_shared_experts", 0, 1)
+            if k.size("n_shared_experts"):
+                beside = k.whole("moe_shared_expert_intermediate_size", low=0)
+            parts[letter] = (
+                None,
+                Experts(
+                    width,
+                    k.whole("moe_intermediate_size"),
+                    experts,
+                    k.whole("num_experts_per_tok"),
+                    2,
+                    shared=Mlp(width, beside, 2) if beside else None,
+                    latent=k.size("moe_latent_size"),
+                    router_vectors=experts,
+                ),
+            )
+    # Of a kind that the pattern leaves out, the sizes say nothing.
+    k.asked.update({"intermediate_size", "moe_intermediate_size", "moe_latent_size",
+                    "moe_shared_expert_intermediate_size", "n_routed_experts", "n_shared_experts",
+                    "num_experts_per_tok", "layers_block_type", "num_attention_heads",
+                    "num_key_value_heads", "head_dim", "mamba_num_heads", "mamba_head_dim",
+                    "ssm_state_size", "n_groups", "conv_kernel"})  # fmt: skip
+    layers = alike([Layer(*parts[letter], width) for letter in pattern])
+    tied = k.flag("tie_word_embeddings")
+    return Decoder(width, vocabulary, tied, layers, width)
+
+
 def _olmo_hybrid(k: Keys) -> Decoder:
     width, count, _ = shape(k)
     bias, plain = k.flag("attention_bias"), Mlp(width, k.whole("intermediate_size"))
@@ -255,10 +321,6 @@ HYBRIDS: dict[str, Callable[[Keys], Decoder]] = {
     "Lfm2MoeForCausalLM": _lfm2,
     "Mamba2ForCausalLM": _mamba2_alone,
     "MambaForCausalLM": _mamba1,
+    "NemotronHForCausalLM": _nemotron_h,
     "OlmoHybridForCausalLM": _olmo_hybrid,
-}
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "BambaForCausalLM": {"num_key_value_heads": 8},
-    "FalconH1ForCausalLM": {"num_key_value_heads": 8},
-    "KimiLinearForCausalLM": {"num_shared_experts": 1, "first_k_dense_replace": 1},
 }

@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lightspeed.config_families import DEFAULTS, FAMILIES
+from lightspeed.config_defaults import DEFAULTS
+from lightspeed.config_families import FAMILIES
 from lightspeed.config_keys import ConfigRefused, Keys
 from lightspeed.config_towers import tower
 from lightspeed.decoder import Decoder

@@ -18,6 +18,8 @@ from lightspeed.training import training_time
 PLUMBING = ("codes", "elementwise", "errors", "law")
 # What a chapter reads as data, beside laws and result types.
 TABLES = {
+    "DEFAULTS",
+    "HYBRIDS",
     "ALGORITHMS",
     "FORMATS",
     "IDEAL",
