@@ -16,6 +16,7 @@ from lightspeed.training import training_time
 PLUMBING = ("codes", "elementwise", "errors", "law")
 # What a chapter reads as data, beside laws and result types.
 TABLES = {
+    "DEFAULTS", "HYBRIDS",
     "ALGORITHMS", "FORMATS", "IDEAL", "BLOCK_FORMATS", "GGML_BLOCKS", "RECIPES", "JOULES_PER_KWH",
     "FABRICS", "FAMILIES", "Mixer", "MORE", "AXES", "SCHEDULES", "KINDS", "BOUND", "FITTED",
     "HEALTHY",
