@@ -27,8 +27,8 @@ def tower(config: Mapping[str, Any], width: int) -> int | None:
         return None
     try:
         return _TOWERS[kind](Keys(vision), Keys(config), width)
-    except ConfigRefused as error:
-        raise ConfigRefused([f"vision_config: {why}" for why in error.refused]) from error
+    except (ConfigRefused, TypeError, IndexError):
+        return None
 
 
 def _blocks(width: int, hidden: int, *, gated: bool = False, biases: str = "") -> int:
@@ -103,7 +103,9 @@ def _llama4(v: Keys, model: Keys, width: int) -> int:
     start = inner * (1 + places + 3 * patch**2 + 4)
     block = _blocks(inner, hidden, biases="qomn")
     ways = hidden * ahead + ahead * v.whole("projector_output_dim")
-    return start + v.whole("num_hidden_layers") * block + ways + v.whole("vision_output_dim") * width
+    return (
+        start + v.whole("num_hidden_layers") * block + ways + v.whole("vision_output_dim") * width
+    )
 
 
 def _pixtral(v: Keys, model: Keys, width: int) -> int:

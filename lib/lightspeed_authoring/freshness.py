@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import tomllib
 from itertools import zip_longest
 from pathlib import Path
 
@@ -49,7 +50,19 @@ def gates(root: Path = ROOT) -> list[str]:
         found.append(
             "BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build 00`"
         )
-    return found + tools()
+    return found + unrecorded(root) + tools()
+
+
+def unrecorded(root: Path) -> list[str]:
+    """The scripts of torch that are not what chapters/beside.toml shows."""
+    shown = tomllib.loads((root / "chapters" / "beside.toml").read_text("utf-8"))
+    code = {p.stem: p.read_text("utf-8") for p in (root / "benchmarks/beside").glob("[0-9]*.py")}
+    return [
+        f"benchmarks/beside/{name}.py: chapters/beside.toml has another text of it; run"
+        f" `python benchmarks/beside/record.py {name}`, with a Python that has torch"
+        for name in sorted({*shown, *code})
+        if shown.get(name, {}).get("code") != code.get(name)
+    ]
 
 
 def tools() -> list[str]:

@@ -11,7 +11,6 @@ import sys
 import pytest
 
 from lightspeed_class.reports.feedback import open_until, write_feedback
-from lightspeed_cli.main import main
 from lightspeed_course.practice import as_released, questions
 from lightspeed_course.practice.check import check
 from lightspeed_course.practice.questions import question
@@ -23,18 +22,12 @@ ID = "mine.copy_time"
 
 
 @pytest.fixture
-def say(course, tmp_path, monkeypatch, capsys):
-    """Run a verb in the class: (status, what it printed)."""
+def say(say, course, tmp_path, monkeypatch):
+    """Verbs in a class of two, beside a notebook that asks a question of their teacher's own."""
     monkeypatch.setattr(questions, "_registry", dict(questions._registry))
     monkeypatch.setattr(questions, "_own", {})
     monkeypatch.chdir(course.root)
     (course.root / "roster.csv").write_text("id,name\nada,Ada\nbob,Bob\n")
-
-    def say(*words):
-        status = main(["class", *map(str, words)])
-        out = capsys.readouterr()
-        return status, out.out + out.err
-
     cells = [
         {"cell_type": "code", "id": "a", "source": f'from lightspeed_course import *\nask("{ID}")'},
         {"cell_type": "code", "id": "b", "source": f'time = ...\ncheck("{ID}", time)'},

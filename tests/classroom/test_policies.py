@@ -12,7 +12,6 @@ from lightspeed_class.lateness import Lateness, Rule, late, settle
 from lightspeed_class.reports.export import export_csv
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.reports.results import outcomes
-from lightspeed_cli import main
 
 RIDGE, WORD, DOT = "roofline.ridge", "roofline.what_shortens_it", "roofline.dot_intensity"
 ONE, TWO = assignment_of(RIDGE, WORD, name="one"), assignment_of(DOT, name="two")
@@ -135,16 +134,11 @@ def test_marks_exports_and_feedback_tell_of_it(book, tmp_path):
 
 
 @pytest.mark.holds("docs/teach.md", "lists every such act")
-def test_the_verbs_do_it_undo_it_and_keep_it(book, tmp_path, capsys, monkeypatch):
+def test_the_verbs_do_it_undo_it_and_keep_it(book, tmp_path, say, monkeypatch):
     monkeypatch.chdir(tmp_path / "class")
     with open("class.toml", "a") as file:
         file.write("[late]\npoints_per_day = 1\n")
     hand_in(book, "ada", "one", 1.0)
-
-    def say(*words):
-        status = main(["class", *words])
-        out = capsys.readouterr()
-        return status, out.out + out.err
 
     assert "1 of 2" in say("status", "one")[1]
     assert say("extend", "one", "ada", "1970-02-01", "--reason", "ill", "--by", "me")[0] == 0

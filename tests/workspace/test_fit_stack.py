@@ -13,16 +13,9 @@ from lightspeed_models.stack import stack
 from lightspeed_models.training_step import step
 
 NAMES = [
-    "model",
-    "sequence",
-    "data",
-    "tensor",
-    "pipeline",
-    "micro_batches",
-    "micro_size",
-    "stage",
+    "model", "sequence", "data", "tensor", "pipeline", "micro_batches", "micro_size", "stage",
     "seconds",
-]
+]  # fmt: skip
 TRUTH = stack("nanotron_h100")
 
 
