@@ -14,7 +14,9 @@ import time
 import zipfile
 from pathlib import Path
 
+import cases
 import pytest
+from cases import code
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -72,19 +74,9 @@ def fill(book, assignment=None, seeded=False):
 
 
 def notebook(mark, student="", checks="roofline.ridge"):
-    source = f'answer = 1  # {mark}\ncheck("{checks}", answer)'
-    cell = {
-        "cell_type": "code",
-        "id": "x",
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-        "source": source,
-    }
     about = {"lightspeed": {"assignment": NAME, "student": student}} if student else {}
-    return json.dumps(
-        {"cells": [cell], "metadata": about, "nbformat": 4, "nbformat_minor": 5}
-    ).encode()
+    cell = code(f'answer = 1  # {mark}\ncheck("{checks}", answer)', "x")
+    return cases.notebook([cell], metadata=about)
 
 
 def archive(path, members, when=(2026, 3, 1, 12, 0, 0)):
