@@ -287,10 +287,7 @@ def test_what_was_put_aside_is_settled_by_its_bytes_under_any_name(
     take(files / "one" / "x.ipynb", "bob")
     take([("ada/other name.ipynb", notebook(2))])
     assert put_aside(course, book, NAME) == []
-    assert kept(course) == {
-        notebook(1): {"bob"},
-        notebook(2): {"ada"},
-    }
+    assert kept(course) == {notebook(1): {"bob"}, notebook(2): {"ada"}}
     again = take(files)
     assert again.counts == {"same": 2}
     assert "The same bytes are bob's." in " ".join(r.note for r in again.rows)
@@ -336,10 +333,7 @@ def test_another_assignments_notebook_is_put_aside(take, course, book, tmp_path)
     )
     # a slip of the instructor's changes nothing
     (row,) = take(tmp_path / "in" / "ada", "bob").rows
-    assert (row.student, row.verdict) == (
-        "bob",
-        "foreign",
-    )
+    assert (row.student, row.verdict) == ("bob", "foreign")
     assert "numbers.dram_over_fma of 01_numbers" in row.note
     assert [
         r.verdict
