@@ -250,5 +250,5 @@ assert hybrid_many > 3 * many and 10 <= many <= 14, "take more room"
 # %% [markdown]
 # ## Exercises, next
 #
-# The four questions of this page come with other numbers in
-# `exercises/04_littles_law.ipynb`. Next: [narrower numbers](05_precision.ipynb).
+# The questions of this page come with other numbers in
+# [the exercises](../exercises/04_littles_law.ipynb). Next: [narrower numbers](05_precision.ipynb).

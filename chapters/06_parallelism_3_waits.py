@@ -490,7 +490,7 @@ bench("06.3")
 # %% [markdown]
 # ## Exercises, proof, next
 #
-# `exercises/06_parallelism.ipynb` has the questions of all three lessons. Next:
+# [The exercises](../exercises/06_parallelism.ipynb) have the questions of all three lessons. Next:
 # [chapter 7](07_nccl_bandwidth.ipynb) asks whether the network carries what it should.
 #
 # ## Further reading

@@ -103,7 +103,9 @@ def _llama4(v: Keys, model: Keys, width: int) -> int:
     start = inner * (1 + places + 3 * patch**2 + 4)
     block = _blocks(inner, hidden, biases="qomn")
     ways = hidden * ahead + ahead * v.whole("projector_output_dim")
-    return start + v.whole("num_hidden_layers") * block + ways + v.whole("vision_output_dim") * width
+    return (
+        start + v.whole("num_hidden_layers") * block + ways + v.whole("vision_output_dim") * width
+    )
 
 
 def _pixtral(v: Keys, model: Keys, width: int) -> int:
