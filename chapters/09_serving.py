@@ -211,8 +211,13 @@ si(on_one.room(), "byte"), round(on_one.places())
 # %% [markdown]
 # The same model in one byte a weight fits on a single H200. What is left of its memory, after the
 # weights and the tenth that an engine leaves alone, holds {{on_one.places():.0f}} requests of
-# this length. So thirty-two at once are fine, and sixty-four are not. Here are published runs of
-# exactly this:
+# this length. So thirty-two at once are fine, and sixty-four are not. How long do those wait who have no
+# place? With $N$ in flight and $p$ places, it takes $N/p$ answers until everyone has had one, and one of
+# them is your own:
+#
+# $$\left(\frac{N}{p} - 1\right) \cdot \text{answer} \cdot \text{time between tokens}$$
+#
+# Here are published runs of exactly this:
 
 # %% tags=["holds"]
 assert 32 < on_one.places() < 64, "thirty-two at once are fine"
@@ -227,20 +232,24 @@ runs = [
 ]  # fmt: skip
 waited = {int(row.run.requests): row.first_token for row in runs}
 told = {int(row.run.requests): row.run.first(vllm) for row in runs}
+place = {int(row.run.requests): row.run.waiting * row.run.between(vllm) for row in runs}
 off = max(told[n] / waited[n] for n in waited if n < on_one.places())
 
 # %% tags=["figure"]
 table(
-    [[n, si(told[n], "s"), si(waited[n], "s")] for n in sorted(waited)],
-    ["requests in flight", "first token, by a law without a wall", "measured"],
+    [[n, si(place[n], "s"), si(told[n], "s"), si(waited[n], "s")] for n in sorted(waited)],
+    ["requests in flight", "wait for a place", "first token, by the law", "measured"],
     caption=f"{runs[0].model} in {runs[0].number_format} on one H200 under vLLM, {context:,} tokens in"
     f" and {runs[0].run.output:,} out. Look at the last row: up to the wall the law is {off:.1f} times too"
-    " long at most; beyond it, it is useless.",
+    " long at most; beyond it, the wait for a place is nearly all that there is.",
 )
 
 # %% tags=["holds"]
 assert all(waited[n] < told[n] for n in waited if n < 44), "times too"
-assert waited[64] > 5 * told[64] and waited[64] > 10 * waited[32], "it is useless"
+assert place[64] > 0.8 * told[64] and abs(told[64] / waited[64] - 1) < 0.25, (
+    "is nearly all that there"
+)
+assert all(place[n] == 0 for n in waited if n < 44), "up to the wall"
 
 # %% [markdown]
 # Twice the requests, {{waited[64] / waited[32]:.0f}} times the wait. If a first token suddenly takes ten
@@ -266,7 +275,9 @@ from dataclasses import replace
 
 from lightspeed_tools.serve.plan import Job, plans
 
-asked = Job(model, "h100_sxm", 8, "bf16", "vllm", context - job.ANSWER // 2, job.ANSWER, per_token=promise)
+asked = Job(
+    model, "h100_sxm", 8, "bf16", "vllm", context - job.ANSWER // 2, job.ANSWER, per_token=promise
+)
 best = {kind: plans(replace(asked, number_format=kind))[0][:2] for kind in ("bf16", "fp8")}
 
 # %% tags=["figure"]

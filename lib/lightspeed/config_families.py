@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from lightspeed.config_hybrids import HYBRIDS
 from lightspeed.config_keys import ConfigRefused, Keys
 from lightspeed.config_more import MORE
 from lightspeed.config_parts import (
-    alike,
     attention,
     bloom,
     cohere,
@@ -36,11 +36,10 @@ from lightspeed.mixers import (
     DeltaNet,
     LatentAttention,
     LightningAttention,
-    Mamba,
     Mixer,
 )
 
-__all__ = ("DEFAULTS", "FAMILIES")
+__all__ = ("FAMILIES",)
 
 
 def _mixtral(k: Keys) -> Decoder:
@@ -144,10 +143,10 @@ def _sparse_from(k: Keys, count: int) -> list[bool]:
     kinds = k.list("mlp_layer_types", count, (), ("sparse", "dense"))
     if isinstance(k.config.get("moe_layer_freq"), list):
         return [bool(x) for x in k.list("moe_layer_freq", count, known=(0, 1))]
-    each = k.whole("moe_layer_freq", default=1)
+    k.only("moe_layer_freq", 1)  # the makers' code counts by it, other readers pass over it
     if kinds:
         return [kind == "sparse" for kind in kinds]
-    return [i >= first and i % each == 0 for i in range(count)]
+    return [i >= first for i in range(count)]
 
 
 def _routed(k: Keys, width: int, *, steered: bool) -> Experts:
@@ -280,7 +279,9 @@ def _minimax_m1(k: Keys) -> Decoder:
     """MiniMax-Text-01 and M1: seven lightning layers to one of softmax."""
     width, count, _ = shape(k)
     k.only("shared_intermediate_size", 0)
-    kinds = k.list("attn_type_list", count, [0] * count, (0, 1))
+    kinds = k.list("attn_type_list", count, (), (0, 1))
+    if not kinds and k.config.get("layer_types") is None:
+        raise ConfigRefused(["attn_type_list is missing: which layers see all is not said"])
     if k.config.get("layer_types") is not None:
         known = ("full_attention", "linear_attention")
         kinds = [kind == known[0] for kind in k.list("layer_types", count, known=known)]
@@ -386,9 +387,10 @@ def _gemma4(k: Keys) -> Decoder:
         sizes = k.whole(*names), experts, k.whole("top_k_experts")
     for i, window in enumerate(spans):
         borrowed = i >= first
-        mlp: Mlp | Experts = Mlp(width, hidden * (2 if double and borrowed else 1))
+        plain = Mlp(width, hidden * (2 if double and borrowed else 1))
+        mlp: Mlp | Experts = plain
         if moe:
-            mlp = Experts(width, *sizes, shared=mlp, router_vectors=width + experts)
+            mlp = Experts(width, *sizes, shared=plain, router_vectors=width + experts)
         one = each if window else wide
         mixer = Attention(
             width, heads, kv if window else kv_all or kv, one, window=window, borrowed_kv=borrowed,
@@ -401,66 +403,6 @@ def _gemma4(k: Keys) -> Decoder:
         layers += [Layer(None, Mlp(width, narrow), width)] * count
         extras += k.whole("vocab_size_per_layer_input", default=262144) * count * narrow + narrow
     return decoder(k, layers, tied=True, extras=extras)
-
-
-def _nemotron_h(k: Keys) -> Decoder:
-    """One mixer or one MLP a layer, by a pattern: M Mamba-2, * attention, - MLP, E experts."""
-    width, vocabulary = k.whole("hidden_size"), k.whole("vocab_size")
-    names = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
-    pattern = k("hybrid_override_pattern", default="")
-    if not isinstance(pattern, str):
-        raise ConfigRefused([f"hybrid_override_pattern = {pattern!r}: letters of M * - E"])
-    if not pattern:
-        each = k.config.get("layers_block_type")
-        length = k.whole("num_hidden_layers", default=len(each) if isinstance(each, list) else 1)
-        kinds = k.list("layers_block_type", length, known=tuple(names))
-        pattern = "".join(names[kind] for kind in kinds)
-    count = k.whole("num_hidden_layers", default=len(pattern))
-    for letter in set(pattern) - set("M*-E"):
-        raise ConfigRefused([f"hybrid_override_pattern has {letter!r}: known are M * - E"])
-    if count != len(pattern):
-        raise ConfigRefused([f"hybrid_override_pattern has {len(pattern)} of {count} layers"])
-    for name in ("attention_bias", "mlp_bias", "mamba_proj_bias", "use_bias"):
-        k.only(name, False)
-    k.only("sliding_window", 0)
-    if k.size("attention_head_dim") and not k.config.get("head_dim"):
-        k.config = {**k.config, "head_dim": k.size("attention_head_dim")}
-    parts: dict[str, tuple[Mixer | None, Mlp | Experts | None]] = {}
-    for letter in dict.fromkeys(pattern):
-        if letter == "M":
-            sizes = ("mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups")
-            mamba = Mamba(width, *k.wholes(*sizes, "conv_kernel"))
-            bias = k.flag("use_conv_bias", True)
-            parts[letter] = replace(mamba, convolution_bias=bias), None
-        elif letter == "*":
-            parts[letter] = attention(k, width, kv=8, head_width=128), None
-        elif letter == "-":
-            parts[letter] = None, Mlp(width, k.whole("intermediate_size"), 2)
-        else:
-            experts, shared = k.whole("n_routed_experts"), k.size("n_shared_experts")
-            beside = k.size("moe_shared_expert_intermediate_size") * shared
-            parts[letter] = (
-                None,
-                Experts(
-                    width,
-                    k.whole("moe_intermediate_size"),
-                    experts,
-                    k.whole("num_experts_per_tok"),
-                    2,
-                    shared=Mlp(width, beside, 2) if beside else None,
-                    latent=k.size("moe_latent_size"),
-                    router_vectors=experts,
-                ),
-            )
-    # Of a kind that the pattern leaves out, the sizes say nothing.
-    k.asked.update({"intermediate_size", "moe_intermediate_size", "moe_latent_size",
-                    "moe_shared_expert_intermediate_size", "n_routed_experts", "n_shared_experts",
-                    "num_experts_per_tok", "layers_block_type", "num_attention_heads",
-                    "num_key_value_heads", "head_dim", "mamba_num_heads", "mamba_head_dim",
-                    "ssm_state_size", "n_groups", "conv_kernel"})  # fmt: skip
-    layers = alike([Layer(*parts[letter], width) for letter in pattern])
-    tied = k.flag("tie_word_embeddings")
-    return Decoder(width, vocabulary, tied, layers, width)
 
 
 def _nemotron_nas(k: Keys) -> Decoder:
@@ -538,6 +480,16 @@ def _olmoe(k: Keys) -> Decoder:
     return decoder(k, [layer] * count)
 
 
+def _starcoder2(k: Keys) -> Decoder:
+    k.only("mlp_type", "default")
+    k.only("norm_type", "layer_norm")
+    read = dense(
+        qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", norm_bias=True, matrices=2,
+        tied=True, windows=one_window,
+    )  # fmt: skip
+    return read(k)
+
+
 _DEEPSEEK = _deepseek()
 _BIASED: dict[str, Any] = {"qkv_bias": "attention_bias", "out_bias": "attention_bias"}
 _LLAMA = dense(mlp_bias="mlp_bias", **_BIASED)
@@ -580,7 +532,6 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "NemotronForCausalLM": dense(
         matrices=2, norm_bias=True, mlp_bias="mlp_bias", **_BIASED
     ),
-    "NemotronHForCausalLM": _nemotron_h,
     "OlmoForCausalLM": dense(norms=0, last_norm=0, **_BIASED),
     "Olmo2ForCausalLM": dense(norm="whole", **_BIASED),
     "Olmo3ForCausalLM": dense(norm="whole", windows=olmo3_windows, **_BIASED),
@@ -597,66 +548,28 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "Qwen3_5ForCausalLM": _qwen_hybrid,
     "Qwen3_5MoeForCausalLM": _qwen_hybrid,
     "SmolLM3ForCausalLM": _LLAMA,
-    "Starcoder2ForCausalLM": dense(
-        qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", norm_bias=True, matrices=2,
-        tied=True, windows=one_window,
-    ),
+    "Starcoder2ForCausalLM": _starcoder2,
 }  # fmt: skip
-FAMILIES |= MORE
+FAMILIES |= MORE | HYBRIDS
+FAMILIES |= {
+    "Glm4MoeLiteForCausalLM": _DEEPSEEK,
+    "LLaMAForCausalLM": _LLAMA,
+    "YiForCausalLM": _LLAMA,
+}
 # A model that also sees: its text half is one of the above.
 FAMILIES |= {
     "Gemma3ForConditionalGeneration": FAMILIES["Gemma3ForCausalLM"],
     "Gemma4ForConditionalGeneration": _gemma4,
+    "Glm4vForConditionalGeneration": FAMILIES["Glm4ForCausalLM"],
+    "Glm4vMoeForConditionalGeneration": _glm4_moe,
     "KimiK25ForConditionalGeneration": _DEEPSEEK,
+    "KimiVLForConditionalGeneration": _DEEPSEEK,
     "Llama4ForConditionalGeneration": _llama4,
     "Mistral3ForConditionalGeneration": FAMILIES["MistralForCausalLM"],
+    "Qwen2VLForConditionalGeneration": FAMILIES["Qwen2ForCausalLM"],
+    "Qwen2_5_VLForConditionalGeneration": FAMILIES["Qwen2ForCausalLM"],
     "Qwen3VLForConditionalGeneration": FAMILIES["Qwen3ForCausalLM"],
     "Qwen3VLMoeForConditionalGeneration": _qwen3_moe,
     "Qwen3_5ForConditionalGeneration": _qwen_hybrid,
     "Qwen3_5MoeForConditionalGeneration": _qwen_hybrid,
 }
-
-_V3 = {"q_lora_rank": 1536, "n_shared_experts": 1, "first_k_dense_replace": 3}
-_QWEN_VL = {"num_key_value_heads": 32}
-# What a config.json may leave out, by the configuration classes of huggingface/transformers 5.24;
-# a key that is null is not left out.
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "Gemma4ForCausalLM": {"hidden_size_per_layer_input": 256},
-    "Gemma4ForConditionalGeneration": {"hidden_size_per_layer_input": 256},
-    "DeepseekV2ForCausalLM": {"q_lora_rank": 1536, "n_shared_experts": 2},
-    "DeepseekV3ForCausalLM": _V3,
-    "DeepseekV32ForCausalLM": _V3,
-    "DeepseekV4ForCausalLM": {"n_shared_experts": 1, "num_hash_layers": 3},
-    "Ernie4_5ForCausalLM": {"num_key_value_heads": 2},
-    "Ernie4_5_MoeForCausalLM": {
-        "num_key_value_heads": 4, "moe_num_shared_experts": 2, "moe_layer_start_index": 1,
-    },
-    "Exaone4ForCausalLM": {"num_key_value_heads": 32},
-    "GPTNeoXForCausalLM": {"attention_bias": True},
-    "GemmaForCausalLM": {"num_key_value_heads": 16},
-    "Glm4MoeForCausalLM": {
-        "num_key_value_heads": 8, "n_shared_experts": 1, "first_k_dense_replace": 1,
-    },
-    "GlmMoeDsaForCausalLM": _V3 | {"q_lora_rank": 2048},
-    "KimiK2ForCausalLM": _V3,
-    "KimiK25ForConditionalGeneration": _V3,
-    "MiniMaxM2ForCausalLM": {"num_key_value_heads": 8, "head_dim": 128},
-    "NemotronHForCausalLM": {"n_shared_experts": 1},
-    "PhiMoEForCausalLM": {"num_key_value_heads": 8},
-    "PhimoeForCausalLM": {"num_key_value_heads": 8},
-    "Qwen2ForCausalLM": _QWEN_VL,
-    "Qwen2MoeForCausalLM": {
-        "num_key_value_heads": 16, "shared_expert_intermediate_size": 5632,
-    },
-    "Qwen3ForCausalLM": _QWEN_VL,
-    "Qwen3NextForCausalLM": {"shared_expert_intermediate_size": 512},
-    "Qwen3VLForConditionalGeneration": _QWEN_VL,
-    "Qwen3_5ForCausalLM": {"num_key_value_heads": 4},
-    "Qwen3_5ForConditionalGeneration": {"num_key_value_heads": 4},
-    "Qwen3_5MoeForCausalLM": {"shared_expert_intermediate_size": 512},
-    "Qwen3_5MoeForConditionalGeneration": {"shared_expert_intermediate_size": 512},
-    "SeedOssForCausalLM": {"num_key_value_heads": 8, "attention_bias": True},
-    "SmolLM3ForCausalLM": {"num_key_value_heads": 4, "tie_word_embeddings": True},
-    "StableLmForCausalLM": {"num_key_value_heads": 32},
-    "Starcoder2ForCausalLM": {"num_key_value_heads": 2, "use_bias": True},
-}  # fmt: skip

@@ -36,16 +36,18 @@ _HARMLESS = re.compile(
     |audio_.*|.*_soft_tokens.*|boa_.*|eoa_.*|boi_.*|eoi_.*|ignore_index|media_placeholder.*
     |use_unified_vision_chunk|projector_.*|multimodal_.*|spatial_merge_size|interleave_mrope
     |special_tokens.*|attention_probs.*|z_loss_weight|beta_(fast|slow)|mscale.*
-    |context_window_size|prefill_chunk_size|attention_sink_size|predict_special_tokens|is_llama_config
-    |transformers\.js_config|full_attn_mod|interpolate_factor|scale_attention_softmax.*|mm_tokens.*
-    |unsloth_.*|_from_model_config|_commit_hash|_experts_impl.*|.*_attn_(alpha|beta)_factor|mlp_(alpha|beta)_factor
-    |tensor_parallel_size|qkv_layout|checkpoint.*|neftune.*|sentence_transformers|use_flash_attn.*
+    |scale_emb|scale_depth|dim_model_base|context_window_size|prefill_chunk_size|attention_sink_size
+    |predict_special_tokens|is_llama_config|transformers\.js_config|full_attn_mod|interpolate_factor
+    |scale_attention_softmax.*|mm_tokens.*|unsloth_.*|_from_model_config|_commit_hash
+    |_experts_impl.*|.*_attn_(alpha|beta)_factor|mlp_(alpha|beta)_factor|tensor_parallel_size
+    |qkv_layout|checkpoint.*|neftune.*|use_flash_attn.*
     """,
     re.X,
 )
 # Draft layers that a server may use to guess tokens ahead; nobody counts them as the model.
-_DRAFT = ("num_nextn_predict_layers", "num_mtp_modules", "num_mtp_layers", "mtp_transformer_layers", "use_mtp",
-          "mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mtp_layers_block_type",
+_DRAFT = ("num_nextn_predict_layers", "num_mtp_modules", "num_mtp_layers", "use_mtp",
+          "mtp_transformer_layers", "mtp_num_hidden_layers", "mtp_use_dedicated_embeddings",
+          "mtp_layers_block_type",
           "mtp_hybrid_override_pattern")  # fmt: skip
 TOWERS = ("vision_config", "audio_config")
 
@@ -75,12 +77,12 @@ class Keys:
         """The value of these keys, of which one is there; else the default, which is told."""
         self.asked.update(names)
         there = {name: self.config[name] for name in names if self.config.get(name) is not None}
-        for name, value in there.items():
-            if value != next(iter(there.values())):
-                both = " and ".join(f"{key} = {each!r}" for key, each in there.items())
-                raise ConfigRefused([f"{both}: two names for one thing, with two values"])
-        if there:
-            return next(iter(there.values()))
+        values = list(there.values())
+        if any(value != values[0] for value in values):
+            both = " and ".join(f"{key} = {each!r}" for key, each in there.items())
+            raise ConfigRefused([f"{both}: two names for one thing, with two values"])
+        if values:
+            return values[0]
         for name in names:
             if name in self.defaults and name not in self.config:
                 default = self.defaults[name]

@@ -27,7 +27,7 @@ def attention(
     """Attention by the usual keys. `kv` and `head_width` are a family's defaults; `norm` is the
     norm of queries and keys: by "head", or over the "whole" of them.
     """
-    heads = k.whole("num_attention_heads", "n_head", "num_heads")
+    heads = k.whole("num_attention_heads", "n_head", "num_heads", "n_heads")
     kv_heads = k.whole("num_key_value_heads", default=heads if kv == "heads" else kv)
     if heads % kv_heads:
         raise ConfigRefused([f"num_key_value_heads = {kv_heads}: a divisor of {heads} heads"])
@@ -71,7 +71,7 @@ def shape(k: Keys) -> tuple[int, int, int]:
     """Width, layers, vocabulary."""
     return (
         k.whole("hidden_size", "n_embd", "n_embed", "d_model"),
-        k.whole("num_hidden_layers", "n_layer", "n_layers", high=10_000),
+        k.whole("num_hidden_layers", "n_layer", "n_layers", "num_layers", high=10_000),
         k.whole("vocab_size"),
     )
 
@@ -169,7 +169,7 @@ def gpt2(k: Keys) -> Decoder:
     layer = Layer(
         attention(k, width, qkv_bias=True, out_bias=True), Mlp(width, hidden, 2, True), 4 * width
     )
-    places = "n_positions" if k.config.get("n_positions") else "n_ctx"
+    places = "n_ctx" if k.config.get("n_positions") is None else "n_positions"
     positions = k.whole(places, default=1024) * width
     return decoder(k, [layer] * count, tied=True, extras=positions + 2 * width)
 

@@ -27,8 +27,8 @@ def tower(config: Mapping[str, Any], width: int) -> int | None:
         return None
     try:
         return _TOWERS[kind](Keys(vision), Keys(config), width)
-    except ConfigRefused as error:
-        raise ConfigRefused([f"vision_config: {why}" for why in error.refused]) from error
+    except (ConfigRefused, TypeError, IndexError):
+        return None
 
 
 def _blocks(width: int, hidden: int, *, gated: bool = False, biases: str = "") -> int:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lightspeed.config_families import DEFAULTS, FAMILIES
+from lightspeed.config_defaults import DEFAULTS
+from lightspeed.config_families import FAMILIES
 from lightspeed.config_keys import ConfigRefused, Keys
 from lightspeed.config_towers import tower
 from lightspeed.decoder import Decoder
@@ -38,6 +39,9 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
         raise ValueError("a config.json holds one object, {...}")
     named = config.get("architectures") or []
     name = str(named[0] if isinstance(named, list) and named else named or "")
+    kind, by_kind = config.get("model_type"), False
+    if not name and isinstance(kind, str) and _plain(kind) in _KINDS:
+        name, by_kind = _KINDS[_plain(kind)], True
     if name not in FAMILIES:
         near = nearest(name, FAMILIES) if name else None
         hint = f"; the nearest that is known: {near}" if near else ""
@@ -59,11 +63,24 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
     seen = tower(config, decoder.width)
     if seen is None and (config.get("vision_config") or name.endswith("ConditionalGeneration")):
         keys.assumed.append("the tower that sees is not counted: its kind is not known here")
+    if by_kind:
+        keys.assumed.insert(0, f"architectures is missing: {name}, by model_type = {kind!r}")
     assumed = tuple(dict.fromkeys(keys.assumed))
     decoder = replace(decoder, tower=seen or 0)
     if path is not None:
         assumed += _compared(path, decoder)
     return replace(decoder, name=str(config.get("_name_or_path") or name), assumed=assumed)
+
+
+def _plain(kind: str) -> str:
+    return kind.lower().removesuffix("_text").replace("_", "")
+
+
+# The architecture that a `model_type` stands for, where a file names none.
+_KINDS = {
+    _plain(name.removesuffix("ForCausalLM").removesuffix("ForConditionalGeneration")): name
+    for name in sorted(FAMILIES, key=lambda name: (name.endswith("ForCausalLM"), name))
+}
 
 
 def _compared(path: Path, decoder: Decoder) -> tuple[str, ...]:

@@ -28,22 +28,9 @@ _PREFIXES = {
 }
 _PREFIXED = {"s", "byte", "bit", "FLOP", "OP", "W", "J", "Wh", "Hz", "m"}
 _COUNTED = {
-    "token",
-    "request",
-    "parameter",
-    "row",
-    "step",
-    "device",
-    "chip",
-    "layer",
-    "year",
-    "day",
-    "byte",
-    "bit",
-    "head",
-    "hour",
-    "buffer",
-}
+    "token", "request", "parameter", "row", "step", "device", "chip", "layer", "year", "day",
+    "byte", "bit", "head", "hour", "buffer",
+}  # fmt: skip
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = {6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 

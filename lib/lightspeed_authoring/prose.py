@@ -124,20 +124,9 @@ _CELL = re.compile(r"^\s*\|[^|\n]*\|(?P<cells>.*)\|\s*$", re.M)
 _FORMAT_SPEC = re.compile(r"[<>^=]?[+ -]?#?0?\d*[,_]?\.\d+[efgEFG%]|[,_]?\.\d+~?[A-Za-z]?~?[PCH]?")
 _IDENTIFIER = re.compile(r"[A-Za-z_#][\w#]*(?:[./:-]\w+)*")
 _WRITERS = {
-    "si",
-    "plain",
-    "human_time",
-    "format",
-    "Q",
-    "str",
-    "float",
-    "int",
-    "round",
-    "abs",
-    "max",
-    "min",
+    "si", "plain", "human_time", "format", "Q", "str", "float", "int", "round", "abs", "max", "min",
     "sum",
-}
+}  # fmt: skip
 _LENGTH = re.compile(r"(?:\d+(?:\.\d+)?(?:px|em|rem|ch|fr|vh|vw|deg)\s*)+|1fr")
 
 

@@ -62,6 +62,7 @@ class Asked(Variant):
             causes=_causes(kept["causes"]),
             further=_causes(kept["further"]),
             rows=_causes(kept["rows"]),
+            library=kept.get("library"),
         )
 
     def __reduce__(self):
@@ -131,6 +132,7 @@ def frozen(variant):
         "causes": [] if choice else [_plain(c) for c in variant.causes],
         "further": [] if choice else [_plain(c) for c in variant.further],
         "rows": [] if choice else [_plain(c) for c in variant.rows],
+        **({"library": variant.library} if function else {}),
     }
 
 

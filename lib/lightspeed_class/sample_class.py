@@ -32,43 +32,19 @@ DOWNLOADED = (2026, 3, 6, 9, 0, 0)
 # Made up; no two of them are anybody's.
 GIVEN = ("Ailvo", "Brénu", "Çarmi", "Dovrel", "Élumi", "Fenzo", "Gøvi", "Hašnu", "Ivolo", "Jørm")
 FAMILY = (
-    "Askelmoor",
-    "Brunovar",
-    "Castelquin",
-    "Dôrabel",
-    "O'Fenwyck",
-    "Grünhalm",
-    "Łomirek",
-    "Nakavé-Sol",
-    "Пелинар",
-    "de la Torvane",
-    "凪嶺",
-)
+    "Askelmoor", "Brunovar", "Castelquin", "Dôrabel", "O'Fenwyck", "Grünhalm", "Łomirek",
+    "Nakavé-Sol", "Пелинар", "de la Torvane", "凪嶺",
+)  # fmt: skip
 COLUMNS = ("id", "name", "email", "section", "canvas_id", "sis_user_id", "sis_login_id")
 # What the first students did besides answering; the others only make mistakes.
 STORIES = (
-    "right",
-    "rounded",
-    "unlucky",
-    "unfinished",
-    "crashed",
-    "endless",
-    "hostile",
-    "late",
-    "twice",
-    "torn",
-    "missing",
-)
+    "right", "rounded", "unlucky", "unfinished", "crashed", "endless", "hostile", "late", "twice",
+    "torn", "missing",
+)  # fmt: skip
 MORE = (
-    "misconception",
-    "misconception",
-    "magnitude",
-    "slip",
-    "misconception",
-    "magnitude",
-    "unanswered",
-    "dimension",
-)
+    "misconception", "misconception", "magnitude", "slip", "misconception", "magnitude",
+    "unanswered", "dimension",
+)  # fmt: skip
 ODD = 1.7  # a factor that no misconception and no slip leaves: several students share it
 
 

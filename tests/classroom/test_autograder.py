@@ -22,7 +22,6 @@ from lightspeed_class.handout.autograder import github, gradescope
 from lightspeed_class.notebooks import Assignment
 from lightspeed_class.prose import Prose
 from lightspeed_class.score import BY_HAND, Graded, Score
-from lightspeed_cli import main
 
 NAME = ASSIGNMENT.name
 # gradescope-autograders.readthedocs.io/en/latest/specs, "Output format"
@@ -86,6 +85,7 @@ def test_run_autograder_gives_the_scores_of_grade(book, tmp_path):
     assert [autograder.earned(results, q) for q in ASSIGNMENT.points] == [s == 1 for s, _ in told]
 
 
+@pytest.mark.holds("docs/teach.md", "The secret of the class is in neither")
 def test_the_pack_holds_no_secret_and_every_module_that_it_needs(book, tmp_path):
     gradescope(book, NAME, tmp_path / "auto.zip")
     again = tmp_path / "again.zip"
@@ -215,15 +215,10 @@ def test_github_gets_a_workflow_that_calls_the_same_grader(book, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_packed_is_told(tmp_path, capsys, monkeypatch):
+def test_what_cannot_be_packed_is_told(tmp_path, say, monkeypatch):
     course = new(tmp_path / "class")
     monkeypatch.chdir(course.root)
     (course.root / "roster.csv").write_text("id,name,email\nada,Ada,a@x.org\n")
-
-    def say(*words):
-        status = main(["class", *words])
-        told = capsys.readouterr()
-        return status, told.out + told.err
 
     for words in (("roster",), ("incident", "training"), ("prose", "why", "Why?")):
         assert say(*words)[0] == 0

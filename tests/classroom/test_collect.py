@@ -259,6 +259,7 @@ def test_the_same_bytes_from_two(take, book):
 # Unknown, and then somebody's
 
 
+@pytest.mark.holds("docs/teach.md", "Files that match nobody")
 def test_what_is_unknown_is_kept_until_it_is_somebodys(take, course, book, tmp_path):
     path = archive(
         tmp_path / "a.zip",

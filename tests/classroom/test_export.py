@@ -16,21 +16,9 @@ ONE, TWO = (
     assignment_of("roofline.dot_intensity", name="two"),
 )
 NAMES = [
-    "Ünï Cødé",
-    'Quote "Q" Quill',
-    "Comma, Family",
-    "Semi; Colon",
-    "凪嶺",
-    "a\nb",
-    "=cmd|' /C calc'!A0",
-    "+1+1",
-    "-2+3",
-    "@SUM(A1)",
-    "\t=1",
-    "  =1",
-    "＝1",
-    "'quoted",
-]
+    "Ünï Cødé", 'Quote "Q" Quill', "Comma, Family", "Semi; Colon", "凪嶺", "a\nb",
+    "=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "  =1", "＝1", "'quoted",
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -430,6 +430,7 @@ def canvas_reads(entry):
     return tuple([part for part in parts if part.isdecimal()][:2])
 
 
+@pytest.mark.holds("docs/teach.md", "names who has no file there")
 def test_canvas_finds_everybody_in_the_zip_or_is_told_whom_it_cannot(tmp_path, book):
     for id, more in {
         "ada": {"canvas_id": "11"}, "bob": {"canvas_id": "12"}, "cy": {}, "dee": {}, "eve": {},

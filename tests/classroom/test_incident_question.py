@@ -65,6 +65,7 @@ def handed_in(path, seed, answer, before=""):
     return json.dumps(book).encode()
 
 
+@pytest.mark.holds("docs/teach.md", "and is in no notebook")
 def test_a_notebook_has_no_truth_in_it(path):
     seeds, guessed, truths = [f"s{n}" for n in range(60)], 0, set()
     for seed in seeds:

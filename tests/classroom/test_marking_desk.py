@@ -201,6 +201,7 @@ def test_a_card_shows_work_beside_diagnosis(desk):
         assert desk[0].send(path).code == 404
 
 
+@pytest.mark.holds("docs/teach.md", "counts for all who have the item")
 def test_changed_points_of_an_item_count_for_all_who_have_it(desk, book):
     eve, finn = desk
     eve.open("ada").post("/item", 'action="/item">', points="0.25", words="The right idea.")
@@ -271,6 +272,7 @@ def test_what_cannot_be_is_told_and_nothing_kept(desk, book):
         assert book.manual(NAME) == [] and given["comment"] in eve.text, sent
 
 
+@pytest.mark.holds("docs/teach.md", "a grade by the machine moves no mark")
 def test_a_regrade_keeps_marks_and_the_card_says_what_changed(desk, book):
     id = book.set_item(NAME, RIDGE, "The idea.", 0.5, "eve")
     assert desk[0].open("ada").mark(id) == 303
@@ -347,6 +349,7 @@ def test_history_and_points_know_the_desk(desk, book, tmp_path, capsys, monkeypa
     ]
 
 
+@pytest.mark.holds("docs/teach.md", "its HTML only as text")
 def test_nothing_of_a_student_becomes_markup(desk, book):
     outputs = [
         {"output_type": "stream", "text": HOSTILE},
@@ -382,6 +385,7 @@ def test_nothing_of_a_student_becomes_markup(desk, book):
     assert pages[0].count("document.title") >= 8  # all of it is there to read
 
 
+@pytest.mark.holds("docs/teach.md", "shows no names and no ids")
 def test_nobody_is_known_at_an_anonymous_desk(desk, book):
     """Neither by a page nor by an address; marks and their undoing reach who they are for."""
     told = code("# made for ada", "class-setup"), code(f'check("{RIDGE}", 1)  # mine', "x")

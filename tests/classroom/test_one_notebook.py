@@ -69,6 +69,7 @@ def shown(content, monkeypatch):
     return prompts
 
 
+@pytest.mark.holds("docs/teach.md", "draws that student's numbers")
 def test_an_id_draws_what_an_own_notebook_shows(course, book, monkeypatch):
     release(course, book, NAME, one=True)
     release(course, book, NAME)
@@ -109,6 +110,7 @@ def test_every_name_of_a_student_draws_and_slips_are_told(course, book, capsys):
             own_numbers(given, sealed[1])
 
 
+@pytest.mark.holds("docs/teach.md", "It holds no names and no seed")
 def test_it_lists_nobody_and_holds_no_seed(course, book):
     release(course, book, NAME, one=True)
     content = one(course).decode()

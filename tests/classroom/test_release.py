@@ -98,6 +98,7 @@ def test_the_same_assignment_in_all_of_them(tmp_path):
         assert Assignment.of(tmp_path / "02_roofline.ipynb") == Assignment.of(ROOFLINE)
 
 
+@pytest.mark.holds("docs/teach.md", "with numbers of their own and no solutions")
 def test_nothing_in_it_answers_a_question_or_is_about_others(course, book):
     release(course, book, "02_roofline")
     text = of(course, "ada").decode()

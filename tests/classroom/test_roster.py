@@ -185,6 +185,7 @@ def test_names_that_are_missing_or_others_are_told(book, file, capsys):
     assert said.count("\n") == 2
 
 
+@pytest.mark.holds("docs/teach.md", "takes a student out and loses nothing")
 def test_who_has_left_keeps_everything(book, file):
     add_roster(book, file(PLAIN))
     seed = book.student("bob").seed

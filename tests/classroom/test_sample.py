@@ -112,6 +112,7 @@ def test_everybody_has_a_story(made):
 
 
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda p: p.stem)
+@pytest.mark.holds("docs/teach.md", "wrong ones of every kind")
 def test_every_misconception_is_somebodys_answer(path, tmp_path):
     """For every assignment; and what was dealt is what `diagnose` says of the notebook."""
     people = make_sample(tmp_path, path, students=30, seeds=seeds)

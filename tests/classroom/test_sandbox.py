@@ -120,6 +120,7 @@ def test_a_server_is_used_again_and_replaced_when_it_is_odd():
     assert first not in forkserver.servers() and len(forkserver.servers()) >= 1
 
 
+@pytest.mark.holds("docs/teach.md", "tells nothing that the program says after")
 def test_hidden_inputs_come_last_and_nothing_is_told_after_them():
     """One that spells its inputs in its errors' names, and one that tells by how it ends."""
     published = len(question("roofline.attainable").variant().samples)

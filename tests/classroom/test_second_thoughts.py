@@ -15,7 +15,6 @@ from lightspeed_class.intake.kept_files import put_aside
 from lightspeed_class.intake.origins import remarks
 from lightspeed_class.lateness import late
 from lightspeed_class.reports.results import outcomes
-from lightspeed_cli import main
 
 DUE = time.mktime((2026, 6, 10, 14, 0, 0, 0, 0, -1))
 MOODLE = "{}_assignsubmission_file_/{}"
@@ -36,16 +35,10 @@ def take(course, book, tmp_path):
 
 
 @pytest.fixture
-def say(course, book, monkeypatch, capsys):
-    """Run a verb in the class: (status, what it printed)."""
+def say(say, course, book, monkeypatch):
+    """Verbs in this class."""
     monkeypatch.chdir(course.root)
     (course.root / "class.toml").write_text("")
-
-    def say(*words):
-        status = main(["class", *map(str, words)])
-        out = capsys.readouterr()
-        return status, out.out + out.err
-
     return say
 
 

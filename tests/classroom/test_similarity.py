@@ -58,6 +58,7 @@ def hand_in(book, student, source, at=1.0):
     book.add_grading(id, "key", graded({RIDGE: right(RIDGE)}))
 
 
+@pytest.mark.holds("docs/teach.md", "whatever their names and numbers", "no mark rests on it")
 def test_a_copy_with_other_names_is_a_hint_and_no_more(book):
     before = [r.points for r in book.results(NAME)]
     found = alike(book, NAME)

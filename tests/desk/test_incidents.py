@@ -94,6 +94,7 @@ def _brute(setting_id, left, owned=()):
     return min(costs, default=0.0)
 
 
+@pytest.mark.holds("docs/learn.md", "the cheapest decision tree over all causes")
 def test_no_order_of_purchases_is_cheaper_than_the_policy():
     everything = frozenset(range(len(policy.draws("serving"))))
     assert policy.plan("serving", everything)[0] == pytest.approx(_brute("serving", everything))

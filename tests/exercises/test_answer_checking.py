@@ -459,6 +459,7 @@ def test_another_order_costs_the_grader_no_calls():
     assert diagnose(roof, replay).name == "another order" and len(calls) == len(roof.samples)
 
 
+@pytest.mark.holds("practice", "nothing here is below zero")
 def test_a_sign_and_two_values_that_are_no_list():
     assert "sign is wrong" in verdict(-640).message and "difference" not in verdict(-640).message
     assert (

@@ -149,15 +149,16 @@ def right_answers(variant):
     if q.kind == "choice":
         return {"key": right, "shouted": f"  {right.upper()} ", "text": variant.options[right]}
     if q.kind == "function":
-        unit = q.unit or "dimensionless"
+        unit, inputs = q.unit or "dimensionless", map(variant.inputs, variant.samples)
+        known = {repr([*i.values()]): q.expected(**i) for i in inputs}  # without another call
 
         def positional(*arguments):
-            return q.expected(*arguments)
+            return known[repr([*arguments])]
 
         return {
-            "the library's": q.expected,
-            "numpy": lambda **p: np.float64(q.expected(**p)),
-            "quantity": lambda **p: Q(float(q.expected(**p)), unit),
+            "by name": lambda **p: positional(*p.values()),
+            "numpy": lambda **p: np.float64(positional(*p.values())),
+            "quantity": lambda **p: Q(float(positional(*p.values())), unit),
             "positional": positional,
         }
     if q.kind == "array":
@@ -188,6 +189,26 @@ def right_answers_pass_in_every_honest_style(q, seeds):
         for style, answer in right_answers(variant).items():
             verdict = diagnose(variant, answer)
             assert verdict.correct and verdict.kind == "right", f"{style}, seed {seed}: {verdict}"
+
+
+@of_each(few=1, of=3)
+def a_law_of_the_library_is_no_answer_to_write_it(q, seeds):
+    """Under its own name, inside another function, or turned into another number on the way."""
+    for variant in (variant_of(q.id, seed) for seed in seeds):
+        if q.kind != "function" or not variant.library["gives"]:
+            continue
+        for called in (q.expected, lambda **p: float(q.expected(**p)) * 1.0):
+            verdict = diagnose(variant, called)
+            assert (verdict.correct, verdict.kind) == (False, "library"), verdict
+            assert verdict.name in variant.library["gives"] and verdict.name in verdict.message
+
+
+def test_what_a_student_with_the_library_cannot_look_up():
+    """docs/teach.md names them."""
+    functions = (q for topic in topics() for q in bank(topic) if q.kind == "function")
+    alone = [q.id for q in functions if not variant_of(q.id).library["gives"]]
+    teach = (Path(__file__).parents[2] / "docs/teach.md").read_text()
+    assert alone == re.findall(r"`([\w.]+)` alone asks for a function", teach)
 
 
 def wrong_answer(variant, misconception):

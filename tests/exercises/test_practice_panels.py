@@ -204,6 +204,7 @@ def test_only_a_number_can_be_predicted():
         predict("sample.step_limit", 1)
 
 
+@pytest.mark.holds("practice", "No predictions recorded yet.")
 def test_calibration(capsys):
     assert "No predictions recorded yet" in repr(calibration())
     predict("sample.hop", 15)
@@ -237,11 +238,13 @@ def test_boxes_and_intervals():
 
 
 @given(st.lists(st.floats(-9, 9), max_size=30))
+@pytest.mark.holds("practice", "An answer within a quarter moves a card")
 def test_a_card_is_always_in_a_box_and_a_worse_answer_never_helps(offs):
     assert 0 <= d.box_after(offs) <= d.BOXES
     assert d.box_after([*offs, 0.0]) >= d.box_after([*offs, 0.3]) >= d.box_after([*offs, 3.0]) == 1
 
 
+@pytest.mark.holds("practice", "No card is due.")
 def test_a_drill_from_the_first_card_to_the_next_day():
     now = 1e9
     session = cards("sample", clock=lambda: now)

@@ -87,6 +87,7 @@ def test_the_advice_is_a_setting_that_the_reader_can_make():
     assert dict(better.facts)["tokens a step"] == dict(shown.facts)["tokens a step"]
 
 
+@pytest.mark.holds("explorers", "Traffic in grey is hidden behind")
 def test_traffic_behind_the_step_is_drawn_beside_it():
     def row(shown, name):
         """(from, to) of the bar of this row of the second chart."""
@@ -135,6 +136,7 @@ def test_a_long_step_is_drawn_as_it_runs(stages, micro_batches):
         ),
     ],
 )
+@pytest.mark.holds("explorers", "this model has no experts")
 def test_an_impossible_split_says_why(params, words):
     verdict = parallelism.explore().at(**params).verdict
     assert words in verdict

@@ -22,15 +22,9 @@ POINTS = {"roofline.ridge": 3, "roofline.relu_share": 0.5}
 ASSIGNMENT = Assignment.of(ROOT / f"exercises/{NAME}.ipynb", POINTS)
 SECRET = "of the test"
 NEEDS = (
-    "nbgrader==0.9.6",
-    "numpy",
-    "pint",
-    "markdown-it-py",
-    "platformdirs",
-    "anywidget",
-    "ipywidgets",
+    "nbgrader==0.9.6", "numpy", "pint", "markdown-it-py", "platformdirs", "anywidget", "ipywidgets",
     "matplotlib",
-)
+)  # fmt: skip
 MARKS = f"""
 import json
 from nbgrader.api import Gradebook

@@ -20,15 +20,9 @@ from lightspeed_class.handout import autograder as for_autograders
 LIB = Path(lightspeed.__file__).parents[1]
 # each may import those before it, and authoring and the class not each other
 PACKAGES = (
-    "lightspeed",
-    "lightspeed_show",
-    "lightspeed_models",
-    "lightspeed_tools",
-    "lightspeed_course",
-    "lightspeed_authoring",
-    "lightspeed_class",
-    "lightspeed_cli",
-)
+    "lightspeed", "lightspeed_show", "lightspeed_models", "lightspeed_tools", "lightspeed_course",
+    "lightspeed_authoring", "lightspeed_class", "lightspeed_cli",
+)  # fmt: skip
 APART = {"lightspeed_authoring", "lightspeed_class"}
 FILES = sorted(path for package in PACKAGES for path in (LIB / package).rglob("*.py"))
 LAWS = sorted(m.name for m in pkgutil.iter_modules(lightspeed.__path__) if not m.ispkg)

@@ -2,6 +2,7 @@
 
 import sys
 
+import pytest
 from laws import LIBRARY
 from processes import finished
 
@@ -33,6 +34,7 @@ sys.exit(f"fail: {failed}, not found: {missing}" if failed or missing else 0)
 """
 
 
+@pytest.mark.holds("docs/learn.md", "and needs Python and nothing else")
 def test_every_example_on_scalars_runs_on_a_bare_python():
     texts = (" ".join(names) for names in (BLOCKED, LIBRARY, sorted(NEEDS_ARRAYS)))
     run = finished([sys.executable, "-c", RUN, *texts])

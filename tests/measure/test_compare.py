@@ -182,6 +182,7 @@ def test_other_differences_are_named():
     assert "load 9" in words and "core quota" in words and "warn (load)" in words
 
 
+@pytest.mark.holds("measure", "They have no quantity in common")
 def test_nothing_in_common_is_said():
     assert (
         "no quantity in common"

@@ -272,17 +272,9 @@ def test_load(load, expected, machine):
 def ticks(**spent):
     """Ticks of ten seconds in which kinds of time were spent, in seconds."""
     kinds = (
-        "user",
-        "nice",
-        "system",
-        "idle",
-        "iowait",
-        "irq",
-        "softirq",
-        "steal",
-        "guest",
+        "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest",
         "guest_nice",
-    )
+    )  # fmt: skip
     return {"ticks": [round(TICK * spent.get(kind, 0)) for kind in kinds]}
 
 

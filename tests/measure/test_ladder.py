@@ -41,6 +41,7 @@ def test_three_caches_and_memory_are_found_through_noise(per_octave, seed):
         assert low / 1.5 <= capacity <= high * 1.5
 
 
+@pytest.mark.holds("measure", "but no step is near")
 def test_a_hidden_cache_is_not_made_up():
     sizes = latency_levels.sizes(256 * MIB)
     # an advertised third level shows nothing
@@ -52,6 +53,7 @@ def test_a_hidden_cache_is_not_made_up():
 
 
 @pytest.mark.parametrize("factor", [1.5, 2.0, 4.0])
+@pytest.mark.holds("measure", "Latency climbs all the way")
 def test_a_steady_climb_has_no_levels(factor):
     sizes = latency_levels.sizes(256 * MIB)
     climb = 1e-9 * factor ** np.log2(np.asarray(sizes) / sizes[0])
@@ -72,6 +74,7 @@ def test_a_disturbed_stretch_is_no_level():
     assert [level.latency for level in latency_levels.levels(sizes, seen)] == [2e-9, 100e-9]
 
 
+@pytest.mark.holds("measure", "more than the largest working set", "is no advertised cache")
 def test_each_cache_and_each_stray_step_gets_a_sentence():
     levels = [
         latency_levels.Level(4 * KIB, 32 * KIB, 1e-9),
@@ -87,6 +90,7 @@ def test_each_cache_and_each_stray_step_gets_a_sentence():
     assert "no advertised cache" in latency_levels.beside_advertised(levels, {"L1": 32 * KIB})[-1]
 
 
+@pytest.mark.holds("measure", "have too wide a spread, so nothing")
 def test_a_noisy_ladder_is_not_concluded_from():
     sizes = latency_levels.sizes(MIB)
     steady = [Quantity("host.latency", "s", [1e-9] * 7, {"size": s}, "lower") for s in sizes]

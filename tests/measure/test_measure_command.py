@@ -185,54 +185,33 @@ def test_a_full_disk(room):
         subprocess.run(["umount", disk], check=True)
 
 
-def test_ctrl_c_keeps_what_was_measured(room):
+def interrupted(room, names, until):
+    """(exit status, output, errors) of a run that gets Ctrl+C after a line that begins so."""
     paths = [str(room / "fakes"), str(Path(__file__).parent), LIB]
-    code = COMMAND.format(paths=paths, names=("good", "hangs", "partly"), words=("all",))
-    environment = os.environ | {
-        "LIGHTSPEED_DATA": str(room / "data"),
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
+    code = COMMAND.format(paths=paths, names=names, words=("all",))
+    environment = {"LIGHTSPEED_DATA": str(room / "data"), "PYTHONPATH": os.pathsep.join(paths)}
     with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=room / "here",
-        env=environment,
-    ) as run:
-        for line in run.stdout:
-            if line.startswith("[2/3]"):
-                break
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=room / "here", env=os.environ | environment,
+    ) as run:  # fmt: skip
+        next(line for line in run.stdout if line.startswith(until))
         run.send_signal(signal.SIGINT)
+        # It ends when nobody holds the other end of its pipes: a part that hangs has ended, too.
         out, err = run.communicate(timeout=60)
-    assert run.returncode == 130 and "Traceback" not in err
-    # `communicate` ends when nobody holds its pipes, so the part that hangs has ended, too.
+    assert "Traceback" not in err
+    return run.returncode, out, err
+
+
+def test_ctrl_c_keeps_what_was_measured(room):
+    status, out, _ = interrupted(room, ("good", "hangs", "partly"), "[2/3]")
     shown, _ = saved(room / "data/records")
     assert [q.key for q in record.quantities(shown)] == ["good.time"] and shown["complete"] is False
-    assert "It was interrupted, and is not complete." in out
+    assert status == 130 and "It was interrupted, and is not complete." in out
 
 
 def test_ctrl_c_before_any_result_is_brief(room):
-    paths = [str(room / "fakes"), str(Path(__file__).parent), LIB]
-    code = COMMAND.format(paths=paths, names=("hangs", "good"), words=("all",))
-    environment = os.environ | {
-        "LIGHTSPEED_DATA": str(room / "data"),
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
-    with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=room / "here",
-        env=environment,
-    ) as run:
-        run.stdout.readline()
-        run.send_signal(signal.SIGINT)
-        out, err = run.communicate(timeout=60)
-    assert run.returncode == 130
-    assert "before anything was measured" in err
-    assert "Traceback" not in err
+    status, out, err = interrupted(room, ("hangs", "good"), "")
+    assert status == 130 and "before anything was measured" in err
     assert "what was seen" not in out and not (room / "data/records").exists()
 
 
@@ -339,18 +318,17 @@ def test_a_slip_is_one_line_and_status_2(words, capsys, tmp_path, monkeypatch):
 
 
 def test_show_and_compare(capsys, tmp_path):
-    a = record.save(
-        record.new([Quantity("a.b", "s", (1e-3,) * 5, better="lower")], name="one"), tmp_path
+    a, b = (
+        record.save(record.new([Quantity("a.b", "s", (t,) * 5, better="lower")], name=n), tmp_path)
+        for t, n in ((1e-3, "one"), (2e-3, "two"))
     )
-    b = record.save(
-        record.new([Quantity("a.b", "s", (2e-3,) * 5, better="lower")], name="two"), tmp_path
-    )
-    assert main(["measure", "compare", str(a), str(b), "--page", str(tmp_path / "both.html")]) == 0
+    both = ["measure", "compare", str(a), str(b), "--page", str(tmp_path / "both.html")]
+    assert main(both) == 0
     out = capsys.readouterr().out
     assert "A: one" in out
     assert "B is worse, 2 times" in out
     assert "B is worse, 2 times" in (tmp_path / "both.html").read_text()
-    assert main(["measure", "compare", str(a), str(b), "--page", str(tmp_path / "both.html")]) == 2
+    assert main(both) == 2
     assert "exists" in capsys.readouterr().err.lower()
     assert main(["measure", "show", str(a), "--page", str(tmp_path / "one.html")]) == 0
     assert "1 ms" in capsys.readouterr().out and "1 ms" in (tmp_path / "one.html").read_text()

@@ -265,6 +265,7 @@ def test_without_mpiexec_the_message_says_what_to_install(monkeypatch, tmp_path)
 # ---------------------------------------------------------------- real processes
 
 
+@pytest.mark.holds("measure", "No answer for")
 def test_a_silent_command_is_ended():
     start = time.monotonic()
     with pytest.raises(Unavailable, match="No answer for 1 s"):
@@ -325,6 +326,7 @@ def test_under_a_launcher_the_command_is_a_rank_and_one_speaks(tmp_path):
 
 
 @needs_mpi
+@pytest.mark.holds("measure", "but MPI in them sees")
 def test_another_mpi_than_the_launchers_is_told():
     environ = {**launch.clean(), "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4"}
     done = finished(

@@ -192,6 +192,7 @@ def test_overheads_are_found_and_put_into_the_law():
     )
 
 
+@pytest.mark.holds("measure", "Nothing is concluded.")
 def test_a_late_sender_is_refused():
     plan = queueing_load.loads(5, 0.01)
     assert queueing_results.refusal(queueing.quantities(*ideal(plan, lateness=0.0005))) == ""

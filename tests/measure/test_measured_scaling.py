@@ -31,6 +31,7 @@ def usl(n):
     return usl_speedup(n, serial=0.05, kappa=0.01)
 
 
+@pytest.mark.holds("measure", "Nothing that grows with n")
 def test_amdahls_law_is_recognised():
     found = scaling.analyse(made_up(amdahl, "wait"), "wait")
     assert found.counted == 0.05 and found.amdahl.mean == pytest.approx(0.05, abs=0.005)
@@ -38,6 +39,7 @@ def test_amdahls_law_is_recognised():
     assert "Nothing that grows" in scaling.findings(found)[-1]
 
 
+@pytest.mark.holds("measure", "Something grows with n")
 def test_a_growing_cost_is_recognised():
     found = scaling.analyse(made_up(usl), "message")
     assert found.usl.kappa == pytest.approx(0.01, rel=0.1)
@@ -75,6 +77,7 @@ def test_two_processors_say_what_they_cannot_show():
     assert "cannot be told from so few processors" in scaling.findings(found)[-1]
 
 
+@pytest.mark.holds("measure", "With one processor the processes take turns")
 def test_one_processor_says_what_it_cannot_show():
     found = scaling.analyse(made_up(lambda n: 1.0, "count", (1, 2), cpus=1), "count")
     assert found.amdahl is None and "take turns" in scaling.findings(found)[0]

@@ -161,6 +161,7 @@ def test_a_share_is_of_the_peak_of_its_type():
     assert gpu.share(copy, "an unknown GPU") is None
 
 
+@pytest.mark.holds("measure", "all else works without")
 def test_without_torch_the_message_says_what_is_left(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(Unavailable, match=r"PyTorch is not installed.*all else works without"):
@@ -170,6 +171,7 @@ def test_without_torch_the_message_says_what_is_left(monkeypatch):
 @pytest.mark.skipif(
     not importlib.util.find_spec("torch"), reason="PyTorch is not installed: pip install torch"
 )
+@pytest.mark.holds("measure", "PyTorch sees no GPU.")
 def test_without_a_gpu_the_message_says_so():
     import torch
 

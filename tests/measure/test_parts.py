@@ -60,6 +60,7 @@ def test_every_mishap_is_named_and_the_rest_runs(fake):
 
 
 @pytest.mark.slow
+@pytest.mark.holds("measure", "so it was stopped")
 def test_one_that_hangs_is_stopped(fake, monkeypatch):
     monkeypatch.setattr(runner, "PATIENCE", 2)
     shown = fake("hangs", "good")

@@ -458,6 +458,7 @@ ACTIONS = st.one_of(
 
 
 @pytest.mark.parametrize("examples", [40, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.holds("docs/learn.md", "never touches a page that you changed")
 def test_whatever_happens_in_whatever_order_nothing_the_learner_wrote_is_lost(examples):
     runs = settings(max_examples=examples, deadline=None)
     runs(given(st.lists(ACTIONS, max_size=12))(nothing_is_lost))()

@@ -137,7 +137,7 @@ def _published(run: Run, variant: Any) -> Verdict:
     """The verdict on an answer, that of a function on the published inputs."""
     _, value = run.answers.get(variant.question.id, ("", {"kind": "none"}))
     if _is_function(variant, value):
-        return diagnose(variant, run.replay(variant))
+        return diagnose(variant, run.replay(variant, watch=True))
     answer = decode(value)
     verdict = diagnose(variant, answer)
     # no number was read: a person may want to see what came

@@ -7,6 +7,7 @@ from typing import Any
 from lightspeed_class.grading.decode import decode, is_pair, safe_name
 from lightspeed_class.grading.sandbox import NOT_STARTED, WAITING, Ended, Limits, NoSandbox, Sandbox
 from lightspeed_class.notebooks import Assignment, homes
+from lightspeed_course.library_calls import gathered
 
 ANSWERS_IN = 5  # seconds in which a call that was stopped is told
 STATUS = {
@@ -41,6 +42,7 @@ class Run:
         self.status, self.late, self.cells = "ok", False, len(cells)
         self.answers: dict[str, tuple[str, Any]] = {}
         self.called: dict[str, dict[str, Any]] = {}
+        self.origins: dict[str, list[tuple[list[str], list[str]]]] = {}
         self.told: list[tuple[int, str]] = []
         self.ran: set[int] = set()
         self.homes = {q: set(homes(q, assignment, cells)) for q in assignment.judged}
@@ -102,7 +104,7 @@ class Run:
         """Whether a cell of this question ran to its end, or has none."""
         return not self.homes[id] or bool(self.homes[id] & self.ran)
 
-    def _results(self, id: str, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+    def _results(self, id: str, inputs: list[dict[str, Any]], watch: bool) -> dict[str, Any]:
         """The encoded results of the student's function so far, by input: the last one counts, so
         that a function must hold to what it says.
         """
@@ -110,7 +112,7 @@ class Run:
         results = self.called.setdefault(id, {})
         try:
             if self.status == "ok":
-                self.box.send({"question": id, "inputs": inputs})
+                self.box.send({"question": id, "inputs": inputs, "watch": watch})
             while self.status == "ok" and len(values) < len(inputs):
                 # inside, a call is stopped after WAITING times its limit at the latest
                 message = self.box.receive(WAITING * self.limits.call + ANSWERS_IN)
@@ -119,15 +121,20 @@ class Run:
                 # What else it says is no result, and has a limit.
                 if message.get("question") == id and message.get("result") == len(values):
                     values.append(message.get("value"))
+                    self.origins.setdefault(id, []).append(_origin(message.get("origin")))
         except Ended as end:
             self._over(end)
         self.late |= {"kind": "error", "name": "OutOfTime"} in values
         results |= zip(map(_key, inputs), values, strict=False)
         return results
 
-    def replay(self, variant: Any) -> Callable[..., Any]:
-        """The student's function, called for all samples of the variant, as `diagnose` does."""
-        results = self._results(variant.question.id, [variant.inputs(s) for s in variant.samples])
+    def replay(self, variant: Any, watch: bool = False) -> Callable[..., Any]:
+        """The student's function, called for all samples of the variant now, as `diagnose` calls
+        it. `watch`: look what of the library it calls.
+        """
+        id, inputs = variant.question.id, [variant.inputs(s) for s in variant.samples]
+        self.origins.pop(id, None)
+        results = self._results(id, inputs, watch)
 
         def replay(**inputs: Any) -> Any:
             result = results.get(_key(inputs), {"kind": "error", "name": "Ended"})
@@ -135,4 +142,14 @@ class Run:
                 raise type(safe_name(result.get("name")), (Exception,), {})
             return decode(result)
 
+        told: Any = replay
+        told.library = gathered(self.origins.get(id, ()))
         return replay
+
+
+def _origin(told: Any) -> tuple[list[str], list[str]]:
+    """What a call was said to have called of the library, and what gave its result."""
+    lists = told if isinstance(told, list) and len(told) == 2 else ((), ())
+    called, gave = ([n for n in names if isinstance(n, str)] if isinstance(names, list) else []
+                    for names in lists)  # fmt: skip
+    return called, gave

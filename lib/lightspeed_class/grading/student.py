@@ -117,11 +117,13 @@ def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> 
         function, seconds = functions.get(wanted["question"]), limits["call"]
         signature = within(seconds, partial(inspect.signature, cast(Any, function)))
         for number, inputs in enumerate(wanted["inputs"]):
-            value = OUT_OF_TIME
+            value, origin = OUT_OF_TIME, list[list[str]]()
             if late < PATIENCE:
-                value = result(function, signature, inputs, seconds)
+                calls = world.calls() if wanted["watch"] else contextlib.nullcontext()
+                value = result(function, signature, inputs, seconds, calls, origin)
                 late += value == OUT_OF_TIME
-            say({"question": wanted["question"], "result": number, "value": value})
+            told = {"question": wanted["question"], "result": number, "value": value}
+            say(told | {"origin": origin} if origin else told)
 
 
 def load_pint() -> None:
@@ -212,8 +214,9 @@ class World:
         from student_shell import Shell
 
         import lightspeed_course
+        from lightspeed_course.library_calls import Calls
 
-        real = lightspeed_course.__getattr__
+        self.calls, real = Calls, lightspeed_course.__getattr__
         self.checked: dict[str, Any] = {}
 
         def check(id: Any, answer: Any = ..., *_: Any, **__: Any) -> Recorded:
@@ -297,10 +300,21 @@ def failed(error: BaseException) -> dict[str, str]:
     return {"kind": "error", "name": str(type(error).__name__)[:60]}
 
 
-def result(function: Any, signature: Any, inputs: dict[str, Any], seconds: float) -> Any:
+def result(
+    function: Any, signature: Any, inputs: dict[str, Any], seconds: float, calls: Any, origin: Any
+) -> Any:
+    """What a call gives, encoded; into `origin`, what of the library that came out of."""
     if not callable(function):
         return {"kind": "none"}
-    return within(seconds, lambda: encode(call(function, signature, inputs)))
+
+    def called() -> Any:
+        with calls:
+            value = call(function, signature, inputs)
+        if hasattr(calls, "gave"):
+            origin[:] = [sorted(calls.laws)[:MOST_TOLD], calls.gave(value)[:MOST_TOLD]]
+        return encode(value)
+
+    return within(seconds, called)
 
 
 def call(function: Any, signature: Any, inputs: dict[str, Any]) -> Any:

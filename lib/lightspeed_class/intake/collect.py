@@ -226,14 +226,19 @@ class _Desk:
         except Refused as refusal:
             content, reason = None, str(refusal)
         student, note = self._whose(item, "")
+        kept = ""
+        if content is None:
+            kept = self.kept.unread(item, f"students/{student}" if student else "unknown")
         if not student:
-            self._put_aside(item, content, f"{note} {reason}")
+            self._put_aside(item, content, f"{note} {reason} {kept}".rstrip())
         elif any(not s.refused for s in self._together(student)):
             self.kept.student(item, student, content, item.at)
             self.kept.settle(content)
-            self.rows.append(Row(student, item.source, item.at, "beside", reason))
+            self.rows.append(
+                Row(student, item.source, item.at, "beside", f"{reason} {kept}".rstrip())
+            )
         else:
-            self._record(item, student, content, reason, note)
+            self._record(item, student, content, reason, f"{note} {kept}".strip())
 
     def _whose(self, item, claimed):
         """(student or None, what to say about it)."""
@@ -326,6 +331,7 @@ class _Desk:
                     "refused",
                     [
                         refused,
+                        note,
                         "Another of theirs, which can be read, counts." if last else "",
                     ],
                 )

@@ -36,7 +36,8 @@ IGNORED = re.compile(
 @dataclass(frozen=True)
 class Item:
     """One file: where it lay (relative, with /), when it was made (seconds since 1970), and
-    `read()` for its bytes. `noted`: what is to be known of its time (lateness.py).
+    `read()` for its bytes. `noted`: what is to be known of its time (lateness.py); `file`: where it
+    lies, if it is in no archive.
 
     `read` raises Refused, whose message is for the student.
     """
@@ -46,6 +47,7 @@ class Item:
     at: float
     read: Callable
     noted: str = ""
+    file: Path | None = None
 
     @property
     def source(self):
@@ -92,11 +94,10 @@ def _walk(folder):
 
 
 def _on_disk(file, container, name):
+    at = 0.0
     with contextlib.suppress(OSError):
-        return Item(
-            container, clean(name), file.lstat().st_mtime, lambda: _limited(read_file(file))
-        )
-    return Item(container, clean(name), 0.0, lambda: _limited(read_file(file)))
+        at = file.lstat().st_mtime
+    return Item(container, clean(name), at, lambda: _limited(read_file(file)), file=file)
 
 
 def _in_zip(path):

@@ -24,7 +24,7 @@ from lightspeed_show.format import plain
 FEWEST = 10
 ALIKE = 5e-3  # answers this near to each other, relative to what is right, are taken for the same
 OPEN = ("magnitude", "close", "partial")  # wrong for a reason that the checker does not know
-EXPLAINED = ("misconception", "slip", "dimension", "sign", "hidden", "error", "type")
+EXPLAINED = ("misconception", "slip", "dimension", "sign", "hidden", "library", "error", "type")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ KINDS = {
     "dimension": "another dimension",
     "sign": "below zero",
     "hidden": "right on the published inputs only",
+    "library": "calls the law that it should be",
     "error": "the function stops with an error",
     "type": "an answer of another kind: a text, nan, more numbers than asked",
     "misconception": "misconception",

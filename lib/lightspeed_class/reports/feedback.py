@@ -32,6 +32,7 @@ WORDS = {
     "unanswered": "Not answered",
     "refused": "Not graded",
     "hidden": "Not yet: right on the published inputs only",
+    "library": "Not yet: the library's own law",
     "partial": "Not yet: partly right",
     "close": "Not yet: close",
     "cause": "Not yet: another cause",

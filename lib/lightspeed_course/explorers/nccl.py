@@ -44,16 +44,9 @@ LOOKS = {
     "pairwise": "blue",
 }
 FACTS = (
-    "time",
-    "latency",
-    "bandwidth",
-    "algbw",
-    "busbw",
-    "line rate",
-    "busbw over line rate",
-    "fastest",
-    "half of peak from",
-)
+    "time", "latency", "bandwidth", "algbw", "busbw", "line rate", "busbw over line rate",
+    "fastest", "half of peak from",
+)  # fmt: skip
 
 
 def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch):

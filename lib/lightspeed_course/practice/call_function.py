@@ -3,6 +3,7 @@
 import inspect
 import math
 
+from lightspeed_course.library_calls import origin
 from lightspeed_course.practice.amounts import close
 from lightspeed_course.practice.parse_answer import Unreadable, numbers
 from lightspeed_course.practice.unexplained import orders, other_arguments
@@ -78,6 +79,16 @@ def _call(function, signature, inputs):
             f" {'is' if len(inputs) == 1 else 'are'} asked: {', '.join(inputs)}.",
         )
     return function(*inputs.values())
+
+
+def calls_of(variant, function):
+    """What of the library the results of a function come out of; the grader's stand-in knows it."""
+    if known := getattr(function, "library", None):
+        return known
+    signature = _signature(function)
+    return origin(
+        lambda **inputs: _call(function, signature, inputs), map(variant.inputs, variant.samples)
+    )
 
 
 def _takes(signature):

@@ -340,13 +340,18 @@ def of_file(file):
 
 def of_topic(topic, codes=None):
     """The questions of one of the course's topics; the site has them compiled."""
-    beside, ready = (f"{CONTENT}.{topic}{end}" for end in ("", "_questions"))
-    names = _common() | (vars(importlib.import_module(beside)) if _there(beside) else {})
+    names, ready = names_of(topic), f"{CONTENT}.{topic}_questions"
     if _there(ready):
         made = importlib.import_module(ready)
         return [built(Text(*each), names, f"{topic}.md", made.CODES) for each in made.TEXTS]
     codes = {} if codes is None else codes
     return [built(text, names, f"{topic}.md", codes) for text in texts(topic)]
+
+
+def names_of(topic):
+    """What the Python of a topic knows beside a question's parameters and results."""
+    beside = f"{CONTENT}.{topic}"
+    return _common() | (vars(importlib.import_module(beside)) if _there(beside) else {})
 
 
 def texts(topic):
@@ -358,8 +363,7 @@ def texts(topic):
 def compiled(topic):
     """A module, as text, that has a topic read and compiled, for where that takes long."""
     codes: dict[str, object] = {}
-    said = texts(topic)
-    names = _common() | (vars(importlib.import_module(f"{CONTENT}.{topic}")))
+    said, names = texts(topic), names_of(topic)
     for text in said:
         built(text, names, f"{topic}.md", codes)
         python = _Python(text, names, f"{topic}.md", codes)

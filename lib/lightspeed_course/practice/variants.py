@@ -114,6 +114,17 @@ class Variant:
         return further(self)
 
     @cached_property
+    def library(self):
+        """What of the library the right results of a function come out of; None where another kind
+        of answer is asked.
+        """
+        from lightspeed_course.library_calls import origin
+
+        if self.question.kind != "function":
+            return None
+        return origin(self.question.expected, map(self.inputs, self.samples))
+
+    @cached_property
     def rows(self):
         """The neighbours of a number of the catalog, as causes."""
         from lightspeed_course.practice.rows import rows

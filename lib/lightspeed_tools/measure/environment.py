@@ -16,34 +16,13 @@ from pathlib import Path
 from typing import Any
 
 VECTORS = (
-    "avx",
-    "avx2",
-    "fma",
-    "avx512f",
-    "avx512_vnni",
-    "avx512_bf16",
-    "avx512_fp16",
-    "amx_tile",
-    "amx_bf16",
-    "amx_int8",
-    "asimd",
-    "sve",
-    "sve2",
-    "bf16",
-    "i8mm",
-)
+    "avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",
+    "amx_bf16", "amx_int8", "asimd", "sve", "sve2", "bf16", "i8mm",
+)  # fmt: skip
 PACKAGES = (
-    "speed-of-light",
-    "numpy",
-    "scipy",
-    "numba",
-    "mpi4py",
-    "mpich",
-    "openmpi",
-    "torch",
-    "ml_dtypes",
+    "speed-of-light", "numpy", "scipy", "numba", "mpi4py", "mpich", "openmpi", "torch", "ml_dtypes",
     "psutil",
-)
+)  # fmt: skip
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 UNLIMITED = 2**60  # cgroup v1 writes "no limit" as a number near 2**63
 
