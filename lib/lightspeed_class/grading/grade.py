@@ -30,6 +30,7 @@ from lightspeed_class.kept_questions import variants
 from lightspeed_class.notebooks import MOST_CELLS, Assignment, Refused, beyond, code_cells
 from lightspeed_class.posed import posed
 from lightspeed_class.score import BY_HAND, Graded, Score, fingerprint
+from lightspeed_course.library_calls import SAMPLES
 from lightspeed_course.practice.check import Verdict, diagnose
 
 DEFIES = re.compile(
@@ -139,7 +140,7 @@ def _published(run: Run, variant: Any) -> Verdict:
     """The verdict on an answer, that of a function on the published inputs."""
     _, value = run.answers.get(variant.question.id, ("", {"kind": "none"}))
     if _is_function(variant, value):
-        return diagnose(variant, run.replay(variant, watch=True))
+        return diagnose(variant, run.replay(variant, watch=SAMPLES))
     answer = decode(value)
     verdict = diagnose(variant, answer)
     # no number was read: a person may want to see what came
