@@ -47,11 +47,9 @@ def test_a_score_carries_its_diagnosis():
         word=None,
     )
     found = scores(grade(wrong, ASSIGNMENT))
-    assert (
-        found["ridge"].kind in ("misconception", "slip")
-        and found["ridge"].name
-        and found["ridge"].given
-    )
+    assert found["ridge"].kind in ("misconception", "slip")
+    assert found["ridge"].name
+    assert found["ridge"].given
     assert found["word"].kind == "unanswered" and QUESTIONS["word"] in found["word"].message
     assert found["roof"].found == "check"
 
@@ -82,16 +80,16 @@ def test_a_cell_that_was_not_reached_is_not_called_unanswered(end, why):
     found = scores(graded)
     assert found["ridge"].points == 1
     if why:
-        assert graded.status == why and all(
+        assert graded.status == why
+        assert all(
             found[c].kind == "unanswered" and found[c].message.startswith("Not reached:")
             for c in ("bytes", "roof", "word")
         )
     else:  # out of memory, but alive: the next cells run
         assert found["bytes"].message.startswith("Not answered:") and found["word"].points == 1
     deleted = scores(grade(right("os._exit(0)", word=None), ASSIGNMENT))
-    assert deleted["word"].message.startswith("Not answered:") and deleted[
-        "roof"
-    ].message.startswith("Not reached:")
+    assert deleted["word"].message.startswith("Not answered:")
+    assert deleted["roof"].message.startswith("Not reached:")
 
 
 @pytest.mark.parametrize("answer, given", [

@@ -3,12 +3,12 @@
 import errno
 import json
 import os
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 from lightspeed_class.class_folder import write_whole
 from lightspeed_class.grading.grade import grade
@@ -66,6 +66,7 @@ def test_two_equal_answers_in_a_row_are_two(sandboxed):
     assert list(found.values()) == [True, False, False, False]
 
 
+@pytest.mark.holds("docs/teach.md", "costs its own cell")
 def test_a_call_that_cannot_be_stopped_costs_its_own_cell(sandboxed):
     """Two of them: the answer between them counts, and the one after them."""
     slow = ("a", "sum(range(10**13))"), ("w", right(WORD)), ("b", "max(range(10**13))")
@@ -94,13 +95,7 @@ def test_an_environment_behind_a_link_grades(sandboxed, tmp_path):
     environment = os.environ | {
         "PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parents[1]}"
     }
-    done = subprocess.run(
-        [link / "bin/python", "-c", code],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=100,
-    )
+    done = finished([link / "bin/python", "-c", code], env=environment, timeout=100)
     assert done.stdout == "1.0\n", done.stderr
 
 

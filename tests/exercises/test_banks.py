@@ -1,6 +1,4 @@
-"""Every question of every bank: right answers pass in any honest style, wrong ones are told
-apart, nothing gives the answer away.
-"""
+"""Every question: right answers pass in any honest style, wrong ones are told apart."""
 
 import re
 from dataclasses import replace
@@ -124,9 +122,7 @@ def test_the_prompt_names_the_function_that_the_page_asks_for():
 
 @of_each()
 def a_prompt_speaks_of_no_other_question(q):
-    """Each draws numbers of its own: what "the same model" of the question before was, nobody
-    can know.
-    """
+    """Each draws its own numbers: nobody can know what "the same model" before was."""
     assert not re.search(
         r"^(the same|now|again|still|then)\b|\b(as before|that machine|question (above|before))\b",
         q.prompt,
@@ -477,11 +473,9 @@ def test_a_small_whole_number_is_not_taken_for_a_binary_prefix():
 def test_the_reasons_for_a_factor_of_two_are_of_the_question(id, factor):
     variant = variant_of(id)
     verdict = diagnose(variant, variant.right[0] * factor)
-    assert (
-        "sparse" not in verdict.message
-        and "two directions" not in verdict.message
-        and "here: ." not in verdict.message
-    )
+    assert "sparse" not in verdict.message
+    assert "two directions" not in verdict.message
+    assert "here: ." not in verdict.message
     assert ("multiply-add" in verdict.message) == (variant.question.unit == "FLOP/byte")
 
 
@@ -489,14 +483,11 @@ def test_peaks_and_links_keep_their_reasons():
     def reasons(id):
         return " ".join(reason for _, _, reason in factors(variant_of(id)))
 
-    assert (
-        "sparse" in reasons("roofline.relu_share")
-        and "sparse" in reasons("numbers.dense_peak")
-        and "directions" not in reasons("numbers.dense_peak")
-    )
-    assert "two directions" in reasons("parallelism.nic_time") and "sparse" not in reasons(
-        "parallelism.nic_time"
-    )
+    assert "sparse" in reasons("roofline.relu_share")
+    assert "sparse" in reasons("numbers.dense_peak")
+    assert "directions" not in reasons("numbers.dense_peak")
+    assert "two directions" in reasons("parallelism.nic_time")
+    assert "sparse" not in reasons("parallelism.nic_time")
     assert "two directions" in reasons("numbers.nvlink_one_way")
 
 

@@ -1,8 +1,4 @@
-"""A submission's program at work: what it told of its cells and answers, and calls of its
-functions.
-"""
-
-from __future__ import annotations
+"""A submission's program at work: its cells and answers, and calls of its functions."""
 
 import json
 from collections.abc import Callable
@@ -32,9 +28,7 @@ _key = json.JSONEncoder(sort_keys=True).encode
 
 
 class Run:
-    """The program at work: the answers it told, and calls of its functions. `kinds`: question ->
-    what it asks for.
-    """
+    """The program at work: its answers, and its functions. `kinds`: question -> kind."""
 
     def __init__(
         self,

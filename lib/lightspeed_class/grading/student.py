@@ -127,9 +127,7 @@ def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> 
 
 
 def load_pint() -> None:
-    """Without what it imports wherever it is installed: Dask asks /proc, which is not here; the
-    others only take time.
-    """
+    """Without what it imports wherever it is installed: Dask asks /proc, the others take time."""
     modules: dict[str, Any] = sys.modules
     modules |= dict.fromkeys(("dask", "babel", "scipy"))
     import pint  # noqa: F401
@@ -160,9 +158,7 @@ def limit(limits: dict[str, Any]) -> None:
 def run(
     world: World, plan: dict[str, Any], seconds: float, say: Callable[..., None]
 ) -> dict[str, Any]:
-    """Execute the cells, tell the answers after each, and give the functions to call, by
-    question.
-    """
+    """Execute the cells, tell the answers after each, give the functions to call, by question."""
     ever_checked: set[str] = set()
     functions: dict[str, Any] = {}
     messages: list[dict[str, Any]] = []
@@ -197,8 +193,7 @@ def run(
             value = namespace.get(name)
             if question in checked or unanswered(value):
                 continue
-            # What an earlier cell left under this name is no answer to this one, but two answers in
-            # a row may be equal.
+            # What an earlier cell left under this name is no answer, but two in a row may be equal.
             again = error is None and within(seconds, partial(assigns, cell["source"], name))
             if value is not before[name] or again is True:
                 answered(question, value, "cell")
@@ -323,9 +318,7 @@ def result(
 
 
 def call(function: Any, signature: Any, inputs: dict[str, Any]) -> Any:
-    """By the names of the parameters if it has them, else in their order, as where it does not
-    tell its signature.
-    """
+    """By the names of the parameters if it has them, else in order, as without a signature."""
     try:
         signature.bind(**inputs)
     except (AttributeError, TypeError):

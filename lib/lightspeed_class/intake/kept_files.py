@@ -6,8 +6,6 @@ collected/NAME/unknown/      files that are nobody's until `collect NAME FILE --
 collected/NAME/foreign/      notebooks that answer another assignment
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -96,9 +94,7 @@ class KeptFiles:
 
 
 def put_aside(course, book, name):
-    """Lines on the files that are nobody's or another assignment's, and what to do about them;
-    none on what the gradebook has by now.
-    """
+    """Lines on files that are nobody's or another assignment's by now, and what to do."""
     out = {id for assignment in book.assignments() for id in book.choices(assignment)[1]}
     have = {submission.sha256[:12] for submission in book.submissions() if submission.id not in out}
     lines = []

@@ -6,8 +6,6 @@ a limit, and its name is only text. What cannot be taken is told with the reason
 on.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -61,9 +59,7 @@ class Item:
 
 
 def items(path):
-    """([Item], [why something was left out altogether]) of a folder, a zip or a single file.
-    Raises Refused for all of it.
-    """
+    """([Item], [why something was left out]) of a folder, zip or file. Raises Refused."""
     path = Path(path)
     if path.is_dir():
         files, left = _walk(path)
@@ -82,9 +78,7 @@ def items(path):
 
 
 def _walk(folder):
-    """(every file below a folder, what of it is closed to us); a link is a file, wherever it
-    leads.
-    """
+    """(every file below a folder, what of it is closed to us); a link is a file, not followed."""
     found, closed = [], []
     for parent, folders, files in os.walk(folder, onerror=closed.append):
         found += [
@@ -143,9 +137,7 @@ def _in_zip(path):
 
 
 def _name(info):
-    """The name in an archive. Canvas writes UTF-8 without saying so, which is then read as an
-    old DOS code page.
-    """
+    """The name in an archive. Canvas writes UTF-8 unsaid, which reads as a DOS code page."""
     if not info.flag_bits & 0x800:
         with contextlib.suppress(UnicodeError):
             return info.filename.encode("cp437").decode("utf-8")

@@ -6,8 +6,6 @@ a wrong answer never tells the right one, and a right answer is never refused: i
 first, before any misconception.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import dataclass, replace
@@ -126,9 +124,7 @@ def chosen_seed(seed):
 
 
 def classwork():
-    """How much `check` tells in a notebook that a class was given: "full", or "format" only; ""
-    in self-study.
-    """
+    """How much `check` tells in a class's notebook: "full" or "format"; "" in self-study."""
     return os.environ.get("LIGHTSPEED_CLASS", "")
 
 
@@ -361,9 +357,7 @@ def _names(misconceptions):
 
 
 def _seen(variant, given, right, below=False):
-    """The answer in words; of a function one result: where it is below zero, or else where it is
-    wrong.
-    """
+    """The answer in words; of a function a result where it is below zero, or else wrong."""
     q = variant.question
     if q.kind == "array":
         return ", ".join(f"{n}: {amount(v, q.unit)}" for n, v in zip(q.names, given, strict=True))
