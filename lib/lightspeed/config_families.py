@@ -4,8 +4,6 @@ Sources: the public configuration and modelling code of each architecture (huggi
 and the models' own repositories for MiniMax-M2 and Nemotron's search).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -140,9 +138,7 @@ def _qwen_hybrid(k: Keys) -> Decoder:
 
 
 def _sparse_from(k: Keys, count: int) -> list[bool]:
-    """Which layers have experts: by `moe_layer_freq` as a list, or all from `first_k_dense_replace`
-    on.
-    """
+    """Which layers have experts: those of `moe_layer_freq`, or from `first_k_dense_replace` on."""
     first = k.size("first_k_dense_replace")
     kinds = k.list("mlp_layer_types", count, (), ("sparse", "dense"))
     if isinstance(k.config.get("moe_layer_freq"), list):

@@ -1,7 +1,5 @@
 """The keys of a config.json: each is asked for by a family, known to be harmless, or refused."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ Sources: the public configuration and modelling code of each architecture (huggi
 InternLM's, Baichuan's, Qwen's, MiniCPM's, Orion's, EXAONE's and Ling's own repositories).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

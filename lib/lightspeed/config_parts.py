@@ -4,8 +4,6 @@ Sources: the public configuration and modelling code of each architecture (huggi
 and the models' own repositories for MiniMax-M2 and Nemotron's search).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from lightspeed.config_keys import ConfigRefused, Keys

@@ -3,8 +3,6 @@ defaults. Every key is used, known to change no count, or refused by name: a pla
 is worse than none.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

@@ -2,8 +2,6 @@
 of them answers, and where they are from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -143,9 +141,7 @@ class LatentAttention:
         return scores + _index_flops(context, self.index_heads, self.index_width)
 
     def growth(self, element_bytes: float) -> float:
-        """The compressed vector and its rotary part; the index's keys are kept in one byte each,
-        with a scale of four.
-        """
+        """The compressed vector and its rotary part; the index's keys: a byte each, and a scale."""
         return self._vector(1, element_bytes) + self._index(1)
 
     def _vector(self, tokens: float, element_bytes: float) -> float:
@@ -215,9 +211,7 @@ class DeltaNet:
 
 @dataclass(frozen=True)
 class Mamba:
-    """Mamba-2: each of `inner` channels keeps `state_width` numbers; `groups` share what writes and
-    reads them.
-    """
+    """Mamba-2: each of `inner` channels keeps `state_width` numbers; `groups` share accesses."""
 
     width: int
     heads: int

@@ -1,9 +1,8 @@
-"""What `lightspeed serve` says: layouts of a model within a promise, or the error of that answer on
-published rows.
-"""
+"""`lightspeed serve`: layouts of a model within a promise, or its error on published rows."""
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +35,13 @@ def add(parser):
     )
     parser.add_argument("--ttft", type=time, default=math.inf, help="promise: first token, 500ms")
     parser.add_argument("--tpot", type=time, default=math.inf, help="promise: each token, 20ms")
-    parser.add_argument("--gpu-hour", type=argument_types.seconds, metavar="$", help="price of one")
+    parser.add_argument("--gpu-hour", type=argument_types.price, metavar="$", help="price of one")
     parser.add_argument("--top", type=argument_types.count, default=5, help="plans to show (5)")
     parser.add_argument(
-        "--check", metavar="FILE", help="published rows, or JSON of a serving benchmark, to judge"
+        "--check",
+        metavar="FILE",
+        help="published rows, or JSON of a serving benchmark, to judge; the model is that of rows"
+        " whose own name is not known",
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
 
@@ -80,7 +82,8 @@ def _job(options):
 
     hardware, kind = _hardware(options.hardware)
     kind = options.format or kind
-    model = _model(options.model)
+    # Rows that are judged name their own.
+    model: Any = _model(options.model) if options.model else None
     prompt = 8192 if options.prompt is None else options.prompt
     output = 1024 if options.output is None else options.output
     for name, value in (("in", prompt), ("out", output)):
@@ -189,6 +192,7 @@ def _replay(options):
 
 def _hardware(word):
     """(the catalog's key of a GPU, its number format): b200, h100 for h100_sxm."""
+    word = re.sub(r"[\s-]+", "_", word.strip().lower()).removeprefix("nvidia_")
     gpus = {
         key: entry.numbers
         for kind in ("accelerators", "tested")
@@ -283,6 +287,8 @@ def _told(options, job, shown, refused, better, near, unseen, off):
             )
     else:
         lines = [f"No layout keeps the promise ({load}; {sizes})."]
+        if refused:
+            lines.append("Nearest: {}: {}.".format(*refused[0]))
     if better:
         lines += ["", "What would change it:"]
         lines += [f"  {words}: {rate:.3g} requests/s" for words, rate in better]
@@ -320,14 +326,13 @@ def _span(value, interval):
 def _check(options):
     from lightspeed_tools.serve.check import check, read_rows
 
-    job, name = None, ""
+    job, name, word = None, "", options.model or ""
+    other = _model(word) if word else None
     if options.hardware:
-        word = options.model or ""
-        if not word or Path(word).exists():
-            raise UserError("a benchmark is judged for a model by its name, such as Qwen3-32B")
-        job, name = _job(options), word
+        job = _job(options)
+        name = word
     try:
-        verdict = check(read_rows(Path(options.check), job, name))
+        verdict = check(read_rows(Path(options.check), job, name), other)
     except (OSError, ValueError) as error:
         raise UserError(str(error)) from error
     figures = verdict.as_data()

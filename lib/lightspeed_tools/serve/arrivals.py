@@ -231,7 +231,7 @@ def times(
 
 def blocks(run: Served) -> int:
     """Blocks of caches that fit beside the weights."""
-    return int(run.places() * run.held) // BLOCK
+    return int(run.tokens()) // BLOCK
 
 
 def closed_loop(row: Measured) -> tuple[float, float]:
