@@ -14,7 +14,7 @@ from lightspeed import datasheet, roofline
 from lightspeed.catalog import accelerator, find, link, memory, parse
 from lightspeed.training import training_flops, training_time
 from lightspeed_course import ask, Axis, Bars, Boxes, cards, Chart, figure, human_time, job, predict
-from lightspeed_course import bench, reveal, si, table, Text
+from lightspeed_course import bench, beside, reveal, si, table, Text
 
 # %%
 job.sheet(until="01")
@@ -449,6 +449,16 @@ assert dean < once, "data centre the answer"
 # | $2P$ | forward pass of a token | FLOP | {{si(forward, "FLOP")}} |
 # | $6P$ | training on a token | FLOP | {{si(training, "FLOP")}} |
 # | $6PD / (NXU)$ | time of a training run | s | {{human_time(planned)}} |
+
+# %% [markdown]
+# ## In your own framework
+#
+# Copy four bytes, then a gigabyte, and you have both waits of this lesson: the first line is all
+# latency, the second all bandwidth. Where there is a GPU, the script copies from pinned memory, over
+# PCIe.
+
+# %% tags=["figure"]
+beside("01_copy")
 
 # %% [markdown]
 # ## One reading

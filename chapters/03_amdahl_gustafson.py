@@ -12,7 +12,7 @@
 from math import inf
 from lightspeed.scaling import *
 from lightspeed_course import Area, ask, Axis, Bars, cards, Chart, figure, job, Line, Points
-from lightspeed_course import bench, predict, reveal, Rule, si, table
+from lightspeed_course import bench, beside, predict, reveal, Rule, si, table
 from lightspeed_models.profiles import scaling_runs
 
 # %%
@@ -568,6 +568,16 @@ assert gustafson_speedup(offered, serial=serial) > twentieth, "eight times the p
 assert usl_peak(serial=serial, kappa=(1 - serial) / offered**2) >= offered - 1e-9, (
     "beyond the offer if"
 )
+
+# %% [markdown]
+# ## In your own framework
+#
+# A profiler hands you the shares that this lesson started from. Name the parts of your step, as here,
+# and ask of each one: would more GPUs make it shorter, or leave it as it is? The optimizer, for
+# instance, does the same work on every GPU of plain data parallelism, however many there are.
+
+# %% tags=["figure"]
+beside("03_profile")
 
 # %% [markdown]
 # ## One reading

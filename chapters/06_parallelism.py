@@ -15,10 +15,7 @@ from lightspeed.catalog import accelerator
 from lightspeed.memory import *
 from lightspeed.transformer import transformer
 from lightspeed_course import Axis, Bars, Boxes, Chart, Rule, Text
-from lightspeed_course import ask, figure, job, predict, reveal, si
-
-# %% [markdown]
-# ## The job so far
+from lightspeed_course import ask, bench, beside, figure, job, predict, reveal, si
 
 # %%
 job.sheet(until="06.1")
@@ -71,7 +68,7 @@ assert 4 * states.weights < node < states.total, "fit once"
 # %% [markdown]
 # ## What if more GPUs join in?
 #
-# The plainest way to use many GPUs is *data parallelism*: each takes other samples, and a copy of
+# The plainest way to use many GPUs is *data parallelism*: each takes different samples, and a copy of
 # the whole model. Each such GPU is a *rank*. But a thousand GPUs would keep a thousand copies of
 # the optimizer, all identical, and each GPU would be exactly as full as one alone.
 #
@@ -329,6 +326,25 @@ ask("parallelism.which_split")
 # | $2P + (2 + K)P/n$ | of a GPU in stage 2 | byte | {{si(zero_bytes_per_device(llama.parameters, ranks, 2), "byte")}} |
 # | $(4 + K)P/n$ | of a GPU in stage 3 | byte | {{si(zero_bytes_per_device(llama.parameters, ranks, 3), "byte")}} |
 # | about {{of_gpt:.0f}}$\,t\,D$ | what a layer of width $D$ keeps of $t$ tokens, without scores | byte | {{si(token / llama.layers * job.SEQUENCE, "byte")}} |
+
+# %% [markdown]
+# ## In your own framework
+#
+# Sixteen bytes again, though divided otherwise: plain torch keeps the weights themselves in four. And
+# autograd can be asked what it saves for the backward pass of an MLP, here in four bytes a number: what
+# goes in, the hidden vector, and what comes out.
+
+# %% tags=["figure"]
+beside("06_kept")
+
+# %% [markdown]
+# ## One reading
+#
+# A job misses its plan, and the profile shows that more time goes to products of matrices than the plan
+# has for them. What could make a GPU multiply more, or the plan expect less?
+
+# %%
+bench("06.1")
 
 # %% [markdown]
 # ## Exercises, proof, next

@@ -15,10 +15,7 @@ from lightspeed.pipeline import *
 from lightspeed.reliability import *
 from lightspeed_models.simulators.schedules import simulate
 from lightspeed_course import Axis, Bars, Boxes, Chart, Line, Rule, Text, ask, figure, human_time
-from lightspeed_course import job, predict, reveal, si, table
-
-# %% [markdown]
-# ## The job so far
+from lightspeed_course import bench, beside, job, predict, reveal, si, table
 
 # %%
 job.sheet(until="06.3")
@@ -470,6 +467,25 @@ ask("parallelism.checkpoint_interval", seed="chapter")
 # | $1 - (1 - q)^n$ | chance that any of $n$ ranks is slow | | {{1 - (1 - chance) ** job.GPUS:.1%}}, if each is in one step of a thousand |
 # | $M/n$ | time between failures on $n$ GPUs | s | {{human_time(cluster_mtbf(device_mtbf(mtbf, gpus), job.GPUS))}} |
 # | $\sqrt{2\,\delta\,M}$ | work between two checkpoints | s | {{human_time(young_interval(30, cluster_mtbf(device_mtbf(mtbf, gpus), job.GPUS)))}}, if a save takes half a minute |
+
+# %% [markdown]
+# ## In your own framework
+#
+# PyTorch has both orders. Four processes take a layer each and write down what they do with eight
+# micro-batches, F for a forward pass and B for a backward one. Count how many more F than B a row has
+# at any time: so many micro-batches it must keep.
+
+# %% tags=["figure"]
+beside("06_orders")
+
+# %% [markdown]
+# ## One reading
+#
+# A job misses its plan, and its profile shows waiting in a collective, as it would if the network were
+# slow, or a rank. Before anybody stops the job, somebody reads the clocks of all GPUs for an hour.
+
+# %%
+bench("06.3")
 
 # %% [markdown]
 # ## Exercises, proof, next

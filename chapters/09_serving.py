@@ -24,9 +24,8 @@ from lightspeed_models.simulators.serving import Cost, Scheduler, simulate
 job.sheet(until="09")
 
 # %% [markdown]
-# **Guess.** A few others are writing when your request comes. Its prompt is so short that there is
-# next to nothing to read. How many steps, of those that all of them share, pass on average until its
-# first token is out?
+# **Guess.** An engine serves all its requests together, in *steps*: each step gives everybody their
+# next token. Now your request comes, with a prompt so short that there is next to nothing to read.
 
 # %%
 predict("inference.first_token_steps", ...)
@@ -34,11 +33,10 @@ predict("inference.first_token_steps", ...)
 # %% [markdown]
 # ## What does a step cost?
 #
-# An engine serves in *steps*. One step passes the weights once, for everybody, and gives each request
-# that decodes its next token. You know two parts of its bill from chapter 4: it reads the weights,
-# and it reads everyone's cache. Three more belong on it. The GPUs split each layer, so they exchange
-# results twice a layer. They reach a share of what the data sheet promises. And the host launches
-# some kernels for each layer, which takes its time even where there is little to compute.
+# You know two items of its bill from chapter 4: it reads the weights, once for everybody, and it reads
+# everyone's cache. Three more belong on it. Because the GPUs split each layer, they have to exchange
+# results, twice a layer. Both they and their links reach only a share of what the data sheet promises.
+# And the host has to launch each kernel, which takes its time even where there is little to compute.
 
 # %%
 model, gpus, vllm = replica()
@@ -49,9 +47,10 @@ unseen = fitted("engines")["vllm"]["left_out"]  # how far off it is on models it
 alone.time, alone.host, alone.exchange, bound.time
 
 # %% [markdown]
-# With the constants of vLLM a lone user gets a token every {{si(alone.time, "s")}}; the data sheet
-# would allow one in {{si(bound.time, "s")}}. The host and the exchange together take
-# {{(alone.host + alone.exchange) / alone.time:.0%}} of the step. Now let others in.
+# Take vLLM, with constants that were fitted to published runs. A lone user gets a token every
+# {{si(alone.time, "s")}}, where the data sheet would allow one in {{si(bound.time, "s")}}, and the host
+# and the exchange together take {{(alone.host + alone.exchange) / alone.time:.0%}} of the step. Now let
+# others in.
 
 # %% tags=["figure"]
 parts = {"weights": "blue", "kv": "orange", "exchange": "green", "host": "grey"}
@@ -98,15 +97,16 @@ def allowed(engine):
 allowed(IDEAL), allowed(vllm)
 
 # %% [markdown]
-# The exchange takes a little: {{allowed(IDEAL)[1]:.1f}} answers a second are left. The engine takes
-# far more: **{{allowed(vllm)[1]:.1f}}** are left. Is that the engine, or our law of it? On models that
+# The exchange costs a little: of the {{plan.rate:.1f}} answers a second that were planned,
+# {{allowed(IDEAL)[1]:.1f}} are left. The engine costs far more and leaves **{{allowed(vllm)[1]:.1f}}**.
+# Is that the engine, or is it our law of the engine? On models that
 # its constants had not seen, the law misses the measured time between tokens by
 # {{unseen["per_token"]["error"]:.0%}} in the median
 # ([proof](09_serving_proof.ipynb#How-well-does-a-step-hold?)), so a drop to a third is no artefact. And
 # we haven't read a single prompt yet.
 
 # %% tags=["holds"]
-assert plan.rate > allowed(IDEAL)[1] > 0.85 * plan.rate, "takes a little"
+assert plan.rate > allowed(IDEAL)[1] > 0.85 * plan.rate, "costs a little"
 assert allowed(vllm)[1] < 0.4 * allowed(IDEAL)[1], "far more"
 assert 0.25 < allowed(vllm)[1] / allowed(IDEAL)[1] < 0.4, "a drop to a third"
 
@@ -132,8 +132,8 @@ two.first, two.last
 
 # %% [markdown]
 # Real engines plan a step while the one before it runs. That keeps the GPUs busy, and it costs the
-# newcomer one step more: half a step, on average, for the one that runs, one that is planned already,
-# and then their own. Add them up, and compare with your guess. Fitted to published runs, vLLM's constants say {{vllm.ahead + 1:.1f}} steps, since nothing else in a server is free either, and {{si(vllm.front, "s")}} for the way through its front.
+# newcomer one step more. On average there is half a step to go of the one that is running, then comes
+# the one that has been planned already, and then their own. Add them up, and compare with your guess.
 
 # %% tags=["holds"]
 late = [
@@ -147,6 +147,9 @@ assert abs(sum(late) / len(late) - 2.5) < 0.02, "Add them up"
 reveal("inference.first_token_steps")
 
 # %% [markdown]
+# In published runs of vLLM it was {{vllm.ahead + 1:.1f}} steps, since nothing else in a server is free
+# either, and {{si(vllm.front, "s")}} on top for the way in and out.
+#
 # And the others? A step that reads a prompt has thousands of tokens to multiply, so arithmetic decides
 # how long it takes, and everyone who writes waits it out. To keep that wait short, engines cut prompts
 # into *chunks*, one a step. Then fewer tokens hold up each step, and more steps are held up.
@@ -238,7 +241,7 @@ table(
     ["requests in flight", "wait for a place", "first token, by the law", "measured"],
     caption=f"{runs[0].model} in {runs[0].number_format} on one H200 under vLLM, {context:,} tokens in"
     f" and {runs[0].run.output:,} out. Look at the last row: up to the wall the law is {off:.1f} times too"
-    " long at most; behind it, the wait for a place is nearly all that there is.",
+    " long at most; beyond it, the wait for a place is nearly all that there is.",
 )
 
 # %% tags=["holds"]
@@ -303,7 +306,8 @@ assert not best["fp8"][0].run.together and best["fp8"][1].run.together, "halves 
 #
 # $$\frac{1 - a^{k+1} }{1 - a}$$
 #
-# tokens a step: the ones kept, and one of its own. Is that free? Take it that the guesses themselves are: even then, only as long as the step reads.
+# tokens a step: the ones kept, and one of its own. Is that free? Say that the guesses themselves cost nothing. Even then it is free only as long as the
+# step is busy reading.
 
 # %%
 chance, guesses = 0.7, 3
@@ -321,9 +325,10 @@ gains = {rows: round(faster(rows), 2) for rows in (1, 16, 64, 256)}
 tokens, gains
 
 # %% [markdown]
-# For one user it is {{gains[1]:.1f}} times, for {{max(gains)}} with shorter texts it is {{gains[256]:.1f}}: in a full
-# batch each guess is arithmetic that somebody else could have used. And if only three in ten are kept,
-# the full replica loses: {{faster(256, 0.3):.2f}} times.
+# A lone user gets {{gains[1]:.1f}} times the tokens. {{max(gains)}} users with shorter texts get
+# {{gains[256]:.1f}} times, because in a full batch each guess takes arithmetic that somebody else could
+# have used. And if only three guesses in ten are kept, the full replica loses by it: it makes
+# {{faster(256, 0.3):.2f}} times what it made without.
 #
 # ## The job
 #
@@ -381,7 +386,7 @@ assert 4.5 < allowed(vllm)[1] / rate < 5.7, "cost another five"
 
 # %% [markdown] tags=["takeaway"]
 # - *A step is paid by everyone in it, so whoever reads a prompt makes all the others wait.*
-# - *Count the places before you look for a slow kernel: behind the wall of memory a first token takes
+# - *Count the places before you look for a slow kernel: beyond the wall of memory a first token takes
 #   ten times as long.*
 # - *A plan from the data sheet is a bound; an engine and its prompts can leave a tenth of it.*
 
@@ -392,6 +397,17 @@ assert 4.5 < allowed(vllm)[1] / rate < 5.7, "cost another five"
 # | $\lambda \, s / c \cdot t(c)$ | share of time in steps that read | – | {{share:.0%}} at one a second |
 # | room / bytes held | places | requests | {{load.places():.0f}} |
 # | $(1 - a^{k+1}) / (1 - a)$ | tokens of a step with $k$ guesses | tokens | {{tokens:.1f}} |
+
+# %% [markdown]
+# ## One reading
+#
+# A service makes its users wait longer than planned, and somebody looks at how long each request takes
+# once it is being served. Which of three suspects can go home?
+
+# %%
+from lightspeed_course import bench
+
+bench("09")
 
 # %% [markdown]
 # ## In your own framework

@@ -12,15 +12,12 @@
 # the [proof page](11_profile_proof.ipynb).
 
 # %% tags=["setup"]
-from lightspeed_course import ask, figure, job, predict, reveal, si, table
+from lightspeed_course import ask, bench, figure, job, predict, reveal, si, table
 from lightspeed_course.explorers.profile import FAULTS, MENDS, by_share, explore_profile, read
 from lightspeed_course.explorers.profile import view
 from lightspeed_tools.trace.account import parts
 from lightspeed_tools.trace.replay import replay
 from lightspeed_tools.trace.tracks import tracks
-
-# %% [markdown]
-# ## The job so far
 
 # %%
 job.sheet(until="11")
@@ -338,11 +335,16 @@ ask("profile.busy_share", seed="chapter")
 # the profiler. Its first line is where the time went and what to fix first; its last ones are what
 # the file can't tell.
 #
-# ## The incident room
+# ## One reading
 #
-# `lightspeed incident` sells the trace of rank 0, and for more of your minutes those of all ranks.
-# What does the second tell you that the first can't? Buy, write the files with `--files`, and say
-# the gain of your fix before you hear it.
+# The incident room sells the trace of rank 0, and for more of your minutes those of all ranks. Here
+# are all of them, of a job that misses its plan. What do they tell you that the first alone couldn't?
+
+# %%
+bench("11")
+
+# %% [markdown]
+# `lightspeed incident` writes the files too, with `--files`. Say the gain of your fix before you hear it.
 #
 # ## Exercises
 #

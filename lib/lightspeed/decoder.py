@@ -17,8 +17,6 @@ compressed attention; Yang et al., Gated Delta Networks (2024); Dao and Gu,
 Mamba-2 (2024); MiniMax-01 (2025) for lightning attention; the public modelling code of each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -120,7 +118,8 @@ class Decoder:
     """A language model: layers between a table of tokens and the logits.
 
     `extras` counts the parameters outside the layers that are neither table nor matrix of logits:
-    the last norm, learned positions, biases. `assumed` says in words what nobody wrote down.
+    the last norm, learned positions, biases. `tower` counts those of a tower that sees, which is no
+    part of anything else here. `assumed` says in words what nobody wrote down.
 
     >>> from lightspeed.mixers import Attention
     >>> tiny = Decoder(64, 1000, True, (Layer(Attention(64, 4, 2, 16), Mlp(64, 256), 128, 2),), 64)
@@ -135,6 +134,7 @@ class Decoder:
     extras: int = 0
     name: str = ""
     assumed: tuple[str, ...] = ()
+    tower: int = 0
 
     def __post_init__(self) -> None:
         for name in ("width", "vocabulary"):
@@ -182,15 +182,11 @@ class Decoder:
         return _amount(mixers + 2 * (mlps + self.width * self.vocabulary), "FLOP/token")
 
     def training_flops_per_token(self, sequence: float = 0) -> float:
-        """Three forward passes; scores as the field counts them, as if each token saw all of its
-        sequence.
-        """
+        """Three forward passes; scores as the field counts them: each token sees the sequence."""
         return _amount(3 * self.flops_per_token(sequence, decoding=False), "FLOP/token")
 
     def kv_cache_bytes_per_token(self, element_bytes: float = 2) -> float:
-        """Bytes that each further token of a request keeps for good: caches of layers that look at
-        the whole context.
-        """
+        """Bytes that a further token of a request keeps: caches of layers that see everything."""
         return self._over_mixers("kv_cache_bytes_per_token", "growth", element_bytes)
 
     def state_bytes(self, element_bytes: float = 2) -> float:

@@ -15,8 +15,6 @@ False, nothing else. A cell of this kind may also import and assign what its con
 runs in the page's own kernel, where it stands, on a copy of the page's names.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import json
@@ -86,9 +84,7 @@ def _names(node: ast.AST, context: type, own: Mapping[str, set[str]] = {}) -> se
 
 
 def check_anchors(found: list[Claim], text: str, markdown: bool) -> None:
-    """ClaimError unless each anchor stands in one sentence of a Markdown text, or in a string of a
-    code cell.
-    """
+    """ClaimError unless each anchor stands in one sentence of the text, or a string of a cell."""
     texts = [s.text for s in sentences(text)] if markdown else [t for _, t in strings(text)]
     for claim in found:
         places = sum(occurs(claim.anchor, each) for each in texts)

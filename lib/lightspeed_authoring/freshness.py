@@ -2,13 +2,12 @@
 what is committed is what a build makes, and takes minutes.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import subprocess
 import sys
 import tempfile
+import tomllib
 from itertools import zip_longest
 from pathlib import Path
 
@@ -31,9 +30,8 @@ WIDTH, BEFORE = 160, 40  # characters of a line that are shown, and of them befo
 
 
 def gates(root: Path = ROOT) -> list[str]:
-    """What is wrong in the sources, one text a fault, without running any of them: what is not
-    written yet, typed numbers, claims without an anchor, notebooks without a source, a stale
-    bibliography, format and lint.
+    """What is wrong in the sources, a text a fault, without running them: unwritten, typed numbers,
+    claims without an anchor, no source, a stale bibliography, format, lint.
     """
     scripts = sources(root=root)
     sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
@@ -50,7 +48,19 @@ def gates(root: Path = ROOT) -> list[str]:
         return found
     if BIBLIOGRAPHY.read_text("utf-8") != bibliography():
         found.append("BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build`")
-    return found + tools()
+    return found + unrecorded(root) + tools()
+
+
+def unrecorded(root: Path) -> list[str]:
+    """The scripts of torch that are not what chapters/beside.toml shows."""
+    shown = tomllib.loads((root / "chapters" / "beside.toml").read_text("utf-8"))
+    code = {p.stem: p.read_text("utf-8") for p in (root / "benchmarks/beside").glob("[0-9]*.py")}
+    return [
+        f"benchmarks/beside/{name}.py: chapters/beside.toml has another text of it; run"
+        f" `python benchmarks/beside/record.py {name}`, with a Python that has torch"
+        for name in sorted({*shown, *code})
+        if shown.get(name, {}).get("code") != code.get(name)
+    ]
 
 
 def tools() -> list[str]:
@@ -71,9 +81,7 @@ def tools() -> list[str]:
 
 
 def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]:
-    """What a fresh build would change in the committed notebooks, one text a difference; empty
-    when nothing. Nothing is measured for it.
-    """
+    """What a fresh build would change in the committed notebooks, a text each; nothing is timed."""
     with tempfile.TemporaryDirectory(prefix="lightspeed-check-") as folder:
         fresh = Path(folder)
         found = build(sources(names, root), fresh, kept=root)
@@ -142,9 +150,7 @@ def _start(old: str | None, new: str | None) -> int:
 
 
 def unbound_in_library() -> list[str]:
-    """Every number typed in what the library shows readers: questions, explorers and the
-    rebuttals of the gallery.
-    """
+    """Every number typed in what the library shows readers: questions, explorers, rebuttals."""
     from lightspeed_course.content.wrong_claims import claims
     from lightspeed_course.practice.question_files import of_topic, texts
     from lightspeed_course.practice.question_text import QuestionError

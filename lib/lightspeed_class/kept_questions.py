@@ -6,8 +6,6 @@ at the released notebooks: where these show other prompts than the course that i
 pose, nothing is kept, and it is said which.
 """
 
-from __future__ import annotations
-
 import json
 
 from lightspeed_class.asked import Asked, Unkept, frozen, hidden_sets, thawed
@@ -94,9 +92,7 @@ def variants(data):
 
 
 def keep(book, name, version, seeds):
-    """Draw what these seeds ask in a version, and keep it; what is kept already stays. Raises
-    Unkept.
-    """
+    """Draw and keep what these seeds ask in a version; what is kept stays. Raises Unkept."""
     assignment, had = book.assignment(name, version), book.asked_seeds(name, version)
     try:
         drawn = {

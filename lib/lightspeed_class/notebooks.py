@@ -5,8 +5,6 @@ Of a submission the grader uses only the source and the id of code cells, and do
 outputs and metadata; people see outputs on the desk.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -68,9 +66,7 @@ class Assignment:
         return [q for q in self.points if q not in self.prose]
 
     def functions(self, kinds):
-        """Question -> name of the function that the exercise has the student write; `kinds`:
-        question -> what it asks for.
-        """
+        """Question -> name of the function to write; `kinds`: question -> what it asks for."""
         pairs = (pair for pairs in self.cells.values() for pair in pairs)
         return {q: name for q, name in pairs if kinds.get(q) == "function"}
 

@@ -44,13 +44,15 @@ def run(options):
 
 def counted(decoder, context, batch):
     """What is known of a decoder, in plain numbers: bytes in 2-byte elements, FLOPs a token."""
-    request = decoder.request_bytes(context)
+    request, parameters = decoder.request_bytes(context), int(decoder.parameters + decoder.tower)
     return {
         "name": decoder.name,
-        "parameters": int(decoder.parameters),
+        "parameters": parameters,
+        "text_parameters": int(decoder.parameters),
+        "tower_parameters": int(decoder.tower),
         "active_parameters": int(decoder.active_parameters),
         "embeddings": int(decoder.embeddings),
-        "weight_bytes": {name: decoder.parameters * each for name, each in FORMATS.items()},
+        "weight_bytes": {name: parameters * each for name, each in FORMATS.items()},
         "context": context,
         "batch": batch,
         "flops_per_token": float(decoder.flops_per_token(context)),
@@ -83,6 +85,7 @@ def told(found, decoder):
     rows = [
         ("parameters", f"{found['parameters']:,}, {found['active_parameters']:,} used by a token"),
         ("", f"{found['embeddings']:,} of them in the tables of tokens"),
+        *(("", f"{n:,} of them in the tower that sees") for n in [found["tower_parameters"]] if n),
         ("weights", f"{weights} (without scales)"),
         ("FLOPs a token", flops[0]),
         *(("", line) for line in flops[1:]),

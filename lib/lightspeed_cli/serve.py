@@ -1,6 +1,4 @@
-"""What `lightspeed serve` says: layouts of a model within a promise, or the error of that answer on
-published rows.
-"""
+"""`lightspeed serve`: layouts of a model within a promise, or its error on published rows."""
 
 import json
 import math

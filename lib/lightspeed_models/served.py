@@ -5,8 +5,6 @@ The load is a closed loop: so many requests are in flight, and each that ends ma
 next. Over the tokens of one request, as many others are read as are in flight, a chunk a step.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

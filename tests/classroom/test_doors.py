@@ -89,7 +89,7 @@ def test_an_attack_in_a_container_finds_no_answers(engine, sandboxed):
     asks += "assert ctypes.get_errno() == 38"
     assert grade(right(asks), ASSIGNMENT, isolated="podman").notes == ()
     slow = grade(right("while True: pass"), ASSIGNMENT, isolated="podman",
-                 limits=Limits(wall=3, cell=1))  # fmt: skip
+                 limits=Limits(wall=20, cell=1))  # fmt: skip
     assert slow.notes == ("Code cell 2 stopped with OutOfTime.",)
 
 

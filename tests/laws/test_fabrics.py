@@ -15,9 +15,7 @@ from lightspeed_models.simulators.fabric_traffic import DESIGNS, TRAFFIC, Fabric
 
 
 def built_fat_tree(radix, levels):
-    """(hosts, switches) of a tree put together port by port: every layer but the top one turns
-    half of its ports down.
-    """
+    """(hosts, switches) of a tree built port by port: layers turn half of the ports down."""
     half = radix // 2
     hosts = radix * half ** (levels - 1)  # each port of each top switch, split level after level
     tops, links, switches = half ** (levels - 1), hosts, half ** (levels - 1)

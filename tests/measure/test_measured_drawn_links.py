@@ -1,6 +1,4 @@
-"""What chapters 6 and 7 show: on records that obey the laws, on a scattered one, and on one
-without any of it.
-"""
+"""Chapters 6 and 7, on records that obey the laws, on a scattered one, and on none."""
 
 import inspect
 

@@ -1,6 +1,4 @@
-"""Nodes in namespaces: sums, counted bytes, and that nothing stays behind. The one place where
-bytes on a wire are counted.
-"""
+"""Nodes in namespaces: sums, and bytes counted on a wire; nothing stays behind."""
 
 import os
 import signal
@@ -94,9 +92,8 @@ def test_the_effect_of_nodes_is_recovered():
         ]
         effect = network.node_effect(record.new(rows), algorithm)
         # a record keeps few digits
-        assert effect.alpha == pytest.approx(alpha, rel=1e-4) and effect.bandwidth == pytest.approx(
-            bandwidth, rel=1e-4
-        )
+        assert effect.alpha == pytest.approx(alpha, rel=1e-4)
+        assert effect.bandwidth == pytest.approx(bandwidth, rel=1e-4)
         assert all(time == pytest.approx(fitted, rel=1e-4) for _, _, time, fitted in effect.rows)
 
 

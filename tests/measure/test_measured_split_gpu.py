@@ -1,6 +1,4 @@
-"""The split MLP between real processes, its prediction on made-up times, and the parts of the
-GPU that need none.
-"""
+"""The split MLP between real processes, its prediction, and GPU parts without one."""
 
 import importlib.util
 import sys
@@ -163,6 +161,7 @@ def test_a_share_is_of_the_peak_of_its_type():
     assert gpu.share(copy, "an unknown GPU") is None
 
 
+@pytest.mark.holds("measure", "all else works without")
 def test_without_torch_the_message_says_what_is_left(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(Unavailable, match=r"PyTorch is not installed.*all else works without"):
@@ -172,6 +171,7 @@ def test_without_torch_the_message_says_what_is_left(monkeypatch):
 @pytest.mark.skipif(
     not importlib.util.find_spec("torch"), reason="PyTorch is not installed: pip install torch"
 )
+@pytest.mark.holds("measure", "PyTorch sees no GPU.")
 def test_without_a_gpu_the_message_says_so():
     import torch
 

@@ -142,6 +142,7 @@ def test_what_is_changed_stands_there_once():
 
 
 @pytest.mark.slow
+@pytest.mark.holds("docs/evidence.md", "Change one constant")
 def test_a_chapter_notices_a_changed_constant_or_law():
     pages: dict[str, list[str]] = {}
     for path in sorted((ROOT / "chapters").glob("[01]*.py")):

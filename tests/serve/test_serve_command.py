@@ -24,6 +24,7 @@ def answer(capsys, *words):
     return status, capsys.readouterr()
 
 
+@pytest.mark.holds("docs/your-own-question.md", "each at the most load that keeps the promise")
 def test_a_plan_keeps_its_promise_and_one_more_request_would_not():
     found, refused = plans(JOB)
     assert found and refused
@@ -102,6 +103,7 @@ def test_many_workers_are_divided_coarsely():
     assert all(run.readers + run.decoders == 1000 for run in apart)
 
 
+@pytest.mark.holds("docs/your-own-question.md", "that none of them has is called extrapolated")
 def test_what_nobody_measured_is_said(tmp_path, capsys):
     gpt2 = {"architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_layer": 12, "n_head": 12}
     file = tmp_path / "config.json"

@@ -144,6 +144,7 @@ def test_a_simulated_row_is_as_far_off_between_tokens_as_the_law():
     assert off[0] < off[1] + 0.03
 
 
+@pytest.mark.holds("docs/your-own-question.md", "in a crowd is told too short")
 def test_a_first_token_in_a_crowd_is_told_too_short():
     rows = [row for row in published() if row.run.together and row.engine == "vllm"]
     rows = [row for row in rows if fits(row.run) and 64 < row.run.requests <= 128][::10]
@@ -161,6 +162,7 @@ def test_far_apart_all_requests_fare_as_one_alone_does():
         assert each.per_token == pytest.approx([alone.per_token[0]] * many)
 
 
+@pytest.mark.holds("docs/your-own-question.md", "Workers take turns")
 def test_workers_take_turns():
     """Two workers with the load twice, each request beside its twin: as one worker with it once."""
     rng = np.random.default_rng(3)

@@ -98,6 +98,7 @@ def test_one_rank_of_four_says_what_it_can_not_tell(tmp_path):
     assert any("1 of 4 ranks" in note for note in found.notes)
 
 
+@pytest.mark.holds("docs/your-own-question.md", "A replay that misses the measured span")
 def test_waits_that_are_not_in_the_file_silence_the_replay(tmp_path):
     path = write(Job(), tmp_path)[0]
     whole = json.loads(path.read_text())

@@ -1,8 +1,4 @@
-"""A committed notebook as the web edition shows it: live cells wrapped, pictures inline, tables and
-formulas as they stand.
-"""
-
-from __future__ import annotations
+"""A notebook as the web edition shows it: live cells wrapped, pictures inline."""
 
 import ast
 import html
@@ -207,7 +203,5 @@ def highlighted(source):
 
 
 def _one_block(text):
-    """HTML without the empty lines at which Markdown would end it: the line feed before one is
-    written as a reference.
-    """
+    """HTML without the empty lines at which Markdown ends it: a line feed becomes a reference."""
     return re.sub(r"\n(?=[ \t]*\n)", "&#10;", text)

@@ -1,7 +1,5 @@
 """The pages of the site as Sphinx reads them: Markdown, from the committed notebooks."""
 
-from __future__ import annotations
-
 import html
 import json
 import re
@@ -108,9 +106,7 @@ It may have moved: the [start page](index.md) lists the chapters.
 
 
 def write_page(course, source, name, text, written_in, title, description):
-    """Write a page with what it says of itself: its head, and its last line before what Sphinx
-    takes out of the text.
-    """
+    """Write a page with its head, and its last line before what Sphinx takes out of the text."""
     head = edition.front_matter(course, f"{name}.html", title, description)
     text, mark, more = text.partition("```{toctree}")
     last = edition.closing(course, written_in, title)

@@ -5,8 +5,6 @@ The container has no network, no rights, no file of its own, and of the machine'
 bubblewrap's has, read-only: its image is empty but for the links /lib, /lib64 and /bin.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -8,8 +8,6 @@ the cells tells only values; they are judged here. Functions are tried on the pu
 on inputs that are drawn from a secret, for this student and submission, once those were right.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import platform
@@ -139,7 +137,7 @@ def _published(run: Run, variant: Any) -> Verdict:
     """The verdict on an answer, that of a function on the published inputs."""
     _, value = run.answers.get(variant.question.id, ("", {"kind": "none"}))
     if _is_function(variant, value):
-        return diagnose(variant, run.replay(variant))
+        return diagnose(variant, run.replay(variant, watch=True))
     answer = decode(value)
     verdict = diagnose(variant, answer)
     # no number was read: a person may want to see what came
@@ -149,9 +147,7 @@ def _published(run: Run, variant: Any) -> Verdict:
 
 
 def _waits_in_c(cells: list[tuple[str, str]], at: int) -> bool:
-    """Whether the cell that did not end may be a slow call: it has nothing that stands up to an
-    alarm, and others come after it.
-    """
+    """Whether the cell that did not end may be a slow call, which no alarm stops."""
     return at < len(cells) - 1 and not DEFIES.search(cells[at][1])
 
 
@@ -162,9 +158,7 @@ def _better(run: Run, asked: list[Any], verdicts: list[Verdict], drawn: str) -> 
 
 
 def _held(run: Run, variant: Any, verdict: Verdict, drawn: str) -> Verdict:
-    """The verdict on a function that is right so far after hidden inputs, of which the student is
-    told nothing.
-    """
+    """The verdict on a function after hidden inputs, of which the student is told nothing."""
     if not verdict.correct or not _is_function(variant, run.answers[variant.question.id][1]):
         return verdict
     sets = getattr(variant, "sets", None)

@@ -4,8 +4,6 @@ Who marks is known by the token in the address, which becomes a cookie: each gra
 changes something must come from the desk's own pages.
 """
 
-from __future__ import annotations
-
 import hmac
 from urllib.parse import urlencode
 

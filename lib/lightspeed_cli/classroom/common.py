@@ -4,20 +4,18 @@ import difflib
 import getpass
 from datetime import datetime
 
+from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.errors import UserError
 
 # of a verb that decides something of a student
 DECIDED = (
-    ("--undo", {"action": "store_true", "help": "take it back"}),
-    ("--reason", {"default": "", "metavar": "TEXT"}),
-    ("--by", {"default": "", "metavar": "WHO", "help": "default: your user name"}),
+    flag("--undo", "take it back"),
+    option("--reason", default="", metavar="TEXT"),
+    option("--by", default="", metavar="WHO", help="default: your user name"),
 )
 
 
-SECTION = (
-    "--section",
-    {"default": "", "metavar": "SECTION", "help": "of the roster; default: all"},
-)
+SECTION = option("--section", default="", metavar="SECTION", help="of the roster; default: all")
 
 
 def the_section(book, text):

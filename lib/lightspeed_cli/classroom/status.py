@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from lightspeed_class.listed import listed
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import (
     SECTION,
     due_words,
@@ -17,7 +18,7 @@ from lightspeed_cli.classroom.common import (
 )
 
 WORDS = "show where each assignment stands"
-ARGUMENTS = (("name", {"nargs": "?", "metavar": "NAME"}), SECTION)
+ARGUMENTS = (option("name", nargs="?", metavar="NAME"), SECTION)
 NAMED = False
 
 

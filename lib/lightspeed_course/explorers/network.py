@@ -4,8 +4,6 @@
 parameters in, a `View` out. `explore()` and `explore_fabric()` put controls on them.
 """
 
-from __future__ import annotations
-
 import functools
 from random import Random
 

@@ -99,9 +99,7 @@ def stacked(bills: Sequence[Bill]) -> Bill:
 
 
 def contradicted(rows: Sequence[Measured]) -> Any:
-    """A mask of rows whose times between tokens differ from those of rows alike by more than
-    `ALIKE`.
-    """
+    """A mask of rows whose times between tokens are off those alike by more than `ALIKE`."""
     groups = defaultdict(list)
     for i, row in enumerate(rows):
         groups[row.run, row.system, row.engine, row.number_format].append(i)
@@ -134,9 +132,7 @@ def _fitted(
     table: Table, law: Callable[[Engine], Any], measured: Any,
     names: Mapping[str, tuple[float, float]], own: Sequence[str], near: float, off: float,
 ) -> dict[str, Any]:  # fmt: skip
-    """Least squares in logarithms; a row that is far off counts less, and so do the many rows of
-    one model on one engine.
-    """
+    """Least squares in logarithms; outliers and the many rows of one model count less."""
     from scipy.optimize import least_squares
 
     start = np.log([value for value, _ in names.values()])

@@ -6,8 +6,6 @@ isolate-check-environment (the sandbox of the programming olympiads), and those 
 machine and a container add.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
@@ -94,9 +92,7 @@ def trust(environment):
 
 
 def crowded(environment):
-    """A warning if more work than there are cores waited, or others took half of them: spread
-    does not show that. Else nothing.
-    """
+    """A warning if more work waited than there are cores, or others took half of them."""
     words = {c["check"]: c["words"] for c in environment}
     # a record keeps the words alone
     load = re.search(r"load ([\d.]+) before the start, on (\d+) cores", words.get("load", ""))
@@ -154,8 +150,7 @@ def _others(before, after, machine):
     passed = _passed(before, after)
     if not passed or after["at"] <= before["at"]:
         return _unknown("other processes", "what others took is not to be seen")
-    # User, nice, system and interrupts: the time of guests is in that of users, and stolen time is
-    # no process'.
+    # User, nice, system, interrupts: guests are in users' time, stolen time is nobody's.
     busy = (sum(passed[:3]) + sum(passed[5:7])) / os.sysconf("SC_CLK_TCK")
     taken = max(0.0, (busy - (after["ours"] - before["ours"])) / (after["at"] - before["at"]))
     words = f"other processes took {taken:.2f} of a core while measuring"
@@ -165,9 +160,7 @@ def _others(before, after, machine):
 
 
 def _passed(before, after):
-    """Clock ticks between the two, by kind (user, nice, system, idle, iowait, irq, softirq,
-    steal, ...).
-    """
+    """Clock ticks between the two, by kind (user, nice, system, idle, iowait, ..., steal)."""
     if len(before["ticks"]) < 8 or len(after["ticks"]) != len(before["ticks"]):
         return []
     return [late - early for early, late in zip(before["ticks"], after["ticks"], strict=True)]
@@ -358,9 +351,7 @@ def timer(tick, source=""):
 
 
 def _tick(reads=2000):
-    """The smallest step that the clock was seen to take, seconds: resolution and the cost of
-    reading it.
-    """
+    """The smallest step that the clock was seen to take, seconds: with the cost of reading."""
     times = [time.perf_counter() for _ in range(reads)]
     steps = [b - a for a, b in itertools.pairwise(times) if b > a]
     return min(steps, default=time.get_clock_info("perf_counter").resolution)

@@ -20,10 +20,10 @@ import numpy as np
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count
 from lightspeed.transformer import Transformer
-from lightspeed_models.plan import AXES, ENDS, Plan
+from lightspeed_models.plan import AXES, Plan, cuts
 
 __all__ = (
-    "COLUMNS", "RULES", "Space", "cuts", "divisors", "rules_broken", "sequences_of", "space",
+    "COLUMNS", "RULES", "Space", "divisors", "rules_broken", "sequences_of", "space",
 )  # fmt: skip
 
 COLUMNS = (
@@ -160,15 +160,6 @@ def _degrees(model: Transformer, gpus: int) -> dict[str, np.ndarray]:
     table = np.concatenate(blocks).astype(np.int32)
     names = ("data", "tensor", "pipeline", "context", "expert", "chunks", "zero_bubble")
     return dict(zip(names, table.T, strict=True))
-
-
-def cuts(layers: int, stages: int) -> list[int]:
-    """Chunks above one of which this many stages hold whole layers, as `checked_for` asks."""
-    if stages == 1:
-        return []
-    cut = {int(v) for n in range(layers, layers + ENDS + 1) if n % stages == 0
-           for v in divisors(n // stages)}  # fmt: skip
-    return sorted(v for v in cut if 1 < v <= layers / stages)
 
 
 def _sizes_of(data: np.ndarray, sizes: np.ndarray, sequences: int) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Sets that are one table in a repository: CSV, JSON, or Markdown."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json
@@ -274,6 +272,61 @@ def megatron_bridge(folder):
         "model_rate": "Model TFLOP / sec / GPU",
     }
     return _columns(rows, words, values)
+
+
+def dgx_cloud(folder):
+    """Steps of the recipes of DGX Cloud: a README a model, a table a precision with a column for
+    each number of GPUs. Models that were cut to fewer layers are left out.
+    """
+    rows = []
+    for path in sorted(folder.rglob("README_*.md")):
+        rows += _recipe(path.read_text("utf-8"))
+    if not rows:
+        raise FileNotFoundError(f"{folder} has no README_*.md")
+    degrees = {
+        "sharded": "FSDP", "tensor": "TP", "pipeline": "PP", "context": "CP", "interleave": "VP",
+        "expert": "EP",
+    }  # fmt: skip
+    values = {"devices": "GPUs", "batch": "GBS", "micro_batch": "MBS", "sequence": "SeqLen"}
+    words = {"model": "model", "precision": "kind"}
+    return _columns(rows, words, values | degrees | {"time": "time"})
+
+
+def _recipe(text):
+    """The runs of one README: what a title says of all, a heading of its column, a line of each."""
+    cells = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in text.splitlines()
+        if line.strip().startswith("|")
+    ]
+    plans = {}  # a table of plans, where there is one: GPUs -> what each has
+    if cells[0][0] == "GPUs":
+        plans = {row[0]: dict(zip(cells[0], row, strict=True)) for row in cells if row[0].isdigit()}
+    length = re.search(r"sequence length = (\d+)", text)
+    title = re.compile(r"(.*?) (?:[\d.]+ |Dev )?(BF16|FP8)(?: \((.*)\))?")
+    runs, found = [], []
+    for first, *rest in cells:
+        if told := title.fullmatch(first):
+            whole = dict(re.findall(r"(TP|PP|CP|VP|MBS)=(\d+)", told[3] or ""))
+            whole |= {"FSDP": "1"} if "FSDP" in (told[3] or "") else {}
+            whole |= {"model": told[1], "kind": told[2], "SeqLen": length[1] if length else ""}
+            found = []
+            for heading in filter(None, rest):
+                gpus = re.findall(r"(\d+)x? H100", heading)[0]
+                batch = dict(re.findall(r"(GBS)=(\d+)", heading))
+                found.append(whole | {"GPUs": gpus} | plans.get(gpus, {}) | batch)
+            runs += found
+        elif first in ("Layers", "GBS", "PP", "VP") or first.startswith("Training step time"):
+            name = first if len(first) < 7 else "time"
+            for run, cell in zip(found, rest, strict=False):
+                run[name] = "" if cell.lower() in ("n/a", "na") else cell
+    depth = max((int(run.get("Layers", 0)) for run in runs), default=0)
+    names = ("FSDP", "TP", "PP", "CP", "VP", "EP", "MBS", "SeqLen", "GBS", "time")
+    return [
+        dict.fromkeys(names, "") | {n: "" if c == "NA" else c for n, c in run.items()}
+        for run in runs
+        if int(run.get("Layers", depth)) == depth and "time" in run
+    ]
 
 
 def ironwood(folder):
