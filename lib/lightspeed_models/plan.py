@@ -7,8 +7,6 @@ Sources: Narayanan et al. (2021) for the order of ranks; Liu et al., "MoE Parall
 for experts over data, tensor and context ranks; Megatron-LM, arguments.py, for chunks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,9 +127,7 @@ class Plan:
 
     @property
     def expert_tensor(self) -> Result:
-        """Ranks that share the matrices of one expert: those of tensor parallelism, or one where
-        `expert` takes these ranks too.
-        """
+        """Ranks that share one expert's matrices: tensor parallelism's, or one with `expert`."""
         return where(self.ranks % self.expert == 0, self.tensor, 1)
 
     @property

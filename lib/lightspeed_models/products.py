@@ -11,8 +11,6 @@ Sources: Williams, Waterman and Patterson, "Roofline" (CACM 52(4), 2009); the ro
 those of `lightspeed evidence product-time`.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Any
@@ -93,9 +91,7 @@ def narrowing_bytes(
 
 @dataclass(frozen=True)
 class Kernel:
-    """What a library's products reach in a number format: the shares and cycles of `product_time`,
-    by name.
-    """
+    """What a library's products reach in a format: shares and cycles of `product_time`."""
 
     compute_share: float
     memory_share: float

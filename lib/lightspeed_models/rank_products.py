@@ -10,8 +10,6 @@ Sources: products.py; Dao, "FlashAttention-2" (2023) for the backward pass; Mega
 matrices run as one.
 """
 
-from __future__ import annotations
-
 import inspect
 
 from lightspeed.elementwise import Result, Value, ceil, maximum, where

@@ -8,8 +8,6 @@ has none of them. A cluster may also
 be in a bad *state*, which no plan explains: `Stack.slow`, `far` and `stall` describe one.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, fields
 from typing import Any
@@ -96,9 +94,7 @@ class Stack:
         one_of("Stack", "cut", self.cut, CUTS)
 
     def wait(self, ways: Value, near: Value, across: Value) -> Result:
-        """Seconds a layer and micro-batch for the hops of tensor parallelism over so many ranks,
-        `near` of them in a node.
-        """
+        """Seconds a layer and micro-batch for hops of tensor parallelism, `near` in a node."""
         if self.slow or self.far:
             nodes = where(across, ways / near - 1, 0)
             return self.slow * (near - 1) + self.far * nodes

@@ -6,8 +6,6 @@ stalled for another reason don't pull it. Intervals come from rows drawn again w
 Sources: Efron and Tibshirani, "An Introduction to the Bootstrap" (1993) for the intervals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -50,9 +48,7 @@ KNOWN = 2.0  # a constant whose interval spans more than this factor is not told
 
 @dataclass(frozen=True)
 class Timed:
-    """A measured step: what was trained, how it was split, on what, and its `time` (s). `name` is
-    what messages call it.
-    """
+    """A measured step: what was trained, how split, on what, and its `time` (s), by `name`."""
 
     name: str
     model: Transformer
@@ -110,10 +106,8 @@ def fit_stack(
     resamples: int = 40,
     seed: int = 0,
 ) -> StackFit:
-    """The `StackFit` of measured steps. `counted` holds what is not fitted: passes, bytes, cut.
-
-    Raises BadArgument where there are fewer rows than twice the constants, or a row is faster than
-    its bound.
+    """The `StackFit` of measured steps; `counted` holds what is not fitted. Raises BadArgument for
+    fewer rows than twice the constants, or one beyond its bound.
     """
     import numpy
 
@@ -187,8 +181,7 @@ def _one_sided(works: Work, times: Any, best: Stack, names: Sequence[str]) -> di
     def errors(stack: Stack) -> Any:
         return numpy.log(expected_times(works, stack) / times)
 
-    # What most rows scatter by, and not the tail of stalls; a sweep without noise is told by halves
-    # of a per cent.
+    # What most rows scatter by, without stalls; a noiseless sweep by halves of a per cent.
     width = max(1.48 * float(numpy.median(abs(errors(best)))), 0.005)
 
     def loss(name: str, value: float) -> float:

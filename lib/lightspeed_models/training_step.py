@@ -10,8 +10,6 @@ Sources: those of parallel.py, memory.py and pipeline.py; stacks: catalog/fitted
 Measured runs to hold it to are `training_runs` beside it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from lightspeed.elementwise import Result, Value, ceil, floor, maximum, minimum, where
@@ -200,10 +198,8 @@ class Work:
 def work(
     model: Transformer, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND
 ) -> Work:
-    """The `Work` of a plan, of arrays for a plan of arrays; of the `Stack` only what is counted
-    matters: passes, bytes.
-
-    Raises BadArgument for chunks that don't divide the layers, or more ways than experts.
+    """The `Work` of a plan (or of plans' arrays), whose `Stack` gives what is counted. Raises
+    BadArgument for chunks that don't divide layers, or too many ways.
     """
     checked_for(model, plan)
     again = where(plan.recompute == "full", 1.0, 0.0)
@@ -348,8 +344,7 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
     stage = whole / w.stages
     if stack.whole_layers:
         stage = maximum(w.fullest * layer, w.last * layer + head + w.logits)
-    # DDP and ZeRO-1 sum gradients once, behind the last backward pass; later stages all through the
-    # step.
+    # DDP and ZeRO-1 sum gradients once, behind the last backward pass; others all along.
     window = where(w.zero >= 2, m * stage, stage * 2 / 3)
     synced = over(w.synced, w.data_across)
     hidden = minimum(synced, window)
@@ -382,9 +377,7 @@ def _rate(plan: Plan, machine: Machine, *axes: str) -> Result:
 
 
 def _over(machine: Machine, near: Value) -> Result:
-    """byte/s of a GPU in a ring over nodes: what the ports of its members in one carry, if the link
-    does.
-    """
+    """byte/s of a GPU in a ring over nodes: its members' ports, if the link carries that."""
     return minimum(machine.link, machine.network * near)
 
 

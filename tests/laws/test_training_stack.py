@@ -1,6 +1,4 @@
-"""A training step as a bound and as an expectation: closed forms, limits, and a fit that finds what
-it was given.
-"""
+"""A training step's bound and expectation: closed forms, limits, and its fit."""
 
 import itertools
 import random
@@ -95,9 +93,7 @@ def test_the_law_by_hand():
 
 
 def test_host_binds_as_a_maximum():
-    """Twice the work of a layer that waits for its launches takes no longer, until it is the work
-    that takes long.
-    """
+    """Twice the work of a layer that waits for launches takes no longer, up to a point."""
 
     def of(n):
         return ts.step(LLAMA, 512, Plan(tensor=8, micro_size=n), H100, NANOTRON)

@@ -163,9 +163,7 @@ class Number(Amount):
 
 @dataclass(frozen=True, repr=False)
 class Entry:
-    """A device, link, memory level or model: `.key`, `.name`, `.about`, and its Numbers as
-    attributes.
-    """
+    """A device, link, memory or model: `.key`, `.name`, `.about`, and its Numbers as attributes."""
 
     key: str
     name: str

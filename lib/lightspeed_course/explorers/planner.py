@@ -1,7 +1,5 @@
 """Chapter 10: all splits of the course's job as dots of memory and time, yours among them."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, replace
 
@@ -40,9 +38,7 @@ WAITS = {
 
 @dataclass(frozen=True)
 class Split:
-    """A split at its best settings of what is left open: seconds of a step by term, bytes of the
-    fullest GPU.
-    """
+    """A split at its best open settings: seconds of a step by term, bytes of the fullest GPU."""
 
     plan: Plan
     terms: dict

@@ -4,8 +4,6 @@ A check takes columns in SI and gives a mask. The first reason that holds is the
 refused for. A row that is merely far off stays: it is evidence.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from lightspeed_models.evidence.chips import (
