@@ -120,6 +120,25 @@ def test_a_plan_explained(capsys):
     assert status == 0 and "Rank" in text
 
 
+def test_one_move_away(capsys):
+    """The best plan that is searched is one from which no single move is better."""
+    _, best = as_json(capsys, *SMALL)
+    degrees = best["best"]["degrees"]
+    _, mine = as_json(capsys, *SMALL, "--explain", best["best"]["plan"])
+    moves = {(row["axis"], row["value"]): row for row in mine["one_away"]}
+    for axis in ("tensor", "pipeline", "context", "micro_size"):
+        assert (axis, 2 * degrees[axis]) in moves
+    assert all(row["why"] for row in moves.values()) and not any("expert" in m for m in moves)
+    sure = [row for row in moves.values() if not row.get("tight")]
+    assert len(sure) >= 4 and all(row.get("change", 0) >= -1e-9 for row in sure), moves
+    _, wide = as_json(capsys, *SMALL, "--explain", "tp8 pp4 mbs4")
+    moves = {(row["axis"], row["value"]): row for row in wide["one_away"]}
+    assert moves["pipeline", 8]["change"] > 0 > moves["tensor", 4]["change"]
+    assert "divide" in moves["tensor", 16]["why"] or moves["tensor", 16]["change"] > 0
+    _, text, _ = asked(capsys, *SMALL, "--explain", "tp8 pp4")
+    assert "One move away" in text
+
+
 def test_the_fewest_gpus_for_a_deadline(capsys):
     words = ["--deadline", "10d", "--tokens", "300B"]
     _, found = as_json(capsys, *SMALL, *words)

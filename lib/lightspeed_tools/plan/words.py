@@ -157,6 +157,10 @@ def told_explained(found: dict[str, Any]) -> str:
         + ", ".join(f"{n} {held / 1e9:.1f}" for n, held in parts)
     )
     lines += waterfall(yours)
+    lines += ["One move away, all else as well as it can be:"]
+    for row in found["one_away"]:
+        change = f"{row['change']:+7.1%}  " if "change" in row else ""
+        lines.append(f"    {row['axis']:<10} {row['value']:>5,}  {change}{row['why']}")
     if best is None:
         return "\n".join([*lines, "No plan fits."])
     gain = yours["step_seconds"] / best["step_seconds"] - 1
