@@ -370,5 +370,5 @@ bench("11")
 #
 # ## Exercises
 #
-# `exercises/11_profile.ipynb` has traces to read, and an account to write. How far each sentence
+# [The exercises](../exercises/11_profile.ipynb) have traces to read, and an account to write. How far each sentence
 # holds is on the [proof page](11_profile_proof.ipynb).

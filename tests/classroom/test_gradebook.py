@@ -219,10 +219,7 @@ def test_one_that_cannot_be_graded_does_not_stop_the_rest(book):
     seen = []
     tally = grade_all(book, "hostile", submit=AtOnce(work), progress=lambda *a: seen.append(a))
     assert tally.failed == {bad: "RuntimeError: a fault of the grader"}
-    assert (
-        tally.graded,
-        tally.unreadable,
-    ) == (2, 1)
+    assert (tally.graded, tally.unreadable) == (2, 1)
     assert [len(book.gradings(id)) for id in (bad, good, refused)] == [0, 1, 1]
     assert book.gradings(refused)[0].graded.notes == ("It is a link.",)
     assert seen[-1][:2] == (2, 3)

@@ -68,6 +68,9 @@ def test_the_answer_as_json(capsys):
     dollars = 2.5 * 8 / 3600 / written * 1e6
     assert best["dollars_per_million_tokens"] == pytest.approx(dollars)
     assert best["tpot_interval"][0] < best["tpot"] < best["tpot_interval"][1]
+    for plan in told["plans"]:
+        for times in plan["at_random"].values():
+            assert 0 < times["median"] <= times["p99"]
 
 
 def test_eight_gpus_in_two_seconds_of_processor_time():
