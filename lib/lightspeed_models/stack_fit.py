@@ -32,10 +32,14 @@ FITTED = {
     "ring": (1e-7, 1.0, 1e-4),
     "latency": (1e-9, 1e-2, 1e-6),
     "fixed": (1e-4, 100.0, 0.05),
+    "overlap": (0.01, 0.99, 0.3),
+    "exposed": (0.01, 1.0, 0.5),
+    "contention": (0.01, 1.0, 0.2),
+    "sync": (1e-6, 1.0, 4e-3),
     "slow": (1e-6, 1.0, 2e-3),
     "far": (1e-6, 10.0, 2e-2),
 }
-HEALTHY = tuple(FITTED)[:7]
+HEALTHY = tuple(FITTED)[:7]  # without overlap: few stacks have it
 LINKS = ("inside", "between")
 WIDTH = 0.1  # of Cauchy's loss, in log time: errors of a tenth count in full, a stall hardly
 NINE_TENTHS = 1.35  # of loss: the drop in log likelihood that leaves nine tenths, for one constant

@@ -175,6 +175,7 @@ def test_who_could_not_be_found_is_left_out_and_named(
     assert "Ünï Cødé (s001), No Address (s900), Twin (s901)" in capsys.readouterr().err
 
 
+@pytest.mark.holds("docs/teach.md", "the identifiers that its own export has")
 def test_a_plain_roster_is_told_what_canvas_needs(tmp_path):
     with Gradebook(tmp_path / "book") as book:
         book.add_assignment(ONE)

@@ -172,6 +172,7 @@ def test_the_secret_is_made_once_and_a_newer_file_is_refused(book, tmp_path):
         Gradebook(book.path)
 
 
+@pytest.mark.holds("docs/teach.md", "the gradebook goes without a write-ahead log")
 def test_on_a_network_the_gradebook_goes_without_memory_that_processes_share(book, monkeypatch):
     """Also one that has a write-ahead log from before; what is below a mount is on its kind."""
     mounts = book.path.parent / "mountinfo"

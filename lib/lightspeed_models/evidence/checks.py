@@ -173,6 +173,9 @@ CHECKS = {
             not_above_zero("rate", "model_rate", "devices"),
         ),
     ),
+    "dgx_cloud": (
+        ("a time or a batch is missing or not above zero", not_above_zero("time", "batch")),
+    ),
     "ironwood": (
         ("a time or a rate is missing or not above zero", not_above_zero("time", "model_rate")),
     ),
