@@ -82,9 +82,7 @@ def module(name, *words):
 
 
 def clean(environ=os.environ):
-    """The environment without another launcher's: our processes are a world of their own, with one
-    thread each.
-    """
+    """The environment without another launcher's: our processes are alone, with one thread each."""
     environment = {
         name: value
         for name, value in environ.items()
