@@ -4,8 +4,6 @@ Source: the configuration classes of huggingface/transformers 5.24. A key that i
 out; of a key that is not here, and that no family has a default of, a config.json is refused.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 __all__ = ("DEFAULTS",)

@@ -4,8 +4,6 @@ Sources: the public configuration and modelling code of each architecture (huggi
 5.24, and moonshotai's for the keys of Kimi-Linear).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 

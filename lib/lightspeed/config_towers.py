@@ -4,8 +4,6 @@ Sources: the public configuration and modelling code of each (huggingface/transf
 of sound, and those that are not in the table, are left out of a count, which says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
