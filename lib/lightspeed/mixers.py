@@ -75,8 +75,9 @@ class Attention:
     def growth(self, element_bytes: float) -> float:
         return 0 if self.window or self.borrowed_kv else self._token(element_bytes)
 
-    def state(self, element_bytes: float) -> float:
-        return 0 if self.borrowed_kv else self.window * self._token(element_bytes)
+    def state(self, element_bytes: float, context: float = INF) -> float:
+        kept = minimum(context, self.window) if self.window else 0
+        return 0 if self.borrowed_kv else kept * self._token(element_bytes)
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         return self._token(element_bytes) * minimum(context, self.window or INF)
@@ -149,7 +150,7 @@ class LatentAttention:
     def _index(self, tokens: float) -> float:
         return _index_bytes(tokens, self.index_width) if self._owns_index else 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         return 0
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
@@ -200,7 +201,7 @@ class DeltaNet:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         kept = self._channels * (self.kernel - 1) * element_bytes
         return _state(self.value_heads, self.key_width, self.value_width) + kept
 
@@ -247,7 +248,7 @@ class Mamba:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         kept = self._channels * (self.kernel - 1) * element_bytes
         return _state(self.heads, self.state_width, self.head_width) + kept
 
@@ -287,7 +288,7 @@ class SelectiveScan:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         kept = self.inner * (self.kernel - 1) * element_bytes
         return _state(self.inner, self.state_width, 1) + kept
 
@@ -317,7 +318,7 @@ class ShortConvolution:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         return self.width * (self.kernel - 1) * element_bytes
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
@@ -348,7 +349,7 @@ class LightningAttention:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         return _state(self.heads, self.head_width, self.head_width)
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
@@ -422,10 +423,11 @@ class CompressedAttention:
             return 0
         return self.head_width * element_bytes / self.ratio + self._index_token
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         """The window, and what waits to be compressed: values and their weights."""
         waiting = 2 * self._overlap * self.ratio * self._compressors
-        return (self.window * self.head_width + waiting) * element_bytes
+        kept = minimum(context, self.window)
+        return (kept * self.head_width + waiting) * element_bytes
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         seen = minimum(context, self.window) + self._far(context)

@@ -32,7 +32,10 @@ def run(options):
         raise UserError(str(error)) from error
     if refused:
         if options.json:
-            print(json.dumps({"parameters": None, "refused": refused}, indent=1))
+            # The keys of a count, so that a script finds them all.
+            keys = ("parameters", "active_parameters", "flops_per_token", "kv_bytes_per_token")
+            none = dict.fromkeys((*keys, "state_bytes"))
+            print(json.dumps({**none, "assumed": [], "refused": refused}, indent=1))
         else:
             print("Not counted, since a guess could be wrong by any factor:")
             print("\n".join(f"  {reason}" for reason in refused))
