@@ -85,7 +85,7 @@ def rate(times, workers=2):
 def theirs(folder, count):
     """(seconds, processor seconds) of `nbgrader autograde` for so many submissions."""
     course = folder / f"nbgrader-{time.monotonic_ns()}"
-    source = export_nbgrader(ASSIGNMENT.name, course)
+    source = export_nbgrader(solved(ASSIGNMENT.name), course)
     for number in range(count):
         place = course / f"submitted/s{number:04}/{ASSIGNMENT.name}"
         place.mkdir(parents=True)
