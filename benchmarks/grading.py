@@ -38,7 +38,10 @@ HOME = _beside.BENCH / f"{NAME}-{VERSION}"
 ASSIGNMENT = Assignment.of(ROOT / "exercises/02_roofline.ipynb")
 FULL = sum(ASSIGNMENT.points.values())
 # of the notebook itself
-NEEDS = ("numpy", "pint", "platformdirs", "anywidget", "ipywidgets", "matplotlib")
+NEEDS = (
+    *("numpy", "pint", "platformdirs", "anywidget", "ipywidgets", "matplotlib"),
+    "markdown-it-py",
+)
 ROUNDS, SHORT, LONG = 3, 1, 4  # submissions in two runs of nbgrader
 
 
