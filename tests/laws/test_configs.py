@@ -169,6 +169,14 @@ def test_a_request_holds_a_window_as_far_as_it_is_filled():
     assert "a window of 262,144 tokens is none" in " ".join(wide.assumed)
 
 
+def test_a_prompt_s_tokens_see_half_of_it_or_their_window():
+    whole = read_config(LLAMA)
+    assert whole.prompt_flops_per_token(4096) == whole.flops_per_token(2048, decoding=False)
+    local, tokens = read_config(MODELS["Mistral-7B-v0.1"]["config"]), 6000
+    each = [local.flops_per_token(seen + 0.5, decoding=False) for seen in range(tokens)]
+    assert abs(local.prompt_flops_per_token(tokens) / (sum(each) / tokens) - 1) < 1e-4
+
+
 def test_a_selective_scan_keeps_a_few_numbers_a_channel():
     scan = read_config(MODELS["Mamba of transformers"]["config"]).layers[0].mixer
     assert scan.state(2) == 1536 * 16 * 4 + 1536 * 3 * 2 and scan.growth(2) == 0
