@@ -591,7 +591,7 @@ bench("03")
 # %% [markdown]
 # ## Exercises
 #
-# `exercises/03_amdahl_gustafson.ipynb` has such problems with other numbers, and more: three laws
+# [The exercises](../exercises/03_amdahl_gustafson.ipynb) have such problems with other numbers, and more: three laws
 # to write as functions, and a profile to act on. The [proof
 # page](03_amdahl_gustafson_proof.ipynb) holds these laws against published runs, and asks your own
 # machine. Read on: Amdahl, *Validity of the single processor approach* (1967), three pages without

@@ -443,7 +443,7 @@ bench("06.2")
 # %% [markdown]
 # ## Exercises, proof, next
 #
-# `exercises/06_parallelism.ipynb` asks for the tokens, ways and seconds of other machines. Next:
+# [The exercises](../exercises/06_parallelism.ipynb) ask for the tokens, ways and seconds of other machines. Next:
 # [who waits for whom](06_parallelism_3_waits.ipynb).
 #
 # ## Further reading

@@ -95,6 +95,8 @@ def _brute(setting_id, left, owned=()):
 
 
 @pytest.mark.holds("docs/learn.md", "the cheapest decision tree over all causes")
+@pytest.mark.holds("incidents", "The policy that is cheapest on average")
+@pytest.mark.holds("practice", "the policy that is cheapest on average")
 def test_no_order_of_purchases_is_cheaper_than_the_policy():
     everything = frozenset(range(len(policy.draws("serving"))))
     assert policy.plan("serving", everything)[0] == pytest.approx(_brute("serving", everything))
@@ -115,6 +117,9 @@ def test_no_order_of_purchases_is_cheaper_than_the_policy():
         assert paid >= best, order
 
 
+@pytest.mark.holds(
+    "practice", "The cause counts most, then the fix", "would have shown anything else"
+)
 def test_the_score_sees_guesses_wrong_purchases_and_what_was_paid():
     case = named()["training: numa"]
     best, cause = policy.solve(case)

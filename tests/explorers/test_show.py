@@ -622,10 +622,7 @@ def test_grid_covers_the_controls():
     states = list(explorer().grid(each=4))
     assert len(states) == 4 * 2 * 2
     assert {s["batch"] for s in states} >= {1, 4096}
-    assert {s["chip"] for s in states} == {
-        "H100",
-        "A100",
-    }
+    assert {s["chip"] for s in states} == {"H100", "A100"}
 
 
 @pytest.mark.parametrize("most", [5, 7, 8])

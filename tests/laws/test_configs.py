@@ -34,6 +34,7 @@ def test_a_hundred_configs_and_most_families():
 
 
 @each("name", COUNTED)
+@pytest.mark.holds("docs/your-own-question.md", "counts a model from its config.json")
 def test_a_count_is_the_published_one(name):
     row = COUNTED[name]
     published = row["published"] if "published" in row else row["modelled"]

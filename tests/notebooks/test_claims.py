@@ -125,6 +125,7 @@ def test_what_a_claim_needs_stays_out_of_the_page(tmp_path):
         ("assert all(k < 9 for k in range(9)), 'so'", 0, "reads no name of the page"),
         ("x = 3\nassert x < 9, 'so'", 1, "x < 9 reads no name of the page"),
         ("assert math.pi > 3, 'so'", 0, "reads no name of the page"),
+        ("assert x, 'so'\n#\n# ## The next section", 1, "that no reader would see"),
     ],
 )
 def test_refuses_a_claim_that_says_nothing(source, line, words):
