@@ -5,6 +5,7 @@ InternLM's, Baichuan's, Qwen's, MiniCPM's, Orion's, EXAONE's and Ling's own repo
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from lightspeed.config_keys import ConfigRefused, Keys
@@ -309,6 +310,46 @@ def _granite_shared(k: Keys) -> Decoder:
     return decoder(k, [Layer(mixer, experts, 2 * width)] * count)
 
 
+def _minimax_m3(k: Keys) -> Decoder:
+    """Attention to blocks of tokens that an index picks, and experts; the first layers neither."""
+    width, count, _ = shape(k)
+    k.only("qk_norm_type", "per_head")
+    k.only("use_qk_norm", True)
+    k.only("attention_output_gate", False)
+    k.asked.update({"use_gemma_norm", "first_k_dense_replace", "process_image_mode"})
+    k.asked.update({"img_token_compression_config", "sparse_attention_config"})
+    inner = k("sparse_attention_config", default={})
+    if not isinstance(inner, dict):
+        raise ConfigRefused([f"sparse_attention_config = {inner!r}: an object"])
+    own = Keys(inner)
+    own.only("sparse_disable_index_value", own.config.get("sparse_attention_freq"))
+    own.asked.update({"sparse_score_type", "sparse_init_block", "sparse_local_block"})
+    picked, mixers = [0] * count, {0: attention(k, width, norm="head")}
+    if own.flag("use_sparse_attention"):
+        picked = own.list("sparse_attention_freq", count, known=(0, 1))
+        heads, each = own.wholes("sparse_num_index_heads", "sparse_index_dim")
+        top = own.whole("sparse_topk_blocks") * own.whole("sparse_block_size")
+        mixers[1] = replace(
+            mixers[0], index_heads=heads, index_width=each, index_top=top,
+            vectors=mixers[0].vectors + 2 * each,
+        )  # fmt: skip
+        own.end()
+    hidden, experts = k.whole("intermediate_size"), k.whole("num_local_experts")
+    k.only("moe_intermediate_size", hidden)
+    shared = k.size("n_shared_experts") * k.size("shared_intermediate_size")
+    sparse = Experts(
+        width, hidden, experts, k.whole("num_experts_per_tok"),
+        shared=Mlp(width, shared) if shared else None,
+        router_vectors=experts * k.flag("use_routing_bias", True),
+    )  # fmt: skip
+    plain = Mlp(width, k.whole("dense_intermediate_size"))
+    layers = [
+        Layer(mixers[index], sparse if on else plain, 2 * width)
+        for index, on in zip(picked, k.list("moe_layer_freq", count, known=(0, 1)), strict=True)
+    ]
+    return decoder(k, layers)
+
+
 _DOTS = _routed_plain(norm="head", spans=_qwen_windows_off)
 _GLM: dict[str, Any] = {"qkv_bias": "attention_bias", "head_width": 128}
 _BIASED: dict[str, Any] = {"qkv_bias": "attention_bias", "out_bias": "attention_bias"}
@@ -346,6 +387,8 @@ MORE: dict[str, Callable[[Keys], Decoder]] = {
     "InternLMForCausalLM": dense(qkv_bias="bias", out_bias="bias"),
     "InternLM3ForCausalLM": dense(qkv_bias="qkv_bias", out_bias="bias", mlp_bias="bias"),
     "MiniCPMForCausalLM": dense(tied=True),
+    "MiniMaxM3ForCausalLM": _minimax_m3,
+    "MiniMaxM3SparseForConditionalGeneration": _minimax_m3,
     "Ministral3ForCausalLM": dense(kv=8, head_width=128, windows=one_window),
     "OPTForCausalLM": _opt,
     "OrionForCausalLM": dense(norm_bias=True),

@@ -206,6 +206,20 @@ def test_an_index_looks_at_all_and_reads_a_few():
     assert sparse.matrices - plain.matrices == 1536 * 64 * 128 + 7168 * (128 + 64)
 
 
+def test_an_index_on_shared_heads_looks_at_all_and_reads_blocks():
+    """MiniMax-M3's: 16 blocks of 128 tokens."""
+    plain = Attention(6144, 64, 4, 128)
+    sparse = replace(plain, index_heads=4, index_width=128, index_top=16 * 128)
+    token, key = 2 * 4 * 128 * 2, 128 * 2
+    assert sparse.growth(2) == token + key
+    for context in (100, 10**6):
+        read = token * min(context, 2048) + key * context
+        assert sparse.read_bytes(context, 2) == read
+    scores = 4 * 64 * 128 * 2048 + 2 * 4 * 128 * 10**6
+    assert sparse.flops(10**6) == scores < plain.flops(10**6) / 15
+    assert sparse.matrices - plain.matrices == 6144 * (4 + 1) * 128
+
+
 def test_compressed_attention_at_a_million_tokens():
     """DeepSeek-V4's report: 27 % of V3.2's FLOPs and, kept in two bytes, 9.62 GiB for a request;
     49 and 13 of 1,600 and 284 billion parameters are used by a token, its table left out.
