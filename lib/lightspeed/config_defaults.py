@@ -61,5 +61,6 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "SolarOpenForCausalLM": {"n_shared_experts": 1, "num_key_value_heads": 8, "head_dim": 128},
     "BambaForCausalLM": {"num_key_value_heads": 8},
     "FalconH1ForCausalLM": {"num_key_value_heads": 8},
+    "Lfm2MoeForCausalLM": {"num_dense_layers": 2},
     "KimiLinearForCausalLM": {"num_shared_experts": 1, "first_k_dense_replace": 1},
 }  # fmt: skip

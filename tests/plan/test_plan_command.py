@@ -193,6 +193,8 @@ def test_public_configs_are_planned_or_refused_by_name():
         "DeltaNet",
         "Mamba",
         "LightningAttention",
+        "SelectiveScan",
+        "ShortConvolution",
         "shapes of attention",
         "in that shape",
     )
