@@ -44,7 +44,7 @@
 # | activations | what the forward pass computes and the backward pass needs | [chapter 6](06_parallelism.ipynb) |
 # | optimizer states | what the optimizer keeps for each parameter beside the weight | [chapter 6](06_parallelism.ipynb) |
 # | recomputation | activations thrown away and computed again, of a part of a layer or of all | [chapter 6](06_parallelism.ipynb) |
-# | data parallelism | each GPU takes other samples, and gradients are summed | [chapter 6](06_parallelism.ipynb) |
+# | data parallelism | each GPU takes different samples, and gradients are summed | [chapter 6](06_parallelism.ipynb) |
 # | ZeRO, FSDP | data parallelism without copies of optimizer, gradients, weights; PyTorch's | [chapter 6](06_parallelism.ipynb) |
 # | tensor parallelism | products of matrices cut up inside a layer | [chapter 6](06_parallelism.ipynb) |
 # | micro-batch | the part of a batch that goes through the model at a time | [chapter 6](06_parallelism.ipynb) |

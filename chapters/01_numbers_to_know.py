@@ -14,7 +14,7 @@ from lightspeed import datasheet, roofline
 from lightspeed.catalog import accelerator, find, link, memory, parse
 from lightspeed.training import training_flops, training_time
 from lightspeed_course import ask, Axis, Bars, Boxes, cards, Chart, figure, human_time, job, predict
-from lightspeed_course import bench, reveal, si, table, Text
+from lightspeed_course import bench, beside, reveal, si, table, Text
 
 # %%
 job.sheet(until="01")
@@ -451,6 +451,16 @@ assert dean < once, "data centre the answer"
 # | $6PD / (NXU)$ | time of a training run | s | {{human_time(planned)}} |
 
 # %% [markdown]
+# ## In your own framework
+#
+# Copy four bytes, then a gigabyte, and you have both waits of this lesson: the first line is all
+# latency, the second all bandwidth. Where there is a GPU, the script copies from pinned memory, over
+# PCIe.
+
+# %% tags=["figure"]
+beside("01_copy")
+
+# %% [markdown]
 # ## One reading
 #
 # A job misses its plan. Somebody puts how it was started beside what the plan says. That doesn't
@@ -462,8 +472,8 @@ bench("01")
 # %% [markdown]
 # ## Exercises
 #
-# `exercises/01_numbers_to_know.ipynb` has more problems, from recall to design, and these with
-# other numbers. The numbers worth carrying come back as cards. Read on: Dean, *Numbers everyone
+# [The exercises](../exercises/01_numbers_to_know.ipynb) have more problems, from recall to design, and
+# these with other numbers. The numbers worth carrying come back as cards. Read on: Dean, *Numbers everyone
 # should know* (2009); Horowitz, *Computing's energy problem* (2014), the table of energies.
 
 # %%

@@ -53,8 +53,8 @@ reveal("roofline.relu_of_vector")
 # %% [markdown]
 # Nothing is broken here, for the memory moves its bytes at full speed. Give the chip vector units
 # of twice the peak, and they would show half the share and take just as long. It can look worse
-# still: a tool that divides by the peak of the tensor cores, which a ReLU doesn't even use, shows
-# one over {{there_and_back * h100.bf16:,.0f}} for the very same kernel, in perfect health.
+# still: a tool that divides by the peak of the
+# *tensor cores*, the units that multiply matrices and that a ReLU doesn't even use, shows one over {{there_and_back * h100.bf16:,.0f}} for the very same kernel, in perfect health.
 #
 # So two clocks are running, one for the arithmetic and one for the bytes, and **the slower one
 # tells you when you are done**. Watch them: this is a matrix product in eight pieces, and a piece
@@ -156,8 +156,8 @@ elementwise_intensity(), ridge
 # to the B200 the ridge has doubled, but not at each step, so look it up for
 # [your chip](02_roofline_proof.ipynb#The-ridges-of-ten-chips).
 #
-# Draw the rate that the two limits leave over the intensity, and you have the picture that gave the
-# law its name:
+# Now draw the rate that these two limits allow, from low intensity to high, and you have the picture
+# that gave the law its name:
 #
 # $$\text{attainable} = \min(\text{peak},\ \text{intensity} \times \text{bandwidth})$$
 
@@ -202,8 +202,8 @@ assert max(list(kernels.values())[:2]) < ridge / 100 and list(kernels.values())[
 assert h100.fp32_vector < h100.bf16, "lower roof at"
 
 # %% [markdown]
-# Where memory is the limit, twice the intensity gives twice the rate: that's the slope. Where
-# arithmetic is, it adds nothing: that's the flat roof, and they meet at the ridge. The dot product
+# On the left memory is the limit, so twice the intensity gives twice the rate: that's the slope. On
+# the right arithmetic is, so it adds nothing: that's the flat roof, and they meet at the ridge. The dot product
 # reads four bytes for every multiplication and addition, however long its vectors are. ReLU and dot
 # product run on the vector units, which have a roof of their own, with its ridge at
 # {{vector_ridge:.0f}} FLOP/byte; even against this lower roof both are limited by memory. The
@@ -289,7 +289,9 @@ explore_tiles()
 # **Each strip is read once for each tile that needs it**, so larger tiles read less. For each step
 # along $D$ a square tile of side $b$ reads $2b$ numbers of two bytes, and does
 # $b^2$ multiplications and additions. Its intensity is $b/2$, and to be limited by arithmetic it
-# needs a side of twice the ridge, {{2 * ridge:.0f}}. A tile that large would not fit into one multiprocessor, and there would be too few of them to keep all busy. So kernels use smaller ones, and let neighbours share strips in the L2 cache
+# needs a side of twice the ridge, {{2 * ridge:.0f}}. A tile that large wouldn't fit into one of the
+# chip's *multiprocessors*, which take a tile each, and there would be too few tiles to keep all of
+# them busy. So kernels use smaller ones, and let neighbours share strips in the L2 cache
 # ([proof](02_roofline_proof.ipynb#Tiling-in-numbers)).
 #
 # ## What else saves bytes?
@@ -470,6 +472,18 @@ assert timed and all(
 # | FLOPs / bytes | arithmetic intensity | FLOP/byte | {{one.math / one.comms * ridge:.0f}} for one token |
 # | peak / bandwidth | ridge of the machine | FLOP/byte | {{ridge:.0f}} on an H100 |
 # | ridge × bytes of a weight / 2 | critical batch | token | {{critical_batch(ridge):.0f}} in bf16, {{critical_batch(ridge, 1):.0f}} with weights of one byte |
+
+# %% [markdown]
+# ## In your own framework
+#
+# Both halves of the dashboard's riddle in one script. Look at what the same matrix yields when one row,
+# then many, share a reading of it. And if you have a GPU, keep an eye on `nvidia-smi` meanwhile: it
+# calls the chip fully utilized from the first line to the last.
+
+# %% tags=["figure"]
+from lightspeed_course import beside
+
+beside("02_two_clocks")
 
 # %% [markdown]
 # ## One reading

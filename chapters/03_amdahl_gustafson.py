@@ -12,7 +12,7 @@
 from math import inf
 from lightspeed.scaling import *
 from lightspeed_course import Area, ask, Axis, Bars, cards, Chart, figure, job, Line, Points
-from lightspeed_course import bench, predict, reveal, Rule, si, table
+from lightspeed_course import bench, beside, predict, reveal, Rule, si, table
 from lightspeed_models.profiles import scaling_runs
 
 # %%
@@ -570,6 +570,16 @@ assert usl_peak(serial=serial, kappa=(1 - serial) / offered**2) >= offered - 1e-
 )
 
 # %% [markdown]
+# ## In your own framework
+#
+# A profiler hands you the shares that this lesson started from. Name the parts of your step, as here,
+# and ask of each one: would more GPUs make it shorter, or leave it as it is? The optimizer, for
+# instance, does the same work on every GPU of plain data parallelism, however many there are.
+
+# %% tags=["figure"]
+beside("03_profile")
+
+# %% [markdown]
 # ## One reading
 #
 # A job misses its plan. Somebody takes a profile of a step on one of its GPUs. You know what to do
@@ -581,7 +591,7 @@ bench("03")
 # %% [markdown]
 # ## Exercises
 #
-# `exercises/03_amdahl_gustafson.ipynb` has such problems with other numbers, and more: three laws
+# [The exercises](../exercises/03_amdahl_gustafson.ipynb) have such problems with other numbers, and more: three laws
 # to write as functions, and a profile to act on. The [proof
 # page](03_amdahl_gustafson_proof.ipynb) holds these laws against published runs, and asks your own
 # machine. Read on: Amdahl, *Validity of the single processor approach* (1967), three pages without

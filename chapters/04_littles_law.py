@@ -12,7 +12,7 @@
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator, find
 from lightspeed_course import Area, ask, Axis, Bars, Chart, figure, job, Line, Points, predict
-from lightspeed_course import reveal, Rule, si, sweep, table
+from lightspeed_course import bench, reveal, Rule, si, sweep, table
 from lightspeed.queueing import *
 from lightspeed.serving import *
 
@@ -134,8 +134,9 @@ inside, ceiling
 
 # %% [markdown]
 # So {{rate}} requests a second, each for {{si(stay, "s")}}, are {{inside:.0f}} in flight. If each
-# holds {{si(cache, "byte")}}, they need {{si(inside * cache, "byte")}}. Now **turn the law round**. An accelerator has {{si(memory, "byte")}}, so it has room for
-# {{most_inside:.0f}} at a time, and each slot is free again after {{si(stay, "s")}}. At most
+# holds {{si(cache, "byte")}}, they need {{si(inside * cache, "byte")}}. Now **turn the law round**. An
+# accelerator has {{si(memory, "byte")}}, so it has room for {{most_inside:.0f}} at a time, and each slot
+# is free again after {{si(stay, "s")}}. At most
 # {{ceiling:.0f}} requests a second get through, however many arrive: memory has become a ceiling on
 # throughput. Without more memory there are two ways to raise it, a smaller cache for each request
 # and a shorter stay.
@@ -534,13 +535,13 @@ most = request_rate(allowed, answer, step)
 si(answer * step, "s"), most
 
 # %% [markdown]
-# **{{most:.1f}} requests a second is what this replica can promise.** Its latency grows long before anybody has to wait, because the steps get longer; so watch the
-# batch and not the queue. [proof](04_littles_law_proof.ipynb#How-close-to-full-may-it-run?)
+# **{{most:.1f}} requests a second is what this replica can promise.** Its latency grows long before
+# anybody has to wait, because the steps get longer; so watch the batch, not the queue. [proof](04_littles_law_proof.ipynb#How-close-to-full-may-it-run?)
 #
 # ### Who reads the prompts?
 #
 # We left something out: every answer needs its prompt read first, at two FLOPs per parameter and
-# token; attention scores come on top.
+# token, plus attention scores.
 
 # %% tags=["holds"]
 assert prefill_time(1, 1, 1) == 2, "every answer needs its prompt read first"
@@ -563,8 +564,8 @@ prefill, round(feeders, 2), round(shared, 2)
 # it, Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
 # replicas that do nothing else. If one replica did both, each request would cost it its prefill and
 # its share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
-# second. A ceiling computed from decoding alone holds only if other machines read the prompts. Chapter 9 puts
-# both on one replica.
+# second. A ceiling from decoding alone holds only if other machines read the prompts. Chapter 9
+# puts both on one replica.
 #
 # All of this is a bound. A single GPU reached more than half of it in public runs, and several
 # together less than half, because chips that act as one have to exchange what they computed.
@@ -594,8 +595,7 @@ explore()
 # %% [markdown]
 # ### A model on hardware
 #
-# What limits the batch, the budget or the memory? Change the hardware, then
-# lengthen the context.
+# What limits the batch, the budget or the memory? Change the hardware, then the context.
 
 # %%
 explore_serving()
@@ -694,7 +694,17 @@ assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, "the last tenth costs mor
 # its next request only after an answer (a *closed loop*), it never sees the queue: while it waits,
 # the requests that fall due queue up inside the tester, where no clock runs. Ask for an open loop.
 # [proof](04_littles_law_proof.ipynb#What-a-closed-loop-does-not-see)
+
+# %% [markdown]
+# ## One reading
 #
+# Users wait longer than planned. By $L = \lambda W$, what would have made the
+# service busier?
+
+# %%
+bench("04")
+
+# %% [markdown]
 # ## Exercises, and on
 #
 # [The exercises](../exercises/04_littles_law.ipynb) have these questions with other numbers, Erlang's

@@ -12,7 +12,7 @@
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator, number
 from lightspeed_course import ask, Axis, Bars, Chart, figure, job, Line, Points, predict, reveal
-from lightspeed_course import Rule, si, table
+from lightspeed_course import bench, beside, Rule, si, table
 from lightspeed.precision import *
 from lightspeed.quantization import *
 from lightspeed.roofline import *
@@ -115,8 +115,9 @@ assert bf16.eps == 8 * fp16.eps and 0.99 < bf16.max / FORMATS["fp32"].max < 1, "
 #
 # ## Is it four times as fast?
 #
-# Now that you know what a narrow number is: your colleague promised speed, so take speed first. **Bytes** fall as soon as a tensor is *stored*
-# narrow. The **peak** rises only if the units *compute* narrow. Chapter 2's critical batch tells
+# You know now what a narrow number is. But your colleague promised speed, so let's take speed first.
+# **Bytes** fall as soon as a tensor is *stored* narrow. The **peak** rises only if the units *compute*
+# narrow. Chapter 2's critical batch tells
 # the two apart. A token brings two operations for each weight, and a weight brings $w$ bytes, so a
 # matmul turns compute-bound at a batch of
 #
@@ -594,6 +595,26 @@ assert caches[0] > 2 * shared[0], "the caches are the bytes"
 # | ${{sqnr_law(9) - sqnr_law(8):.2f}}\,b + {{sqnr_law(8, 1) - 8 * (sqnr_law(9) - sqnr_law(8)):.2f}} - \text{crest}$ | signal over rounding noise | dB | {{sqnr_law(8, 4):.0f}} in int8, if the peak is four times the rms |
 # | $w/2 \cdot \text{peak} / \text{bandwidth}$ | critical batch for weights of $w$ bytes | token | {{turns[0]:.0f}} in bf16, {{turns[1]:.0f}} with weights of one byte |
 # | $b + \text{scale} / \text{block}$ | true bits of a weight | bit | {{bits_per_weight(4, 16, block):g}} for four bits in blocks of {{block}} |
+
+# %% [markdown]
+# ## In your own framework
+#
+# Three of this lesson's surprises, on any machine: what a number becomes in eight bits, what
+# overflows in sixteen, and a sum that stalls. The same sum does not stall in `sum()`, because that adds
+# up in more bits than it stores.
+
+# %% tags=["figure"]
+beside("05_formats")
+
+# %% [markdown]
+# ## One reading
+#
+# A peak that is twice too high, because it is that of sparse matrices or of a narrower format, makes a
+# plan that no machine can keep. Here somebody holds a product against the peak that the plan took.
+# Which suspect does that let go?
+
+# %%
+bench("05")
 
 # %% [markdown]
 # ## Exercises, and on

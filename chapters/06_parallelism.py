@@ -15,10 +15,7 @@ from lightspeed.catalog import accelerator
 from lightspeed.memory import *
 from lightspeed.transformer import transformer
 from lightspeed_course import Axis, Bars, Boxes, Chart, Rule, Text
-from lightspeed_course import ask, figure, job, predict, reveal, si
-
-# %% [markdown]
-# ## The job so far
+from lightspeed_course import ask, bench, beside, figure, job, predict, reveal, si
 
 # %%
 job.sheet(until="06.1")
@@ -71,7 +68,7 @@ assert 4 * states.weights < node < states.total, "fit once"
 # %% [markdown]
 # ## What if more GPUs join in?
 #
-# The plainest way to use many GPUs is *data parallelism*: each takes other samples, and a copy of
+# The plainest way to use many GPUs is *data parallelism*: each takes different samples, and a copy of
 # the whole model. Each such GPU is a *rank*. But a thousand GPUs would keep a thousand copies of
 # the optimizer, all identical, and each GPU would be exactly as full as one alone.
 #
@@ -331,10 +328,29 @@ ask("parallelism.which_split")
 # | about {{of_gpt:.0f}}$\,t\,D$ | what a layer of width $D$ keeps of $t$ tokens, without scores | byte | {{si(token / llama.layers * job.SEQUENCE, "byte")}} |
 
 # %% [markdown]
+# ## In your own framework
+#
+# Sixteen bytes again, though divided otherwise: plain torch keeps the weights themselves in four. And
+# autograd can be asked what it saves for the backward pass of an MLP, here in four bytes a number: what
+# goes in, the hidden vector, and what comes out.
+
+# %% tags=["figure"]
+beside("06_kept")
+
+# %% [markdown]
+# ## One reading
+#
+# A job misses its plan, and the profile shows that more time goes to products of matrices than the plan
+# has for them. What could make a GPU multiply more, or the plan expect less?
+
+# %%
+bench("06.1")
+
+# %% [markdown]
 # ## Exercises, proof, next
 #
-# `exercises/06_parallelism.ipynb` has questions on all three lessons and a function to write; its
-# `check` tells you what went wrong, not just that it did. Next:
+# [The exercises](../exercises/06_parallelism.ipynb) have questions on all three lessons and a function to
+# write; a wrong answer is told what went wrong, not just that it did. Next:
 # [what must be sent](06_parallelism_2_sent.ipynb).
 #
 # ## Further reading

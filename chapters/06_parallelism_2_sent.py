@@ -15,10 +15,7 @@ from lightspeed.memory import transformer_activation_bytes
 from lightspeed.parallel import *
 from lightspeed.roofline import transfer_time
 from lightspeed.transformer import transformer
-from lightspeed_course import Axis, Bars, Chart, ask, figure, job, predict, reveal, si
-
-# %% [markdown]
-# ## The job so far
+from lightspeed_course import Axis, Bars, Chart, ask, bench, beside, figure, job, predict, reveal, si
 
 # %%
 job.sheet(until="06.2")
@@ -36,7 +33,7 @@ predict("parallelism.zero3_accumulated", ..., seed="chapter")
 # %% [markdown]
 # ## How do GPUs add up what they found?
 #
-# Each GPU has seen other samples, so it comes out of its backward pass with gradients of its own.
+# Each GPU has seen different samples, so it comes out of its backward pass with gradients of its own.
 # If each stepped by those alone, the copies of the model would drift apart. So before each step of
 # the optimizer the gradients are added up over all GPUs, and since no single GPU should do all the
 # adding, everybody adds a share. Here are four of them, after the first half of that work:
@@ -116,7 +113,7 @@ assert data_parallel_bytes(8e9, 64, 3, 8) == 8 * data_parallel_bytes(8e9, 64, 3)
 # Take the smallest case: two chips share the product of a matrix of $B$ rows and $D$ columns with
 # one of $D$ rows and $F$ columns. They cut along $D$, so each does half of the FLOPs, at its peak
 # $C$, and ends up with a partial sum of the whole result. They exchange those over a link of $R$
-# bytes a second. These are the two clocks of chapter 2 again, only that the second one is a link
+# bytes a second. These are the two clocks of chapter 2 again, except that the second one is a link
 # now:
 #
 # $$T_\text{math} = \frac{2BDF}{2 C} \qquad T_\text{comms} = \frac{2BF}{R}$$
@@ -138,7 +135,7 @@ assert split_matmul_bounds(1024, 8192, 32768, tpu.bf16, 45e9).math == compute_ti
 # %% [markdown]
 # ## How many tokens pay for a weight's journey?
 #
-# Now ask it of ZeRO-3, which PyTorch calls FSDP, and ask it of a single weight. In the forward pass
+# Now put that question to ZeRO-3, which PyTorch calls FSDP, and ask it about a single weight. In the forward pass
 # the weight takes part in two FLOPs for each token that passes it, and two bytes have to be
 # gathered. In the backward pass both are doubled: four FLOPs, and four bytes, of which two bring
 # the weight back and two send its gradient away. With $t$ tokens on the GPU, arithmetic takes
@@ -187,7 +184,8 @@ ways_in, *ways_out = (tensor_parallel_ways(llama.hidden, peak, w) for w in (insi
 # If the FSDP group has one GPU of each node, the whole weight comes in by that GPU's port, and the
 # limit is $C/R$. If the group has whole nodes, each GPU needs the whole weight, but the *node* needs
 # it only once. So its eight ports bring an eighth each, while NVLink hands the eighths round, and
-# the limit falls to $C/8R$. That is our job, and the {{job.tokens_to_hide():,.0f}} tokens. On
+# the limit falls to $C/8R$. That is our job, and
+# where the {{job.tokens_to_hide():,.0f}} tokens came from. On
 # NVLink alone {{data_parallel_tokens(peak, inside):,.0f}} would do.
 #
 # Could we bring in less? Split each layer over $Y$ GPUs, and each needs just its part of a gathered
@@ -424,9 +422,28 @@ ask("parallelism.tensor_over_network", seed="chapter")
 # | $4 \cdot 2tD \cdot 2(Y - 1)/Y$ | sent in a layer by a tensor group of $Y$ | byte | {{si(tensor_parallel_bytes(job.SEQUENCE, llama.width, 8), "byte")}} |
 
 # %% [markdown]
+# ## In your own framework
+#
+# Count the collectives of FSDP yourself, without a second GPU: a *fake* process group takes part in
+# them and sends nothing. Four layers, two gathers and one scatter each, and all of it again for every
+# micro-batch.
+
+# %% tags=["figure"]
+beside("06_gathers")
+
+# %% [markdown]
+# ## One reading
+#
+# A job misses its plan, and somebody runs nccl-tests over all nodes. It stops the job for an hour, so
+# you want to know beforehand whom it can clear.
+
+# %%
+bench("06.2")
+
+# %% [markdown]
 # ## Exercises, proof, next
 #
-# `exercises/06_parallelism.ipynb` asks for the tokens, ways and seconds of other machines. Next:
+# [The exercises](../exercises/06_parallelism.ipynb) ask for the tokens, ways and seconds of other machines. Next:
 # [who waits for whom](06_parallelism_3_waits.ipynb).
 #
 # ## Further reading

@@ -14,7 +14,7 @@
 # %% tags=["setup"]
 from lightspeed.catalog import find, link, number
 from lightspeed.collectives import *
-from lightspeed_course import ask, figure, job, predict, reveal, si, table
+from lightspeed_course import ask, bench, beside, figure, job, predict, reveal, si, table
 from lightspeed_course import Axis, Chart, Line, Points
 from lightspeed_course.explorers.allreduce import explore_all_reduce, explore_switch, explore_tree
 
@@ -232,7 +232,7 @@ explore_tree()
 # place of other nodes; and a gather inside brings the eighths together. The node now counts as *one*
 # rank: of $k$ nodes each must send $2\,(k - 1)/k \cdot S$, and no algorithm gets below that while
 # the network doesn't add. For few nodes that is less than busbw says; for a
-# hundred it is as good as the same.
+# hundred the two hardly differ.
 #
 # ### What if the switch did the adding?
 #
@@ -501,6 +501,24 @@ sent = busbw_factor("all_reduce", grads.ranks) * grads.size
 # | $2\,(n-1)\,(\alpha + S/(n\,W))$ | a ring | s | {{si(ring_time(grads.size, grads.ranks, port, hop), "s")}} |
 # | $2 \log_2 n\,(\alpha + S/W)$ | a tree | s | {{si(tree_time(grads.size, grads.ranks, port, hop), "s")}} |
 # | $n\,\alpha\,W$ | message at which a ring has half of its rate | byte | {{si(grads.ranks * hop * port, "byte")}} |
+
+# %% [markdown]
+# ## In your own framework
+#
+# The two columns from ten lines of torch, over gloo where there is no GPU. Look at how the rate grows
+# with the message: the first row is nothing but steps.
+
+# %% tags=["figure"]
+beside("07_busbw")
+
+# %% [markdown]
+# ## One reading
+#
+# A job misses its plan, and its gradients take longer than they should. You have the log of an
+# all-reduce over all nodes. Whom does it clear?
+
+# %%
+bench("07")
 
 # %% [markdown]
 # ## Exercises

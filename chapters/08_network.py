@@ -15,7 +15,7 @@
 from lightspeed.catalog import find, link, number
 from lightspeed.fabrics import *
 from lightspeed.networks import *
-from lightspeed_course import ask, figure, job, predict, reveal, si, table
+from lightspeed_course import ask, bench, figure, job, predict, reveal, si, table
 from lightspeed_course import Boxes, Axis, Chart, Line, Text
 from lightspeed_course.explorers.packets import explore_bins, explore_incast, explore_lost
 
@@ -37,7 +37,7 @@ predict("network.any_hit", ..., seed="chapter")
 # - **Selective repeat** sends the lost packet, and that is it. The receiver keeps what came after.
 # - **Go back n** sends the lost packet and all that followed it, because the receiver takes packets
 #   in order only and throws away what came early. Most RDMA adapters, which write into another
-#   host's memory without its CPU, have worked like this: memory for early packets is dear on a chip.
+#   host's memory without its CPU, have worked like this: memory for early packets is expensive on a chip.
 # - **Go back zero** sends the whole message again. Early RDMA adapters did.
 
 # %%
@@ -156,9 +156,9 @@ assert abs(any_hit(0.001, 1000) - (1 - (1 - 0.001) ** 1000)) < 1e-12, "you wait 
 reveal("network.any_hit", seed="chapter")
 
 # %% [markdown]
-# So *jitter*, harmless in eight ranks, is the normal case in eight thousand: {{any_hit(0.001, 8):.1%}} of
-# the steps of the one are late, and {{any_hit(0.001, many):.2%}} of the other's. That also tells you what
-# to watch. A step is shorter than some time only if all its ranks are, so if a share $q$ of one rank's
+# So *jitter*, harmless in eight ranks, is the normal case in eight thousand: {{any_hit(0.001, 8):.1%}}
+# of the steps are late with the one, and {{any_hit(0.001, many):.2%}} with the other. That also tells you
+# what to watch. A step is shorter than some time only if all its ranks are, so if a share $q$ of one rank's
 # times is shorter, a share $q^n$ of the steps is. Half of the steps of {{many:,}} ranks last longer than
 # what a single rank exceeds once in {{1 / (1 - quantile_of_one(0.5, many)):,.0f}} times: watch a rank's
 # tail, and not its mean. [proof](08_network_proof.ipynb#Jitter)
@@ -438,6 +438,27 @@ assert go_back_n(0.01, window_packets(2 * wire, round_trip, packet)) < go_back_n
 # | $(N-1) \cdot$ burst | queue of an incast | byte | {{si(incast_queue(job.gradients().ranks, job.gradients().size, port, port), "byte")}}, if a group sent its gradients to one switch port at once |
 # | $1 - (1-p)^n$ | any of $n$ is late | – | {{any_hit(0.001, job.OFFERED):.0%}}, if each is in one step of a thousand |
 # | $(1 - 1/L)^F$ | links that a hash leaves idle | – | {{ecmp_collisions(8, 8).idle:.0%}} of a node's eight |
+
+# %% [markdown]
+# ## In your own framework
+#
+# PyTorch can keep a record of each rank's last collectives, its *flight recorder*, and write it down
+# when one of them times out. Then the rank that is missing from the last one is the rank that
+# everybody waits for:
+#
+# ```sh
+# TORCH_FR_BUFFER_SIZE=$ENTRIES TORCH_FR_DUMP_ON_TIMEOUT=true torchrun ... train.py
+# torchfrtrace FOLDER    # one file a rank; which collective is it that not all have joined?
+# ```
+
+# %% [markdown]
+# ## One reading
+#
+# A job misses its plan. Somebody takes nodes two at a time and has each pair add up four gigabytes.
+# You know what a bad cable would do to this table, and what a wrong socket would.
+
+# %%
+bench("08")
 
 # %% [markdown]
 # ## Exercises

@@ -12,6 +12,13 @@
 # Half an hour; you need chapters 2 and 4. The evidence is on the
 # [proof page](09_serving_proof.ipynb).
 
+# %% tags=["holds"]
+from lightspeed_course import job
+from lightspeed_course.explorers.serving_steps import middle, run, waits
+
+assert job.replica().rate > 12, "more than a dozen answers"
+assert middle(waits(run(2.0, 8000, 2048, 0.0))[1]) > job.BUDGET, "everyone waits longer"
+
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator, fitted
 from lightspeed.inference import drafted_tokens, IDEAL, mixed_step
@@ -24,9 +31,8 @@ from lightspeed_models.simulators.serving import Cost, Scheduler, simulate
 job.sheet(until="09")
 
 # %% [markdown]
-# **Guess.** A few others are writing when your request comes. Its prompt is so short that there is
-# next to nothing to read. How many steps, of those that all of them share, pass on average until its
-# first token is out?
+# **Guess.** An engine serves all its requests together, in *steps*: each step gives everybody their
+# next token. Now your request comes, with a prompt so short that there is next to nothing to read.
 
 # %%
 predict("inference.first_token_steps", ...)
@@ -34,11 +40,10 @@ predict("inference.first_token_steps", ...)
 # %% [markdown]
 # ## What does a step cost?
 #
-# An engine serves in *steps*. One step passes the weights once, for everybody, and gives each request
-# that decodes its next token. You know two parts of its bill from chapter 4: it reads the weights,
-# and it reads everyone's cache. Three more belong on it. The GPUs split each layer, so they exchange
-# results twice a layer. They reach a share of what the data sheet promises. And the host launches
-# some kernels for each layer, which takes its time even where there is little to compute.
+# You know two items of its bill from chapter 4: it reads the weights, once for everybody, and it reads
+# everyone's cache. Three more belong on it. Because the GPUs split each layer, they have to exchange
+# results, twice a layer. Both they and their links reach only a share of what the data sheet promises.
+# And the host has to launch each kernel, which takes its time even where there is little to compute.
 
 # %%
 model, gpus, vllm = replica()
@@ -49,9 +54,13 @@ unseen = fitted("engines")["vllm"]["left_out"]  # how far off it is on models it
 alone.time, alone.host, alone.exchange, bound.time
 
 # %% [markdown]
-# With the constants of vLLM a lone user gets a token every {{si(alone.time, "s")}}; the data sheet
-# would allow one in {{si(bound.time, "s")}}. The host and the exchange together take
-# {{(alone.host + alone.exchange) / alone.time:.0%}} of the step. Now let others in.
+# Take vLLM, with constants that were fitted to published runs. A lone user gets a token every
+# {{si(alone.time, "s")}}, where the data sheet would allow one in {{si(bound.time, "s")}}, and the host
+# and the exchange together take {{(alone.host + alone.exchange) / alone.time:.0%}} of the step. Now let
+# others in.
+
+# %% tags=["holds"]
+assert alone.time > 1.5 * bound.time, "the data sheet would allow one"
 
 # %% tags=["figure"]
 parts = {"weights": "blue", "kv": "orange", "exchange": "green", "host": "grey"}
@@ -98,15 +107,16 @@ def allowed(engine):
 allowed(IDEAL), allowed(vllm)
 
 # %% [markdown]
-# The exchange takes a little: {{allowed(IDEAL)[1]:.1f}} answers a second are left. The engine takes
-# far more: **{{allowed(vllm)[1]:.1f}}** are left. Is that the engine, or our law of it? On models that
+# The exchange costs a little: of the {{plan.rate:.1f}} answers a second that were planned,
+# {{allowed(IDEAL)[1]:.1f}} are left. The engine costs far more and leaves **{{allowed(vllm)[1]:.1f}}**.
+# Is that the engine, or is it our law of the engine? On models that
 # its constants had not seen, the law misses the measured time between tokens by
 # {{unseen["per_token"]["error"]:.0%}} in the median
 # ([proof](09_serving_proof.ipynb#How-well-does-a-step-hold?)), so a drop to a third is no artefact. And
 # we haven't read a single prompt yet.
 
 # %% tags=["holds"]
-assert plan.rate > allowed(IDEAL)[1] > 0.85 * plan.rate, "takes a little"
+assert plan.rate > allowed(IDEAL)[1] > 0.85 * plan.rate, "costs a little"
 assert allowed(vllm)[1] < 0.4 * allowed(IDEAL)[1], "far more"
 assert 0.25 < allowed(vllm)[1] / allowed(IDEAL)[1] < 0.4, "a drop to a third"
 
@@ -126,14 +136,19 @@ assert 0.25 < allowed(vllm)[1] / allowed(IDEAL)[1] < 0.4, "a drop to a third"
 # B waits for the step that is running, since nobody can join in the middle of one. The simulator of
 # this lesson does the same:
 
+# %% tags=["holds"]
+assert simulate([100, 100], [3, 3], Cost(1.0), arrivals=[0.0, 0.5]).first[1] == 2.0, (
+    "B waits for the step that is running"
+)
+
 # %%
 two = simulate([100, 100], [3, 3], Cost(1.0), arrivals=[0.0, 0.5])
 two.first, two.last
 
 # %% [markdown]
 # Real engines plan a step while the one before it runs. That keeps the GPUs busy, and it costs the
-# newcomer one step more: half a step, on average, for the one that runs, one that is planned already,
-# and then their own. Add them up, and compare with your guess. Fitted to published runs, vLLM's constants say {{vllm.ahead + 1:.1f}} steps, since nothing else in a server is free either, and {{si(vllm.front, "s")}} for the way through its front.
+# newcomer one step more. On average there is half a step to go of the one that is running, then comes
+# the one that has been planned already, and then their own. Add them up, and compare with your guess.
 
 # %% tags=["holds"]
 late = [
@@ -142,11 +157,15 @@ late = [
     for n in range(100)
 ]
 assert abs(sum(late) / len(late) - 2.5) < 0.02, "Add them up"
+assert vllm.ahead + 1 > 2.5 and vllm.front > 0, "since nothing else in a server"
 
 # %%
 reveal("inference.first_token_steps")
 
 # %% [markdown]
+# In published runs of vLLM it was {{vllm.ahead + 1:.1f}} steps, since nothing else in a server is free
+# either, and {{si(vllm.front, "s")}} on top for the way in and out.
+#
 # And the others? A step that reads a prompt has thousands of tokens to multiply, so arithmetic decides
 # how long it takes, and everyone who writes waits it out. To keep that wait short, engines cut prompts
 # into *chunks*, one a step. Then fewer tokens hold up each step, and more steps are held up.
@@ -208,11 +227,17 @@ si(on_one.room(), "byte"), round(on_one.places())
 # %% [markdown]
 # The same model in one byte a weight fits on a single H200. What is left of its memory, after the
 # weights and the tenth that an engine leaves alone, holds {{on_one.places():.0f}} requests of
-# this length. So thirty-two at once are fine, and sixty-four are not. Here are published runs of
-# exactly this:
+# this length. So thirty-two at once are fine, and sixty-four are not. How long do those wait who have no
+# place? With $N$ in flight and $p$ places, it takes $N/p$ answers until everyone has had one, and one of
+# them is your own:
+#
+# $$\left(\frac{N}{p} - 1\right) \cdot \text{answer} \cdot \text{time between tokens}$$
+#
+# Here are published runs of exactly this:
 
 # %% tags=["holds"]
 assert 32 < on_one.places() < 64, "thirty-two at once are fine"
+assert 0 < on_one.room() < memory / 2, "fits on a single H200"
 
 # %%
 from lightspeed_tools.serve.check import published
@@ -224,20 +249,24 @@ runs = [
 ]  # fmt: skip
 waited = {int(row.run.requests): row.first_token for row in runs}
 told = {int(row.run.requests): row.run.first(vllm) for row in runs}
+place = {int(row.run.requests): row.run.waiting * row.run.between(vllm) for row in runs}
 off = max(told[n] / waited[n] for n in waited if n < on_one.places())
 
 # %% tags=["figure"]
 table(
-    [[n, si(told[n], "s"), si(waited[n], "s")] for n in sorted(waited)],
-    ["requests in flight", "first token, by a law without a wall", "measured"],
+    [[n, si(place[n], "s"), si(told[n], "s"), si(waited[n], "s")] for n in sorted(waited)],
+    ["requests in flight", "wait for a place", "first token, by the law", "measured"],
     caption=f"{runs[0].model} in {runs[0].number_format} on one H200 under vLLM, {context:,} tokens in"
     f" and {runs[0].run.output:,} out. Look at the last row: up to the wall the law is {off:.1f} times too"
-    " long at most; behind it, it is useless.",
+    " long at most; beyond it, the wait for a place is nearly all that there is.",
 )
 
 # %% tags=["holds"]
 assert all(waited[n] < told[n] for n in waited if n < 44), "times too"
-assert waited[64] > 5 * told[64] and waited[64] > 10 * waited[32], "it is useless"
+assert place[64] > 0.8 * told[64] and abs(told[64] / waited[64] - 1) < 0.25, (
+    "is nearly all that there"
+)
+assert all(place[n] == 0 for n in waited if n < 44), "up to the wall"
 
 # %% [markdown]
 # Twice the requests, {{waited[64] / waited[32]:.0f}} times the wait. If a first token suddenly takes ten
@@ -258,12 +287,17 @@ assert waited[64] > 5 * told[64] and waited[64] > 10 * waited[32], "it is useles
 # and no chunk holds up their steps. The price is that neither helps out when the other is busy, and
 # that each half holds the weights. `lightspeed serve` tries all such divisions:
 
+# %% tags=["holds"]
+assert waited[64] > 10 * waited[32], "Twice the requests,"
+
 # %%
 from dataclasses import replace
 
 from lightspeed_tools.serve.plan import Job, plans
 
-asked = Job(model, "h100_sxm", 8, "bf16", "vllm", context - job.ANSWER // 2, job.ANSWER, per_token=promise)
+asked = Job(
+    model, "h100_sxm", 8, "bf16", "vllm", context - job.ANSWER // 2, job.ANSWER, per_token=promise
+)
 best = {kind: plans(replace(asked, number_format=kind))[0][:2] for kind in ("bf16", "fp8")}
 
 # %% tags=["figure"]
@@ -292,7 +326,16 @@ assert not best["fp8"][0].run.together and best["fp8"][1].run.together, "halves 
 #
 # $$\frac{1 - a^{k+1} }{1 - a}$$
 #
-# tokens a step: the ones kept, and one of its own. Is that free? Take it that the guesses themselves are: even then, only as long as the step reads.
+# tokens a step: the ones kept, and one of its own. Is that free? Say that the guesses themselves cost nothing. Even then it is free only as long as the
+# step is busy reading.
+
+# %% tags=["holds"]
+assert best["bf16"][0].run.together and best["bf16"][0].rate > best["bf16"][1].rate, (
+    "so staying together"
+)
+assert 1.3 < best["fp8"][0].rate / best["fp8"][1].rate < 1.7, "half as many requests again"
+assert best["bf16"][0].run.together != best["fp8"][0].run.together, "is no advice"
+assert drafted_tokens(0.7, 3) < 1 + 3 * 0.7, "to the first wrong one"
 
 # %%
 chance, guesses = 0.7, 3
@@ -310,9 +353,10 @@ gains = {rows: round(faster(rows), 2) for rows in (1, 16, 64, 256)}
 tokens, gains
 
 # %% [markdown]
-# For one user it is {{gains[1]:.1f}} times, for {{max(gains)}} with shorter texts it is {{gains[256]:.1f}}: in a full
-# batch each guess is arithmetic that somebody else could have used. And if only three in ten are kept,
-# the full replica loses: {{faster(256, 0.3):.2f}} times.
+# A lone user gets {{gains[1]:.1f}} times the tokens. {{max(gains)}} users with shorter texts get
+# {{gains[256]:.1f}} times, because in a full batch each guess takes arithmetic that somebody else could
+# have used. And if only three guesses in ten are kept, the full replica loses by it: it makes
+# {{faster(256, 0.3):.2f}} times what it made without.
 #
 # ## The job
 #
@@ -367,12 +411,20 @@ ask("inference.drafts_at_night", seed="third")
 assert plan.rate / 18 < rate < plan.rate / 14, "in place of fifteen"
 assert 2.5 < allowed(IDEAL)[1] / allowed(vllm)[1] < 3.5, "a factor of three"
 assert 4.5 < allowed(vllm)[1] / rate < 5.7, "cost another five"
+assert context / 512 * beside[512] > 1.2 * context / 2048 * beside[2048], "they cost first tokens"
+assert unseen["first_token"]["error"] > 2 * unseen["per_token"]["error"], (
+    "Not far enough to promise"
+)
 
 # %% [markdown] tags=["takeaway"]
 # - *A step is paid by everyone in it, so whoever reads a prompt makes all the others wait.*
-# - *Count the places before you look for a slow kernel: behind the wall of memory a first token takes
+# - *Count the places before you look for a slow kernel: beyond the wall of memory a first token takes
 #   ten times as long.*
 # - *A plan from the data sheet is a bound; an engine and its prompts can leave a tenth of it.*
+
+# %% tags=["holds"]
+assert beside[2048] > 1.5 * beside[0], "makes all the others wait"
+assert rate < 0.1 * plan.rate, "can leave a tenth of it"
 
 # %% [markdown] tags=["card"]
 # | symbol | meaning | unit | for the job |
@@ -381,6 +433,17 @@ assert 4.5 < allowed(vllm)[1] / rate < 5.7, "cost another five"
 # | $\lambda \, s / c \cdot t(c)$ | share of time in steps that read | – | {{share:.0%}} at one a second |
 # | room / bytes held | places | requests | {{load.places():.0f}} |
 # | $(1 - a^{k+1}) / (1 - a)$ | tokens of a step with $k$ guesses | tokens | {{tokens:.1f}} |
+
+# %% [markdown]
+# ## One reading
+#
+# A service makes its users wait longer than planned, and somebody looks at how long each request takes
+# once it is being served. Which of three suspects can go home?
+
+# %%
+from lightspeed_course import bench
+
+bench("09")
 
 # %% [markdown]
 # ## In your own framework

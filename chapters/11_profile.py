@@ -12,15 +12,12 @@
 # the [proof page](11_profile_proof.ipynb).
 
 # %% tags=["setup"]
-from lightspeed_course import ask, figure, job, predict, reveal, si, table
+from lightspeed_course import ask, bench, figure, job, predict, reveal, si, table
 from lightspeed_course.explorers.profile import FAULTS, MENDS, by_share, explore_profile, read
 from lightspeed_course.explorers.profile import view
 from lightspeed_tools.trace.account import parts
 from lightspeed_tools.trace.replay import replay
 from lightspeed_tools.trace.tracks import tracks
-
-# %% [markdown]
-# ## The job so far
 
 # %%
 job.sheet(until="11")
@@ -121,6 +118,9 @@ table(rows, ["", "computes", "communicates"])
 assert fast.communication > slow.communication and fast.compute < slow.compute, "seems to have"
 transfers = sum(meeting.transfer for meeting in run.meetings)
 assert abs(transfers / slow.communication - 1) < 0.2, "is the transfer"
+assert abs((fast.compute + fast.communication) / (slow.compute + slow.communication) - 1) < 0.05, (
+    "One rank's file can't tell"
+)
 
 # %% [markdown]
 # **Idle isn't always idle.** Under CUDA graphs one launch starts hundreds of kernels. The gaps
@@ -133,6 +133,11 @@ assert abs(transfers / slow.communication - 1) < 0.2, "is the transfer"
 # while your step runs. A step that was never short of launches may become so. Time a step *without*
 # the profiler first, and believe gains of the host only where both agree
 # ([proof](11_profile_proof.ipynb#Measure-it-here)).
+
+# %% tags=["holds"]
+from lightspeed_course.content.profile import rounded_idle
+
+assert rounded_idle(1000, 4e-6, 2e-7) > 4 * 1000 * 2e-7, "invents more idle time"
 
 # %%
 ask("profile.own_time", seed="h")
@@ -244,6 +249,10 @@ assert abs(expected - seen) < 0.02, "which knows nothing of the law"
 assert account.communication > 0.99 * account.span, "It has no gap"
 assert job.step().time / job.step("split").time < account.span / account.compute, "the most that"
 assert 1 / (1 - seen) > 2, "here is the meeting's sum"
+assert account.span / max(account.compute, account.communication) < 1.01, (
+    "no order of sending helps"
+)
+assert job.step("split").data + job.step("split").tensor < job.step().data, "sends fewer bytes"
 
 # %% [markdown]
 # ## Try it
@@ -306,10 +315,20 @@ ask("profile.busy_share", seed="chapter")
 #
 # ## Remember
 
+# %% tags=["holds"]
+assert abs(account.compute + account.exposed_communication + account.idle - account.span) < 1, (
+    "of the step is communication"
+)
+assert account.communication > 0.99 * account.span, "as long as the bytes take"
+
 # %% [markdown] tags=["takeaway"]
 # - Count compute first and what sticks out of it second, and a profile adds up to its span.
 # - A collective that runs may be waiting, and only the files of all ranks tell how long.
 # - A share is no bound on a gain: run the step again without the cause, and say "at most".
+
+# %% tags=["holds"]
+assert fast.communication > 1.5 * slow.communication, "only the files of all ranks"
+assert any(row[4] > row[2] + 0.1 for row in told), "A share is no bound on"
 
 # %% [markdown] tags=["card"]
 # | formula | meaning | unit | for the job |
@@ -338,13 +357,18 @@ ask("profile.busy_share", seed="chapter")
 # the profiler. Its first line is where the time went and what to fix first; its last ones are what
 # the file can't tell.
 #
-# ## The incident room
+# ## One reading
 #
-# `lightspeed incident` sells the trace of rank 0, and for more of your minutes those of all ranks.
-# What does the second tell you that the first can't? Buy, write the files with `--files`, and say
-# the gain of your fix before you hear it.
+# The incident room sells the trace of rank 0, and for more of your minutes those of all ranks. Here
+# are all of them, of a job that misses its plan. What do they tell you that the first alone couldn't?
+
+# %%
+bench("11")
+
+# %% [markdown]
+# `lightspeed incident` writes the files too, with `--files`. Say the gain of your fix before you hear it.
 #
 # ## Exercises
 #
-# `exercises/11_profile.ipynb` has traces to read, and an account to write. How far each sentence
+# [The exercises](../exercises/11_profile.ipynb) have traces to read, and an account to write. How far each sentence
 # holds is on the [proof page](11_profile_proof.ipynb).

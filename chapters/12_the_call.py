@@ -16,13 +16,13 @@ step, planned = job.step(), job.planned() * job.SEQUENCES * job.SEQUENCE / job.T
 step.time, planned
 
 # %% [markdown]
-# That is the whole job, as the lessons found it out. From the line "As it runs" on it rests on a
+# That is the whole job, as the lessons worked it out. From the line "As it runs" on it rests on a
 # model of a training step, so read it as "about": the [proof of chapter 6](06_parallelism.ipynb) says
 # how far off it was on runs that others published.
 #
 # ## How to work
 #
-# **State the plan in seconds.** What should a step take, and of what is that made? A job is not
+# **State the plan in seconds.** What should a step take, and what is that made of? A job is not
 # "slow"; it takes {{si(step.time, "s")}} where the plan says {{si(planned, "s")}}, and the difference
 # is what you look for.
 #

@@ -7,13 +7,11 @@ from needs import lacks, not_proved
 
 from lightspeed_course.practice import store_file
 
-# What a shell starts in the background ignores Ctrl+C, and so would every program that a test
-# interrupts.
+# A shell's background ignores Ctrl+C, and so would programs that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Without these a root user gets no Chromium at all, and every start looks up the browser maker's
-# hosts.
+# Without these root gets no Chromium at all, and each start looks up its maker's hosts.
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -1,3 +1,1 @@
-"""Speed of Light: laws and constants of the performance of ML systems. Each law is a pure
-function; see `lightspeed.law`.
-"""
+"""Laws and constants of the performance of ML systems; each law is a pure function (see `law`)."""

@@ -10,8 +10,6 @@ compressed vectors and their absorption; DeepSeek-V3.2 (2025) for the index; Yan
 Delta Networks (2024), and Dao and Gu, Mamba-2 (2024), for states and their chunks.
 """
 
-from __future__ import annotations
-
 from lightspeed.elementwise import INF, Result, Value, divide, minimum
 from lightspeed.law import ELEMENT_BYTES, Argument, count, law, nonnegative
 

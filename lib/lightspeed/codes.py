@@ -1,8 +1,4 @@
-"""Codes and values as the formats of `lightspeed.precision` take them: one number, or an array
-of them.
-"""
-
-from __future__ import annotations
+"""Codes and values as the formats of `lightspeed.precision` take them: a number or an array."""
 
 import numbers
 from typing import Any
@@ -15,9 +11,7 @@ __all__ = ("all_within", "code_of", "plain_codes", "plain_values", "rounded", "w
 
 
 def plain_values(law: str, values: Any) -> Any:
-    """`values` as a float or float64 array; NaN and infinities pass, all else that is no number
-    is refused.
-    """
+    """`values` as a float or float64 array; NaN and infinities pass, no other non-number does."""
     if is_quantity(values):
         raise BadArgument(
             law, "values", values, "plain numbers", "A format stores the number; take .magnitude."

@@ -12,8 +12,6 @@ Sanders, Speck and Traeff, two-tree (Parallel Computing 35(12), 2009); Austin et
 Your Model" (2025).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -262,9 +260,7 @@ def half_rate_size(latency: Value, bandwidth: Value, exponent: Value = 1.0) -> R
 
 @dataclass(frozen=True)
 class Levels:
-    """Seconds inside nodes and across them; `lower` if the two overlap perfectly, `upper` if not
-    at all.
-    """
+    """Seconds inside nodes and across; `lower` if both overlap perfectly, `upper` if not at all."""
 
     inside: float
     across: float

@@ -4,15 +4,14 @@ Sources: the public configuration and modelling code of each architecture (huggi
 and the models' own repositories for MiniMax-M2 and Nemotron's search).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+from lightspeed.config_hybrids import HYBRIDS
 from lightspeed.config_keys import ConfigRefused, Keys
 from lightspeed.config_more import MORE
 from lightspeed.config_parts import (
-    alike,
     attention,
     bloom,
     cohere,
@@ -37,7 +36,6 @@ from lightspeed.mixers import (
     DeltaNet,
     LatentAttention,
     LightningAttention,
-    Mamba,
     Mixer,
 )
 
@@ -140,17 +138,15 @@ def _qwen_hybrid(k: Keys) -> Decoder:
 
 
 def _sparse_from(k: Keys, count: int) -> list[bool]:
-    """Which layers have experts: by `moe_layer_freq` as a list, or all from `first_k_dense_replace`
-    on.
-    """
+    """Which layers have experts: those of `moe_layer_freq`, or from `first_k_dense_replace` on."""
     first = k.size("first_k_dense_replace")
     kinds = k.list("mlp_layer_types", count, (), ("sparse", "dense"))
     if isinstance(k.config.get("moe_layer_freq"), list):
         return [bool(x) for x in k.list("moe_layer_freq", count, known=(0, 1))]
-    each = k.whole("moe_layer_freq", default=1)
+    k.only("moe_layer_freq", 1)  # the makers' code counts by it, other readers pass over it
     if kinds:
         return [kind == "sparse" for kind in kinds]
-    return [i >= first and i % each == 0 for i in range(count)]
+    return [i >= first for i in range(count)]
 
 
 def _routed(k: Keys, width: int, *, steered: bool) -> Experts:
@@ -168,6 +164,23 @@ def _routed(k: Keys, width: int, *, steered: bool) -> Experts:
     )
 
 
+def _borrowed(k: Keys, count: int) -> list[bool]:
+    """Which layers take the choice of a layer before: by `indexer_types`, a pattern of F and S, or
+    all but each `index_topk_freq`-th.
+    """
+    pattern = k("index_topk_pattern", default="")
+    each, first = (
+        k.whole("index_topk_freq", default=1),
+        k.whole("index_skip_topk_offset", default=2),
+    )
+    kinds = ["shared" if max(i - first + 1, 0) % each else "full" for i in range(count)]
+    if pattern:
+        letters = {"F": "full", "S": "shared"}
+        k.config = {**k.config, "index_topk_pattern": [letters.get(x, x) for x in pattern]}
+        kinds = k.list("index_topk_pattern", count, known=("full", "shared"))
+    return [kind == "shared" for kind in k.list("indexer_types", count, kinds, ("full", "shared"))]
+
+
 def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
     def read(k: Keys) -> Decoder:
         width, count, _ = shape(k)
@@ -176,7 +189,7 @@ def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
         sizes = ("kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
         latent = replace(
             LatentAttention(width, *k.wholes("num_attention_heads", *sizes)),
-            query_rank=k.size("q_lora_rank"),
+            query_rank=k.maybe("q_lora_rank"),
             index_heads=k.size("index_n_heads"),
             index_width=k.size("index_head_dim"),
             index_top=k.size("index_topk"),
@@ -185,15 +198,9 @@ def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
         if any(index) and not all(index):
             names = "index_n_heads, index_head_dim, index_topk"
             raise ConfigRefused([f"{names} = {index}: all of them, or none"])
-        kinds = "deepseek_sparse_attention" if latent.index_heads else "full_attention"
-        k.list("layer_types", count, (), (kinds,))
-        shared = [False] * count
-        if "indexer_types" in k.config:
-            shared = [
-                kind == "shared"
-                for kind in k.list("indexer_types", count, known=("full", "shared"))
-            ]
-        mixers = [replace(latent, borrowed_index=on) for on in shared]
+        kinds = ("deepseek_sparse_attention", "indexed_attention")
+        k.list("layer_types", count, (), kinds if latent.index_heads else ("full_attention",))
+        mixers = [replace(latent, borrowed_index=on) for on in _borrowed(k, count)]
         chosen = steered or k.config.get("topk_method") == "noaux_tc"
         experts = _routed(k, width, steered=chosen)
         plain = Mlp(width, k.whole("intermediate_size"))
@@ -241,7 +248,8 @@ def _deepseek_v4(k: Keys) -> Decoder:
 def _glm4_moe(k: Keys) -> Decoder:
     width, count, _ = shape(k)
     bias, norm = k.flag("attention_bias"), "head" if k.flag("use_qk_norm") else ""
-    mixer = attention(k, width, head_width=128, qkv_bias=bias, norm=norm)
+    k.whole("head_dim")  # it has no default that its makers and others agree on
+    mixer = attention(k, width, qkv_bias=bias, norm=norm)
     experts, plain = _routed(k, width, steered=True), Mlp(width, k.whole("intermediate_size"))
     layers = [
         Layer(mixer, experts if sparse else plain, 2 * width) for sparse in _sparse_from(k, count)
@@ -271,11 +279,14 @@ def _minimax_m1(k: Keys) -> Decoder:
     """MiniMax-Text-01 and M1: seven lightning layers to one of softmax."""
     width, count, _ = shape(k)
     k.only("shared_intermediate_size", 0)
-    kinds = k.list("attn_type_list", count, [0] * count, (0, 1))
+    kinds = k.list("attn_type_list", count, (), (0, 1))
+    if not kinds and k.config.get("layer_types") is None:
+        raise ConfigRefused(["attn_type_list is missing: which layers see all is not said"])
     if k.config.get("layer_types") is not None:
         known = ("full_attention", "linear_attention")
         kinds = [kind == known[0] for kind in k.list("layer_types", count, known=known)]
     full = attention(k, width, kv=8)
+    k.asked.add("block_size")
     linear = LightningAttention(width, full.heads, full.head_width)
     experts = Experts(
         width,
@@ -332,6 +343,9 @@ def _llama4(k: Keys) -> Decoder:
     every = k.whole("no_rope_layer_interval", default=4)
     rotary = k.list("no_rope_layers", count, [(i + 1) % every for i in range(count)], (0, 1))
     chunk = k.whole("attention_chunk_size", default=8192)
+    kinds = [["full_attention", "chunked_attention"][bool(x)] for x in rotary]
+    known = ("full_attention", "chunked_attention")
+    rotary = [kind == known[1] for kind in k.list("layer_types", count, kinds, known)]
     layers = [
         Layer(
             attention(
@@ -347,98 +361,48 @@ def _llama4(k: Keys) -> Decoder:
 
 
 def _gemma4(k: Keys) -> Decoder:
-    """Layers that see all have wider heads, and may take their keys as values; experts stand beside
-    a plain MLP.
+    """Layers that see all have wider heads, and may take their keys as values; the last layers take
+    keys and values of a layer before; experts stand beside a plain MLP; each layer of the small
+    models adds a vector of the token, from a table of its own.
     """
     width, count, _ = shape(k)
-    for name, usual in (("hidden_size_per_layer_input", 256), ("num_kv_shared_layers", 0)):
-        if value := k(name, default=usual):
-            k.refused.append(f"{name} = {value}: embeddings or caches of layers together")
-    k.asked.update({"use_double_wide_mlp", "expert_intermediate_size"})
+    k.asked.add("expert_intermediate_size")
     k.only("attention_bias", False)
+    k.only("per_layer_config")
     each, wide = k.whole("head_dim", default=256), k.whole("global_head_dim", default=512)
     heads, kv = k.whole("num_attention_heads", default=8), k.whole("num_key_value_heads", default=4)
     same = k.flag("attention_k_eq_v")
-    kv_all = k.size("num_global_key_value_heads") or kv
+    kv_all = k.size("num_global_key_value_heads") if same else 0
     spans = five_to_one(6, 512)(k, count)
-    mlp = Mlp(width, k.whole("intermediate_size", default=9216))
-    norms = 4 * width
-    both: Mlp | Experts = mlp
-    if k.flag("enable_moe_block"):
+    spans[-1] = 0  # whatever the keys say of the last
+    first = count - k.size("num_kv_shared_layers")
+    if not 0 < first <= count:
+        raise ConfigRefused([f"num_kv_shared_layers = {count - first}: fewer than {count} layers"])
+    hidden, double = k.whole("intermediate_size", default=9216), k.flag("use_double_wide_mlp")
+    moe, layers = k.flag("enable_moe_block"), []
+    narrow = k.size("hidden_size_per_layer_input")
+    if moe:
         experts = k.whole("num_experts")
-        both = Experts(
-            width,
-            k.whole("moe_intermediate_size", "expert_intermediate_size"),
-            experts,
-            k.whole("top_k_experts"),
-            shared=mlp,
-            router_vectors=width + experts,
-        )
-        norms = 7 * width
-    local = Attention(width, heads, kv, each, vectors=2 * each, window=max(spans))
-    every = Attention(width, heads, kv_all if same else kv, wide, shared_kv=same, vectors=2 * wide)
-    layers = [Layer(local if window else every, both, norms) for window in spans]
-    return decoder(k, layers, tied=True)
-
-
-def _nemotron_h(k: Keys) -> Decoder:
-    """One mixer or one MLP a layer, by a pattern: M Mamba-2, * attention, - MLP, E experts."""
-    width, vocabulary = k.whole("hidden_size"), k.whole("vocab_size")
-    names = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
-    pattern = k("hybrid_override_pattern", default="")
-    if not isinstance(pattern, str):
-        raise ConfigRefused([f"hybrid_override_pattern = {pattern!r}: letters of M * - E"])
-    if not pattern:
-        each = k.config.get("layers_block_type")
-        length = k.whole("num_hidden_layers", default=len(each) if isinstance(each, list) else 1)
-        kinds = k.list("layers_block_type", length, known=tuple(names))
-        pattern = "".join(names[kind] for kind in kinds)
-    count = k.whole("num_hidden_layers", default=len(pattern))
-    for letter in set(pattern) - set("M*-E"):
-        raise ConfigRefused([f"hybrid_override_pattern has {letter!r}: known are M * - E"])
-    if count != len(pattern):
-        raise ConfigRefused([f"hybrid_override_pattern has {len(pattern)} of {count} layers"])
-    for name in ("attention_bias", "mlp_bias", "mamba_proj_bias", "use_bias"):
-        k.only(name, False)
-    k.only("sliding_window", 0)
-    if k.size("attention_head_dim") and not k.config.get("head_dim"):
-        k.config = {**k.config, "head_dim": k.size("attention_head_dim")}
-    parts: dict[str, tuple[Mixer | None, Mlp | Experts | None]] = {}
-    for letter in dict.fromkeys(pattern):
-        if letter == "M":
-            sizes = ("mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups")
-            mamba = Mamba(width, *k.wholes(*sizes, "conv_kernel"))
-            bias = k.flag("use_conv_bias", True)
-            parts[letter] = replace(mamba, convolution_bias=bias), None
-        elif letter == "*":
-            parts[letter] = attention(k, width, kv=8, head_width=128), None
-        elif letter == "-":
-            parts[letter] = None, Mlp(width, k.whole("intermediate_size"), 2)
-        else:
-            experts, shared = k.whole("n_routed_experts"), k.size("n_shared_experts")
-            beside = k.size("moe_shared_expert_intermediate_size") * shared
-            parts[letter] = (
-                None,
-                Experts(
-                    width,
-                    k.whole("moe_intermediate_size"),
-                    experts,
-                    k.whole("num_experts_per_tok"),
-                    2,
-                    shared=Mlp(width, beside, 2) if beside else None,
-                    latent=k.size("moe_latent_size"),
-                    router_vectors=experts,
-                ),
-            )
-    # Of a kind that the pattern leaves out, the sizes say nothing.
-    k.asked.update({"intermediate_size", "moe_intermediate_size", "moe_latent_size",
-                    "moe_shared_expert_intermediate_size", "n_routed_experts", "n_shared_experts",
-                    "num_experts_per_tok", "layers_block_type", "num_attention_heads",
-                    "num_key_value_heads", "head_dim", "mamba_num_heads", "mamba_head_dim",
-                    "ssm_state_size", "n_groups", "conv_kernel"})  # fmt: skip
-    layers = alike([Layer(*parts[letter], width) for letter in pattern])
-    tied = k.flag("tie_word_embeddings")
-    return Decoder(width, vocabulary, tied, layers, width)
+        names = ("moe_intermediate_size", "expert_intermediate_size")
+        sizes = k.whole(*names), experts, k.whole("top_k_experts")
+    for i, window in enumerate(spans):
+        borrowed = i >= first
+        plain = Mlp(width, hidden * (2 if double and borrowed else 1))
+        mlp: Mlp | Experts = plain
+        if moe:
+            mlp = Experts(width, *sizes, shared=plain, router_vectors=width + experts)
+        one = each if window else wide
+        mixer = Attention(
+            width, heads, kv if window else kv_all or kv, one, window=window, borrowed_kv=borrowed,
+            shared_kv=same and not window, vectors=one if borrowed else 2 * one,
+        )  # fmt: skip
+        layers.append(Layer(mixer, mlp, (7 if moe else 4) * width))
+    extras = width
+    if narrow:
+        # A gate and a way back in each layer, and the way in, which all layers have together.
+        layers += [Layer(None, Mlp(width, narrow), width)] * count
+        extras += k.whole("vocab_size_per_layer_input", default=262144) * count * narrow + narrow
+    return decoder(k, layers, tied=True, extras=extras)
 
 
 def _nemotron_nas(k: Keys) -> Decoder:
@@ -492,6 +456,7 @@ def _mimo_v2(k: Keys) -> Decoder:
     )
     window = replace(window, vectors=heads * k.flag("add_swa_attention_sink_bias"))
     k.only("add_full_attention_sink_bias", False)
+    k("moe_layer_freq")
     experts, plain = _routed(k, width, steered=True), Mlp(width, k.whole("intermediate_size"))
     layers = [
         Layer(window if local else full, experts if sparse else plain, 2 * width)
@@ -515,9 +480,20 @@ def _olmoe(k: Keys) -> Decoder:
     return decoder(k, [layer] * count)
 
 
+def _starcoder2(k: Keys) -> Decoder:
+    k.only("mlp_type", "default")
+    k.only("norm_type", "layer_norm")
+    read = dense(
+        qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", norm_bias=True, matrices=2,
+        tied=True, windows=one_window,
+    )  # fmt: skip
+    return read(k)
+
+
 _DEEPSEEK = _deepseek()
-_LLAMA = dense(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias")
-_NEOX = dense(qkv_bias=True, out_bias=True, mlp_bias=True, norms=2, norm_bias=True, matrices=2)
+_BIASED: dict[str, Any] = {"qkv_bias": "attention_bias", "out_bias": "attention_bias"}
+_LLAMA = dense(mlp_bias="mlp_bias", **_BIASED)
+_NEOX = dense(mlp_bias=True, norms=2, norm_bias=True, matrices=2, **_BIASED)
 FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "BloomForCausalLM": bloom,
     "CohereForCausalLM": cohere,
@@ -529,12 +505,13 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "FalconForCausalLM": falcon,
     "GPT2LMHeadModel": gpt2,
     "GPTNeoXForCausalLM": _NEOX,
-    "GemmaForCausalLM": dense(head_width=256, tied=True, qkv_bias="attention_bias"),
+    "GemmaForCausalLM": dense(head_width=256, tied=True, **_BIASED),
     "Gemma2ForCausalLM": dense(
-        kv=4, head_width=256, norms=4, tied=True, windows=every_other, qkv_bias="attention_bias"
+        kv=4, head_width=256, norms=4, tied=True, windows=every_other, **_BIASED
     ),
     "Gemma3ForCausalLM": dense(
-        kv=4, head_width=256, norms=4, norm="head", tied=True, windows=five_to_one(6, 4096)
+        kv=4, head_width=256, norms=4, norm="head", tied=True, windows=five_to_one(6, 4096),
+        **_BIASED,
     ),
     "Gemma4ForCausalLM": _gemma4,
     "Glm4MoeForCausalLM": _glm4_moe,
@@ -553,40 +530,44 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "MistralForCausalLM": dense(kv=8, windows=one_window),
     "MixtralForCausalLM": _mixtral,
     "NemotronForCausalLM": dense(
-        matrices=2, norm_bias=True, qkv_bias="attention_bias", out_bias="attention_bias",
-        mlp_bias="mlp_bias",
+        matrices=2, norm_bias=True, mlp_bias="mlp_bias", **_BIASED
     ),
-    "NemotronHForCausalLM": _nemotron_h,
-    "OlmoForCausalLM": dense(norms=0, last_norm=0, qkv_bias="attention_bias"),
-    "Olmo2ForCausalLM": dense(norm="whole", qkv_bias="attention_bias"),
-    "Olmo3ForCausalLM": dense(norm="whole", windows=olmo3_windows),
+    "OlmoForCausalLM": dense(norms=0, last_norm=0, **_BIASED),
+    "Olmo2ForCausalLM": dense(norm="whole", **_BIASED),
+    "Olmo3ForCausalLM": dense(norm="whole", windows=olmo3_windows, **_BIASED),
     "OlmoeForCausalLM": _olmoe,
     "PhiForCausalLM": phi,
     "Phi3ForCausalLM": dense(windows=one_window),
     "Qwen2ForCausalLM": dense(qkv_bias=True, windows=qwen_windows),
     "Qwen2MoeForCausalLM": _qwen2_moe,
     "Qwen3ForCausalLM": dense(
-        head_width=128, norm="head", windows=qwen_windows, qkv_bias="attention_bias",
-        out_bias="attention_bias",
+        head_width=128, norm="head", windows=qwen_windows, **_BIASED
     ),
     "Qwen3MoeForCausalLM": _qwen3_moe,
     "Qwen3NextForCausalLM": _qwen_hybrid,
     "Qwen3_5ForCausalLM": _qwen_hybrid,
     "Qwen3_5MoeForCausalLM": _qwen_hybrid,
     "SmolLM3ForCausalLM": _LLAMA,
-    "Starcoder2ForCausalLM": dense(
-        qkv_bias=True, out_bias=True, mlp_bias=True, norm_bias=True, matrices=2, tied=True,
-        windows=one_window,
-    ),
+    "Starcoder2ForCausalLM": _starcoder2,
 }  # fmt: skip
-FAMILIES |= MORE
+FAMILIES |= MORE | HYBRIDS
+FAMILIES |= {
+    "Glm4MoeLiteForCausalLM": _DEEPSEEK,
+    "LLaMAForCausalLM": _LLAMA,
+    "YiForCausalLM": _LLAMA,
+}
 # A model that also sees: its text half is one of the above.
 FAMILIES |= {
     "Gemma3ForConditionalGeneration": FAMILIES["Gemma3ForCausalLM"],
     "Gemma4ForConditionalGeneration": _gemma4,
+    "Glm4vForConditionalGeneration": FAMILIES["Glm4ForCausalLM"],
+    "Glm4vMoeForConditionalGeneration": _glm4_moe,
     "KimiK25ForConditionalGeneration": _DEEPSEEK,
+    "KimiVLForConditionalGeneration": _DEEPSEEK,
     "Llama4ForConditionalGeneration": _llama4,
     "Mistral3ForConditionalGeneration": FAMILIES["MistralForCausalLM"],
+    "Qwen2VLForConditionalGeneration": FAMILIES["Qwen2ForCausalLM"],
+    "Qwen2_5_VLForConditionalGeneration": FAMILIES["Qwen2ForCausalLM"],
     "Qwen3VLForConditionalGeneration": FAMILIES["Qwen3ForCausalLM"],
     "Qwen3VLMoeForConditionalGeneration": _qwen3_moe,
     "Qwen3_5ForConditionalGeneration": _qwen_hybrid,

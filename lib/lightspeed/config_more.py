@@ -1,12 +1,11 @@
-"""Families of 2023 to 2025 that are Llama's or Mixtral's but for a few keys.
+"""Families that are Llama's, Mixtral's or DeepSeek's but for a few keys.
 
 Sources: the public configuration and modelling code of each architecture (huggingface/transformers;
-InternLM2's and Baichuan's own repositories).
+InternLM's, Baichuan's, Qwen's, MiniCPM's, Orion's, EXAONE's and Ling's own repositories).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
+from typing import Any
 
 from lightspeed.config_keys import ConfigRefused, Keys
 from lightspeed.config_parts import (
@@ -19,6 +18,7 @@ from lightspeed.config_parts import (
     windows,
 )
 from lightspeed.decoder import Decoder, Experts, Layer, Mlp
+from lightspeed.mixers import Attention
 
 __all__ = ("MORE",)
 
@@ -89,15 +89,6 @@ def _local_experts(*, norm_bias: bool = False, head_bias: str = "") -> Callable[
     return read
 
 
-def _seed_oss(k: Keys) -> Decoder:
-    k("attention_bias")  # on where it is missing, unlike in other families: so it has to be there
-    read = dense(
-        qkv_bias="attention_bias", out_bias="attention_out_bias", mlp_bias="mlp_bias",
-        head_width=128,
-    )  # fmt: skip
-    return read(k)
-
-
 def _stablelm(k: Keys) -> Decoder:
     """Norms with biases; beside each other, attention and MLP share one."""
     width, count, _ = shape(k)
@@ -109,6 +100,205 @@ def _stablelm(k: Keys) -> Decoder:
     return decoder(k, [layer] * count, extras=2 * width)
 
 
+def _cohere2(k: Keys) -> Decoder:
+    """Cohere's, but three layers in four see a window."""
+    width, count, _ = shape(k)
+    k.only("attention_bias", False)
+    k.only("use_qk_norm", False)
+    k.asked.update({"order_of_interleaved_layers", "layer_switch", "position_embedding_type"})
+    k.asked.update({"use_embedding_sharing", "use_gated_activation", "use_parallel_embedding"})
+    k.asked.update({"use_parallel_block"})
+    each = k.whole("sliding_window_pattern", "_sliding_window_pattern", default=4)
+    kinds = ["full_attention" if (i + 1) % each == 0 else "sliding_attention" for i in range(count)]
+    plain = Mlp(width, k.whole("intermediate_size"))
+    spans = windows(k, count, default=kinds)
+    return decoder(
+        k, [Layer(attention(k, width, window=span), plain, width) for span in spans], tied=True
+    )
+
+
+def _routed_plain(
+    *, norm: str = "", steered: bool = True, every: bool = False,
+    spans: Callable[[Keys, int], list[int]] = no_window,
+) -> Callable[[Keys], Decoder]:  # fmt: skip
+    """Shared and routed experts behind plain attention, the first layers dense; `steered` by a bias
+    each. The keys are DeepSeek's, or Ling's.
+    """
+
+    def read(k: Keys) -> Decoder:
+        width, count, _ = shape(k)
+        bias = k.flag("attention_bias") or k.flag("use_qkv_bias")
+        out = k.flag("attention_bias") or k.flag("use_bias")
+        own = "head" if norm or k.flag("use_qk_norm") else ""
+        hidden, experts = (
+            k.whole("moe_intermediate_size"),
+            k.whole("n_routed_experts", "num_experts"),
+        )
+        shared = k.size("n_shared_experts", "num_shared_experts")
+        inside = k.maybe("moe_shared_expert_intermediate_size") or shared * hidden
+        chosen = k.flag("moe_router_enable_expert_bias", steered)
+        sparse = Experts(
+            width, hidden, experts, k.whole("num_experts_per_tok"),
+            shared=Mlp(width, inside) if shared else None, router_vectors=experts * chosen,
+        )  # fmt: skip
+        first = 0 if every else k.size("first_k_dense_replace")
+        k.only("moe_layer_freq", 1)
+        kinds = ["sparse" if i >= first else "dense" for i in range(count)]
+        kinds = k.list("mlp_layer_types", count, kinds, ("dense", "sparse"))
+        names = ("norm_head", "norm_softmax", "embedding_", "multi_gate", "router_type")
+        k.asked.update({*names, "head_dim", "intermediate_size", "max_window_layers"})
+        plain = Mlp(width, k.whole("intermediate_size")) if "dense" in kinds else sparse
+        layers = [
+            Layer(
+                attention(k, width, window=window, qkv_bias=bias, out_bias=out, norm=own),
+                sparse if kind == "sparse" else plain,
+                2 * width,
+            )
+            for kind, window in zip(kinds, spans(k, count), strict=True)
+        ]
+        return decoder(k, layers)
+
+    return read
+
+
+def _windows_of(each: int) -> Callable[[Keys, int], list[int]]:
+    """The window in all but each so many-th layer, where there is one."""
+
+    def read(k: Keys, layers: int) -> list[int]:
+        every = k.whole("sliding_window_pattern", default=each)
+        last = "full_attention"
+        kinds = [last if (i + 1) % every == 0 else "sliding_attention" for i in range(layers)]
+        return windows(k, layers, default=kinds)
+
+    return read
+
+
+def _qwen_windows_off(k: Keys, layers: int) -> list[int]:
+    """Dots': a window is written down, and used where `layer_types` say so."""
+    k.asked.update({"sliding_window", "use_sliding_window"})
+    return windows(k, layers)
+
+
+def _hunyuan_moe(k: Keys) -> Decoder:
+    """Shared and routed experts of one size; what stands as a list has to have equal entries."""
+    width, count, _ = shape(k)
+    for name in ("use_cla", "use_mla", "mlp_bias", "use_mixed_mlp_moe"):
+        k.only(name, False)
+    k.only("cla_share_factor", 1, 2)  # of no use without use_cla
+    k.only("use_qk_norm", True)
+    bias = k.flag("attention_bias")
+    names = ("moe_topk", "num_experts", "num_shared_expert", "moe_intermediate_size")
+    for name in names:
+        value = k.config.get(name)
+        if isinstance(value, list) and value and all(one == value[0] for one in value):
+            k.config = {**k.config, name: value[0]}
+    k.only("num_shared_expert", 1)
+    hidden = k.whole("intermediate_size")
+    k.only("moe_intermediate_size", hidden)
+    k.asked.update({"moe_layer_num_skipped", "moe_drop_tokens", "moe_random_routing_dropped_token"})
+    k.only("moe_layer_num_skipped", 0)
+    k.asked.update({"group_limited_greedy", "n_group", "norm_type", "org_vocab_size"})
+    k.asked.update({"attention_head_dim", "cla_share_factor", "im_end_id", "im_newline_id"})
+    k.asked.update({"eod_token_id", "sep_token_id", "pad_id", "eos_id", "bos_id"})
+    sizes = hidden, k.whole("num_experts"), k.whole("moe_topk")
+    experts = Experts(width, *sizes, shared=Mlp(width, hidden))
+    mixer = attention(k, width, qkv_bias=bias, out_bias=bias, norm="head")
+    return decoder(k, [Layer(mixer, experts, 2 * width)] * count)
+
+
+def _dbrx(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    inside, experts = k("attn_config"), k("ffn_config")
+    if not isinstance(inside, dict) or not isinstance(experts, dict):
+        raise ConfigRefused(["attn_config and ffn_config: objects with the sizes of a layer"])
+    seen, mlp = Keys(inside), Keys(experts)
+    heads = k.whole("n_heads")
+    kv = seen.whole("kv_n_heads")
+    if width % heads or heads % kv:
+        raise ConfigRefused([f"kv_n_heads = {kv}: a divisor of {heads} heads"])
+    mixer = Attention(width, heads, kv, width // heads)
+    sizes = ("ffn_hidden_size", "moe_num_experts", "moe_top_k")
+    mlp.asked.update(
+        {"ffn_act_fn", "moe_jitter_eps", "moe_loss_weight", "uniform_expert_assignment"}
+    )
+    mlp.asked.add("moe_normalize_expert_weights")
+    layer = Layer(mixer, Experts(width, *mlp.wholes(*sizes)), 2 * width)
+    for keys in (seen, mlp):
+        keys.end()
+    k.asked.update({"max_seq_len", "emb_pdrop", "resid_pdrop"})
+    return decoder(k, [layer] * count)
+
+
+def _gptj(k: Keys) -> Decoder:
+    """One norm for attention and MLP, biases of the MLP and of the logits."""
+    width, count, vocabulary = shape(k)
+    mlp = Mlp(width, k.maybe("n_inner") or 4 * width, 2, True)
+    layer = Layer(attention(k, width), mlp, 2 * width)
+    return decoder(k, [layer] * count, extras=2 * width + vocabulary)
+
+
+def _gpt_bigcode(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    one = k.flag("multi_query", True)
+    k.asked.update({"num_key_value_heads", "attention_softmax_in_fp32"})
+    k.asked.update({"inference_runner", "pre_allocate_kv_cache", "validate_runner_input"})
+    k.asked.add("max_batch_size")
+    k.config = {**k.config, "num_key_value_heads": 1 if one else None}
+    mixer = attention(k, width, qkv_bias=True, out_bias=True)
+    mlp = Mlp(width, k.maybe("n_inner") or 4 * width, 2, True)
+    places = k.whole("n_positions") * width
+    return decoder(k, [Layer(mixer, mlp, 4 * width)] * count, tied=True, extras=places + 2 * width)
+
+
+def _opt(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    k.only("word_embed_proj_dim", width)
+    k.only("_remove_final_layer_norm", False)
+    for name in ("do_layer_norm_before", "enable_bias", "layer_norm_elementwise_affine"):
+        k.only(name, True)
+    k.asked.update({"layerdrop", "init_std", "ffn_dim"})
+    mixer = attention(k, width, qkv_bias=True, out_bias=True)
+    layer = Layer(mixer, Mlp(width, k.whole("ffn_dim"), 2, True), 4 * width)
+    places = (k.whole("max_position_embeddings") + 2) * width
+    return decoder(k, [layer] * count, tied=True, extras=places + 2 * width)
+
+
+def _qwen1(k: Keys) -> Decoder:
+    """The first Qwen: its `intermediate_size` counts gate and values together."""
+    width, count, _ = shape(k)
+    k.only("no_bias", True)
+    k.only("kv_channels", width // k.whole("num_attention_heads"))
+    k.asked.update({"bf16", "fp16", "fp32", "use_dynamic_ntk", "use_logn_attn", "onnx_safe"})
+    k.asked.update({"use_cache_quantization", "use_cache_kernel", "softmax_in_fp32"})
+    both = k.whole("intermediate_size")
+    mixer = attention(k, width, qkv_bias=True)
+    return decoder(k, [Layer(mixer, Mlp(width, both // 2), 2 * width)] * count)
+
+
+def _olmoe_like(k: Keys) -> Decoder:
+    """FlexOlmo: experts of Olmo 2's layers."""
+    width, count, _ = shape(k)
+    k.only("attention_bias", False)
+    sizes = ("intermediate_size", "num_experts", "num_experts_per_tok")
+    layer = Layer(attention(k, width, norm="whole"), Experts(width, *k.wholes(*sizes)), 2 * width)
+    return decoder(k, [layer] * count)
+
+
+def _granite_shared(k: Keys) -> Decoder:
+    """Granite's experts, with one that each token passes."""
+    width, count, _ = shape(k)
+    bias, size = k.flag("attention_bias"), k.size("shared_intermediate_size")
+    hidden, active = k.wholes("intermediate_size", "num_experts_per_tok")
+    shared = Mlp(width, size) if size else None
+    experts = Experts(width, hidden, k.whole("num_local_experts"), active, shared=shared)
+    mixer = attention(k, width, qkv_bias=bias, out_bias=bias)
+    return decoder(k, [Layer(mixer, experts, 2 * width)] * count)
+
+
+_DOTS = _routed_plain(norm="head", spans=_qwen_windows_off)
+_GLM: dict[str, Any] = {"qkv_bias": "attention_bias", "head_width": 128}
+_BIASED: dict[str, Any] = {"qkv_bias": "attention_bias", "out_bias": "attention_bias"}
+_LING = _routed_plain(steered=False)
 _PHI_MOE = _local_experts(norm_bias=True, head_bias="lm_head_bias")
 _BAICHUAN = dense()
 MORE: dict[str, Callable[[Keys], Decoder]] = {
@@ -119,11 +309,40 @@ MORE: dict[str, Callable[[Keys], Decoder]] = {
         qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", head_width=128, tied=True
     ),
     "Ernie4_5_MoeForCausalLM": _ernie_moe,
+    "ArceeForCausalLM": dense(matrices=2, mlp_bias="mlp_bias", **_BIASED),
+    "BailingMoeForCausalLM": _LING,
+    "BailingMoeV2ForCausalLM": _routed_plain(),
+    "Cohere2ForCausalLM": _cohere2,
+    "DbrxForCausalLM": _dbrx,
+    "DeepseekForCausalLM": _LING,
+    "Dots1ForCausalLM": _DOTS,
     "Exaone4ForCausalLM": dense(norm="head", windows=_exaone4_windows),
+    "ExaoneForCausalLM": dense(),
+    "ExaoneMoeForCausalLM": _routed_plain(norm="head", spans=_windows_of(4)),
+    "FlexOlmoForCausalLM": _olmoe_like,
+    "GPTBigCodeForCausalLM": _gpt_bigcode,
+    "GPTJForCausalLM": _gptj,
+    "GlmForCausalLM": dense(**_GLM),
+    "Glm4ForCausalLM": dense(norms=4, **_GLM),
+    "GraniteMoeSharedForCausalLM": _granite_shared,
+    "HeliumForCausalLM": dense(mlp_bias="mlp_bias", qkv_bias="attention_bias", head_width=128),
+    "HunYuanDenseV1ForCausalLM": dense(norm="head", **_BIASED),
+    "HunYuanMoEV1ForCausalLM": _hunyuan_moe,
     "GraniteMoeForCausalLM": _local_experts(),
+    "InternLMForCausalLM": dense(qkv_bias="bias", out_bias="bias"),
+    "InternLM3ForCausalLM": dense(qkv_bias="qkv_bias", out_bias="bias", mlp_bias="bias"),
+    "MiniCPMForCausalLM": dense(tied=True),
+    "Ministral3ForCausalLM": dense(kv=8, head_width=128, windows=one_window),
+    "OPTForCausalLM": _opt,
+    "OrionForCausalLM": dense(norm_bias=True),
+    "QWenLMHeadModel": _qwen1,
+    "SolarOpenForCausalLM": _routed_plain(every=True),
     "InternLM2ForCausalLM": dense(qkv_bias="bias", out_bias="bias"),
     "PhiMoEForCausalLM": _PHI_MOE,
     "PhimoeForCausalLM": _PHI_MOE,
-    "SeedOssForCausalLM": _seed_oss,
+    "SeedOssForCausalLM": dense(
+        qkv_bias="attention_bias", out_bias="attention_out_bias", mlp_bias="mlp_bias",
+        head_width=128,
+    ),
     "StableLmForCausalLM": _stablelm,
-}
+}  # fmt: skip

@@ -4,8 +4,6 @@ Sources: the public configuration and modelling code of each architecture (huggi
 and the models' own repositories for MiniMax-M2 and Nemotron's search).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from lightspeed.config_keys import ConfigRefused, Keys
@@ -29,12 +27,20 @@ def attention(
     """Attention by the usual keys. `kv` and `head_width` are a family's defaults; `norm` is the
     norm of queries and keys: by "head", or over the "whole" of them.
     """
-    heads = k.whole("num_attention_heads", "n_head", "num_heads")
+    heads = k.whole("num_attention_heads", "n_head", "num_heads", "n_heads")
     kv_heads = k.whole("num_key_value_heads", default=heads if kv == "heads" else kv)
     if heads % kv_heads:
         raise ConfigRefused([f"num_key_value_heads = {kv_heads}: a divisor of {heads} heads"])
-    each = k.size("head_dim") or head_width or divided(width, heads)
-    vectors = (heads + 2 * kv_heads) * each * qkv_bias + width * out_bias + heads * sinks
+    if head_width and "head_dim" not in k.config:
+        each = k.whole("head_dim", default=head_width)
+    else:
+        each = k.maybe("head_dim") or divided(width, heads)
+    longest = k.config.get("max_position_embeddings")
+    if window and isinstance(longest, int) and window >= longest > 0:
+        k.assumed.append(f"a window of {window:,} tokens is none, of at most {longest:,} positions")
+        window = 0
+    columns = (1 + gated) * heads + 2 * kv_heads
+    vectors = columns * each * qkv_bias + width * out_bias + heads * sinks
     vectors += {"": 0, "head": 2 * each, "whole": (heads + kv_heads) * each}[norm]
     return Attention(width, heads, kv_heads, each, window=window, gated=gated, vectors=vectors)
 
@@ -69,7 +75,7 @@ def shape(k: Keys) -> tuple[int, int, int]:
     """Width, layers, vocabulary."""
     return (
         k.whole("hidden_size", "n_embd", "n_embed", "d_model"),
-        k.whole("num_hidden_layers", "n_layer", "n_layers", high=10_000),
+        k.whole("num_hidden_layers", "n_layer", "n_layers", "num_layers", high=10_000),
         k.whole("vocab_size"),
     )
 
@@ -163,11 +169,12 @@ def olmo3_windows(k: Keys, layers: int) -> list[int]:
 
 def gpt2(k: Keys) -> Decoder:
     width, count, _ = shape(k)
-    hidden = k.size("n_inner") or 4 * width
+    hidden = k.maybe("n_inner") or 4 * width
     layer = Layer(
         attention(k, width, qkv_bias=True, out_bias=True), Mlp(width, hidden, 2, True), 4 * width
     )
-    positions = k.whole("n_positions", "n_ctx", default=1024) * width
+    places = "n_ctx" if k.config.get("n_positions") is None else "n_positions"
+    positions = k.whole(places, default=1024) * width
     return decoder(k, [layer] * count, tied=True, extras=positions + 2 * width)
 
 
@@ -175,7 +182,7 @@ def bloom(k: Keys) -> Decoder:
     width, count, _ = shape(k)
     layer = Layer(
         attention(k, width, qkv_bias=True, out_bias=True),
-        Mlp(width, k.size("n_inner", "ffn_hidden_size") or 4 * width, 2, True),
+        Mlp(width, k.maybe("n_inner", "ffn_hidden_size") or 4 * width, 2, True),
         4 * width,
     )
     return decoder(k, [layer] * count, tied=True, extras=4 * width)
@@ -191,8 +198,9 @@ def falcon(k: Keys) -> Decoder:
     kv = groups or (1 if one and not new else heads)
     each = divided(width, heads)
     vectors = bias * ((heads + 2 * kv) * each + width)
-    k.asked.update({"num_key_value_heads", "alibi"})
-    mlp = Mlp(width, k.size("ffn_hidden_size") or 4 * width, 2, bias)
+    k.asked.update({"num_key_value_heads", "num_kv_heads", "n_head_kv", "alibi"})
+    mlp = Mlp(width, k.maybe("ffn_hidden_size") or 4 * width, 2, bias)
+    k.only("num_ln_in_parallel_attn", 1, 2)
     two = k.size("num_ln_in_parallel_attn") or (2 if new else 1)
     norms = 2 * width * (two if parallel else 2)
     layer = Layer(Attention(width, heads, kv, each, vectors=vectors), mlp, norms)

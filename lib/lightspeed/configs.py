@@ -3,16 +3,16 @@ defaults. Every key is used, known to change no count, or refused by name: a pla
 is worse than none.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lightspeed.config_defaults import DEFAULTS
 from lightspeed.config_families import FAMILIES
 from lightspeed.config_keys import ConfigRefused, Keys
+from lightspeed.config_towers import tower
 from lightspeed.decoder import Decoder
 from lightspeed.errors import BadArgument, nearest
 
@@ -39,6 +39,9 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
         raise ValueError("a config.json holds one object, {...}")
     named = config.get("architectures") or []
     name = str(named[0] if isinstance(named, list) and named else named or "")
+    kind, by_kind = config.get("model_type"), False
+    if not name and isinstance(kind, str) and _plain(kind) in _KINDS:
+        name, by_kind = _KINDS[_plain(kind)], True
     if name not in FAMILIES:
         near = nearest(name, FAMILIES) if name else None
         hint = f"; the nearest that is known: {near}" if near else ""
@@ -46,21 +49,38 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
     inner = config.get("text_config") or {}
     if not isinstance(inner, Mapping):
         raise ConfigRefused([f"text_config = {inner!r}: an object with the text model's keys"])
-    inner = {key: value for key, value in inner.items() if value is not None}
-    keys = Keys({**config, **inner, "text_config": None})
+    both = {key: inner[key] for key in inner if inner[key] is not None or key not in config}
+    keys = Keys({**config, **both, "text_config": None}, DEFAULTS.get(name))
     try:
         decoder = FAMILIES[name](keys)
     except BadArgument as error:
         raise ConfigRefused([str(error)]) from error
     for key in sorted(keys.asked & inner.keys()):
-        if config.get(key) is not None and config[key] != inner[key]:
+        if None not in (config.get(key), inner[key]) and config[key] != inner[key]:
             twice = f"{config[key]!r} outside of text_config, {inner[key]!r} within"
             keys.refused.append(f"{key}: {twice}")
     keys.end()
+    seen = tower(config, decoder.width)
+    if seen is None and (config.get("vision_config") or name.endswith("ConditionalGeneration")):
+        keys.assumed.append("the tower that sees is not counted: its kind is not known here")
+    if by_kind:
+        keys.assumed.insert(0, f"architectures is missing: {name}, by model_type = {kind!r}")
     assumed = tuple(dict.fromkeys(keys.assumed))
+    decoder = replace(decoder, tower=seen or 0)
     if path is not None:
         assumed += _compared(path, decoder)
     return replace(decoder, name=str(config.get("_name_or_path") or name), assumed=assumed)
+
+
+def _plain(kind: str) -> str:
+    return kind.lower().removesuffix("_text").replace("_", "")
+
+
+# The architecture that a `model_type` stands for, where a file names none.
+_KINDS = {
+    _plain(name.removesuffix("ForCausalLM").removesuffix("ForConditionalGeneration")): name
+    for name in sorted(FAMILIES, key=lambda name: (name.endswith("ForCausalLM"), name))
+}
 
 
 def _compared(path: Path, decoder: Decoder) -> tuple[str, ...]:
@@ -70,7 +90,7 @@ def _compared(path: Path, decoder: Decoder) -> tuple[str, ...]:
         return ()
     try:
         size = json.loads(index.read_text("utf-8"))["metadata"]["total_size"]
-        each = size / decoder.parameters
+        each = size / (decoder.parameters + decoder.tower)
     except (OSError, ValueError, KeyError, TypeError):
         return (f"{index.name} has no metadata.total_size to compare with",)
     return (f"{index.name}: {size:,} bytes, {each:.4g} for each parameter counted here",)

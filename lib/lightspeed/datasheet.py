@@ -6,8 +6,6 @@ Sources: Bekman, "Machine Learning Engineering", accelerators chapter (peak from
 Austin et al., "How to Scale Your Model", GPU chapter (links and switches).
 """
 
-from __future__ import annotations
-
 from lightspeed.elementwise import Result, Value
 from lightspeed.law import count, law, nonnegative, positive
 

@@ -8,7 +8,7 @@ mixers answer the same questions, for one token while a request holds `context` 
     matrices, vectors          parameters that a token is multiplied with, and the few others
     flops(context)             FLOPs beyond the matrices: scores, their use, updates of a state
     growth(element_bytes)      bytes that each further token adds to the request, for good
-    state(element_bytes)       bytes that a request holds however long it is: windows, recurrences
+    state(element_bytes, ...)  bytes that a request holds however long it is: windows, recurrences
     read_bytes(context, ...)   bytes of the request's memory that one decode step reads
 
 Sources: Shazeer (2019) and Ainslie et al. (2023) for shared heads; DeepSeek-V2 (2024) for latent
@@ -16,8 +16,6 @@ attention, DeepSeek-V3.2 (2025) for its index, DeepSeek-V4 (2026) for
 compressed attention; Yang et al., Gated Delta Networks (2024); Dao and Gu,
 Mamba-2 (2024); MiniMax-01 (2025) for lightning attention; the public modelling code of each.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -120,7 +118,8 @@ class Decoder:
     """A language model: layers between a table of tokens and the logits.
 
     `extras` counts the parameters outside the layers that are neither table nor matrix of logits:
-    the last norm, learned positions, biases. `assumed` says in words what nobody wrote down.
+    the last norm, learned positions, biases. `tower` counts those of a tower that sees, which is no
+    part of anything else here. `assumed` says in words what nobody wrote down.
 
     >>> from lightspeed.mixers import Attention
     >>> tiny = Decoder(64, 1000, True, (Layer(Attention(64, 4, 2, 16), Mlp(64, 256), 128, 2),), 64)
@@ -135,6 +134,7 @@ class Decoder:
     extras: int = 0
     name: str = ""
     assumed: tuple[str, ...] = ()
+    tower: int = 0
 
     def __post_init__(self) -> None:
         for name in ("width", "vocabulary"):
@@ -179,18 +179,15 @@ class Decoder:
             (2 * mixer.matrices + mixer.flops(context, decoding)) * repeat
             for mixer, repeat in self._mixers()
         )
-        return _amount(mixers + 2 * (mlps + self.width * self.vocabulary), "FLOP/token")
+        every = 2 * (mlps + self.width * self.vocabulary) + 0 * context
+        return _amount(mixers + every, "FLOP/token")
 
     def training_flops_per_token(self, sequence: float = 0) -> float:
-        """Three forward passes; scores as the field counts them, as if each token saw all of its
-        sequence.
-        """
+        """Three forward passes; scores as the field counts them: each token sees the sequence."""
         return _amount(3 * self.flops_per_token(sequence, decoding=False), "FLOP/token")
 
     def kv_cache_bytes_per_token(self, element_bytes: float = 2) -> float:
-        """Bytes that each further token of a request keeps for good: caches of layers that look at
-        the whole context.
-        """
+        """Bytes that a further token of a request keeps: caches of layers that see everything."""
         return self._over_mixers("kv_cache_bytes_per_token", "growth", element_bytes)
 
     def state_bytes(self, element_bytes: float = 2) -> float:
@@ -198,17 +195,18 @@ class Decoder:
         return self._over_mixers("state_bytes", "state", element_bytes)
 
     def request_bytes(self, context: float, element_bytes: float = 2) -> float:
-        """Bytes that a request of `context` tokens holds, its windows full."""
+        """Bytes that a request of `context` tokens holds, its windows as far as they are filled."""
         context = checked("request_bytes", "context", context, CONTEXT)
         growth = self.kv_cache_bytes_per_token(element_bytes)
-        return _amount(self.state_bytes(element_bytes) + context * growth, "byte")
+        states = (m.state(element_bytes, context) * repeat for m, repeat in self._mixers())
+        return _amount(sum(states) + context * growth, "byte")
 
     def read_bytes(self, context: float, element_bytes: float = 2) -> float:
         """Bytes of one request's memory that a decode step reads at `context` tokens."""
         context = checked("read_bytes", "context", context, CONTEXT)
         checked("read_bytes", "element_bytes", element_bytes, ELEMENT_BYTES)
         read = (m.read_bytes(context, element_bytes) * repeat for m, repeat in self._mixers())
-        return _amount(sum(read), "byte")
+        return _amount(sum(read) + 0 * context, "byte")  # as long as an array of contexts
 
     def _over_mixers(self, law: str, name: str, element_bytes: float) -> float:
         checked(law, "element_bytes", element_bytes, ELEMENT_BYTES)

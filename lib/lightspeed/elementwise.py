@@ -4,8 +4,6 @@ A number is answered by the standard library, an array by numpy: numpy is touche
 array arrives, and what it answers is an array.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Sequence

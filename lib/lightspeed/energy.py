@@ -7,8 +7,6 @@ Sources: Horowitz, "Computing's energy problem" (ISSCC 2014) for what an operati
 Touvron et al., "LLaMA" (2023) for GPU-hours x power x PUE.
 """
 
-from __future__ import annotations
-
 from lightspeed.elementwise import Result, Value
 from lightspeed.law import Argument, count, law, nonnegative, positive
 

@@ -1,8 +1,4 @@
-"""A wrong argument in words: which one, its value, what was expected, and the word that was
-probably meant.
-"""
-
-from __future__ import annotations
+"""A wrong argument in words: which one, its value, what was expected, and the likely word."""
 
 import difflib
 from collections.abc import Iterable

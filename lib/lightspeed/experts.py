@@ -9,8 +9,6 @@ DeepSeek-V3 technical report (2024) for copies once a node; DeepEP (2025) for it
 of which sends a copy to each GPU and the other a copy to each expert.
 """
 
-from __future__ import annotations
-
 from lightspeed.elementwise import Result, Value
 from lightspeed.inference import experts_read
 from lightspeed.law import ELEMENT_BYTES, count, fraction, law, nonnegative

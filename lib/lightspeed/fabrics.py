@@ -12,8 +12,6 @@ Sources: Al-Fares, Loukissas and Vahdat, "A Scalable, Commodity Data Center Netw
 with NCCL 2.12" (2022) for PXN; Graham et al., "SHARP" (COMHPC 2016).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -95,8 +93,7 @@ def leaf_spine(hosts: Value, radix: Value, oversubscription: Value = 1.0) -> Par
 
     Raises BadArgument for more leaves than a spine has ports: two layers do not join them.
     """
-    # The ports of a leaf for hosts, whole: what is left over goes up. A hair below a whole number
-    # is that number.
+    # The ports of a leaf for hosts, whole; what is left over goes up. A hair below whole is whole.
     up = ceil(radix / (1 + oversubscription) - 1e-9)
     down = maximum(radix - up, 1.0)
     leaves = ceil(hosts / down)

@@ -11,8 +11,6 @@ Sources: Shoeybi et al., Megatron-LM (2019), for the all-reduces; DeepSeek-V3 te
 Inference" (2022), for the cache. Engines: catalog/fitted_engines.toml.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -357,9 +355,7 @@ def step_bill(
 
 
 def cached_heads(mixer: Any) -> int:
-    """Heads over which tensor parallelism splits what a layer remembers: one of latent attention,
-    whose heads share it.
-    """
+    """Heads over which tensor parallelism splits what a layer keeps: one for latent attention."""
     if hasattr(mixer, "kv_rank"):
         return 1
     heads: int = getattr(mixer, "kv_heads", 0) or getattr(mixer, "value_heads", 0) or mixer.heads

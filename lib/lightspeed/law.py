@@ -11,8 +11,6 @@ Only the standard library is imported here, so that a law on scalars runs on a b
 numpy and pint are touched only when an array or a quantity arrives.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import numbers
@@ -210,9 +208,7 @@ def _magnitude(law: str, name: str, value: Any, spec: Argument) -> Any:
 
 
 class Law(Protocol[P, R]):
-    """A function declared with `law`: called as its body is, with the table of its arguments
-    beside it.
-    """
+    """A function declared with `law`: called as its body is, with the table of its arguments."""
 
     __name__: str
     __wrapped__: Callable[P, R]
@@ -256,6 +252,9 @@ def law(
             return cast(R, told)
 
         wrapper.__doc__ = described(body.__doc__, table, returns)
+        if body.__module__.startswith("lightspeed."):  # those that `lightspeed law` knows
+            place = f"{body.__module__.partition('.')[2]}.{name}"
+            wrapper.__doc__ += f"\n\nEquation and chapter: `lightspeed law {place}`"
         # The table says what each argument is; "peak: Value" in a tooltip would say less.
         bare = [p.replace(annotation=p.empty) for p in parameters]
         tooltip = signature.replace(parameters=bare, return_annotation=signature.empty)
@@ -266,9 +265,7 @@ def law(
 
 
 def described(doc: str | None, table: dict[str, Spec], returns: str | dict[str, str]) -> str:
-    """A docstring, and below it what each argument must be, the unit of the result and the
-    errors.
-    """
+    """A docstring, and below it what each argument must be, the unit of the result, the errors."""
     lines = [
         _listed(n, s.row() if isinstance(s, Argument) else f"one of {', '.join(map(repr, s))}.")
         for n, s in table.items()

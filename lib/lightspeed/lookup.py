@@ -1,7 +1,5 @@
 """Which law is it? Each law of the library by its name, and by the words that describe it."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

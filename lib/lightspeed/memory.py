@@ -36,8 +36,7 @@ STAGE = Argument(
     whole=True,
     hint="ZeRO has stages 0 (nothing split) to 3 (weights split too).",
 )
-# Bytes per parameter: weights, gradients, optimizer (a copy of the weights and two moments in
-# fp32).
+# Bytes per parameter: weights, gradients, optimizer (a copy and two moments in fp32).
 RECIPES = {"16": (2, 2, 12), "18": (2, 4, 12), "20": (2, 6, 12)}
 
 
@@ -191,9 +190,7 @@ def _on_a_rank(
 
 
 def _in_flight(pipeline: Value, interleave: Value) -> Result:
-    """Micro-batches that the first stage holds, as a multiple of what fills its share of the
-    layers once.
-    """
+    """Micro-batches that the first stage holds, over what fills its share of the layers once."""
     return where(interleave > 1, 1 + (pipeline - 1) / (pipeline * interleave), 1)
 
 
@@ -272,9 +269,7 @@ def room_for(capacity: Value, used: Value, each: Value) -> Result:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Bytes on one device, by what they are for; `fits` says whether `total` is within
-    `capacity`.
-    """
+    """Bytes on one device, by what they are for; `fits` says if `total` is within `capacity`."""
 
     weights: float
     gradients: float

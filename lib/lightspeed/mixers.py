@@ -2,8 +2,6 @@
 of them answers, and where they are from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -20,7 +18,7 @@ from lightspeed.errors import BadArgument
 
 __all__ = (
     "Attention", "CompressedAttention", "DeltaNet", "LatentAttention", "LightningAttention",
-    "Mamba", "Mixer",
+    "Mamba", "Mixer", "SelectiveScan", "ShortConvolution",
 )  # fmt: skip
 
 # The laws bare: what a mixer asks of them was checked when it was made.
@@ -77,8 +75,9 @@ class Attention:
     def growth(self, element_bytes: float) -> float:
         return 0 if self.window or self.borrowed_kv else self._token(element_bytes)
 
-    def state(self, element_bytes: float) -> float:
-        return 0 if self.borrowed_kv else self.window * self._token(element_bytes)
+    def state(self, element_bytes: float, context: float = INF) -> float:
+        kept = minimum(context, self.window) if self.window else 0
+        return 0 if self.borrowed_kv else kept * self._token(element_bytes)
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         return self._token(element_bytes) * minimum(context, self.window or INF)
@@ -142,9 +141,7 @@ class LatentAttention:
         return scores + _index_flops(context, self.index_heads, self.index_width)
 
     def growth(self, element_bytes: float) -> float:
-        """The compressed vector and its rotary part; the index's keys are kept in one byte each,
-        with a scale of four.
-        """
+        """The compressed vector and its rotary part; the index's keys: a byte each, and a scale."""
         return self._vector(1, element_bytes) + self._index(1)
 
     def _vector(self, tokens: float, element_bytes: float) -> float:
@@ -153,7 +150,7 @@ class LatentAttention:
     def _index(self, tokens: float) -> float:
         return _index_bytes(tokens, self.index_width) if self._owns_index else 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         return 0
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
@@ -164,7 +161,8 @@ class LatentAttention:
 @dataclass(frozen=True)
 class DeltaNet:
     """Gated delta rule: each value head keeps a `key_width` × `value_width` matrix and corrects it
-    by each token; a short convolution runs before it.
+    by each token; a short convolution runs before it. With a `gate_rank`, Kimi's: each channel of a
+    key decays at a rate of its own, and rates and output gate come through that many numbers.
     """
 
     width: int
@@ -173,6 +171,7 @@ class DeltaNet:
     key_width: int
     value_width: int
     kernel: int
+    gate_rank: int = 0
 
     @property
     def _channels(self) -> int:
@@ -182,11 +181,17 @@ class DeltaNet:
     @property
     def matrices(self) -> int:
         values = self.value_heads * self.value_width
-        return self.width * (self._channels + 2 * values + 2 * self.value_heads)
+        gates = self.width * (values + 2 * self.value_heads)
+        if self.gate_rank:
+            rates = self.value_heads * self.key_width
+            gates = self.gate_rank * (2 * self.width + values + rates)
+            gates += self.width * self.value_heads
+        return self.width * (self._channels + values) + gates
 
     @property
     def vectors(self) -> int:
-        return self._channels * self.kernel + 2 * self.value_heads + self.value_width
+        rates = self.value_heads * (self.key_width if self.gate_rank else 1)
+        return self._channels * self.kernel + rates + self.value_heads + self.value_width
 
     def flops(self, context: float, decoding: bool = True) -> float:
         """Decay, read by the key, write the correction, read by the query; the convolution."""
@@ -196,7 +201,7 @@ class DeltaNet:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         kept = self._channels * (self.kernel - 1) * element_bytes
         return _state(self.value_heads, self.key_width, self.value_width) + kept
 
@@ -206,9 +211,7 @@ class DeltaNet:
 
 @dataclass(frozen=True)
 class Mamba:
-    """Mamba-2: each of `inner` channels keeps `state_width` numbers; `groups` share what writes and
-    reads them.
-    """
+    """Mamba-2: each of `inner` channels keeps `state_width` numbers; `groups` share accesses."""
 
     width: int
     heads: int
@@ -217,6 +220,7 @@ class Mamba:
     groups: int
     kernel: int
     convolution_bias: bool = True
+    norm: bool = True
 
     @property
     def inner(self) -> int:
@@ -234,7 +238,8 @@ class Mamba:
     @property
     def vectors(self) -> int:
         """The convolution; decay, skip and step of each head; the gated norm."""
-        return self._channels * (self.kernel + self.convolution_bias) + 3 * self.heads + self.inner
+        convolution = self._channels * (self.kernel + self.convolution_bias)
+        return convolution + 3 * self.heads + self.inner * self.norm
 
     def flops(self, context: float, decoding: bool = True) -> float:
         """Decay, write, read; the convolution."""
@@ -243,9 +248,78 @@ class Mamba:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         kept = self._channels * (self.kernel - 1) * element_bytes
         return _state(self.heads, self.state_width, self.head_width) + kept
+
+    def read_bytes(self, context: float, element_bytes: float) -> float:
+        return self.state(element_bytes)
+
+
+@dataclass(frozen=True)
+class SelectiveScan:
+    """Mamba-1: each of `inner` channels keeps `state_width` numbers, and decays them at rates that
+    come through `rank` numbers. `norms` counts what is normed of those, of writes and of reads.
+    """
+
+    width: int
+    inner: int
+    state_width: int
+    rank: int
+    kernel: int
+    convolution_bias: bool = True
+    norms: int = 0
+
+    @property
+    def matrices(self) -> int:
+        """In, with a gate; rates, writes and reads; rates to all channels; out."""
+        return self.inner * (3 * self.width + 2 * self.rank + 2 * self.state_width)
+
+    @property
+    def vectors(self) -> int:
+        """The convolution; the decays; skip and step of each channel."""
+        each = self.kernel + self.convolution_bias + self.state_width + 2
+        return self.inner * each + self.norms
+
+    def flops(self, context: float, decoding: bool = True) -> float:
+        """Decay, write, read; the convolution."""
+        return 5 * self.inner * self.state_width + 2 * self.inner * self.kernel
+
+    def growth(self, element_bytes: float) -> float:
+        return 0
+
+    def state(self, element_bytes: float, context: float = INF) -> float:
+        kept = self.inner * (self.kernel - 1) * element_bytes
+        return _state(self.inner, self.state_width, 1) + kept
+
+    def read_bytes(self, context: float, element_bytes: float) -> float:
+        return self.state(element_bytes)
+
+
+@dataclass(frozen=True)
+class ShortConvolution:
+    """LFM2's: a gated convolution over the last `kernel` tokens, and no other memory."""
+
+    width: int
+    kernel: int
+
+    @property
+    def matrices(self) -> int:
+        """In, with two gates; out."""
+        return 4 * self.width**2
+
+    @property
+    def vectors(self) -> int:
+        return self.width * self.kernel
+
+    def flops(self, context: float, decoding: bool = True) -> float:
+        return 2 * self.width * self.kernel
+
+    def growth(self, element_bytes: float) -> float:
+        return 0
+
+    def state(self, element_bytes: float, context: float = INF) -> float:
+        return self.width * (self.kernel - 1) * element_bytes
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         return self.state(element_bytes)
@@ -275,7 +349,7 @@ class LightningAttention:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         return _state(self.heads, self.head_width, self.head_width)
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
@@ -349,10 +423,11 @@ class CompressedAttention:
             return 0
         return self.head_width * element_bytes / self.ratio + self._index_token
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         """The window, and what waits to be compressed: values and their weights."""
         waiting = 2 * self._overlap * self.ratio * self._compressors
-        return (self.window * self.head_width + waiting) * element_bytes
+        kept = minimum(context, self.window)
+        return (kept * self.head_width + waiting) * element_bytes
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         seen = minimum(context, self.window) + self._far(context)
@@ -360,5 +435,12 @@ class CompressedAttention:
 
 
 Mixer: TypeAlias = (
-    Attention | LatentAttention | CompressedAttention | DeltaNet | Mamba | LightningAttention
+    Attention
+    | LatentAttention
+    | CompressedAttention
+    | DeltaNet
+    | Mamba
+    | SelectiveScan
+    | ShortConvolution
+    | LightningAttention
 )

@@ -13,8 +13,6 @@ Large-Scale RDMA Deployments" (SIGCOMM 2015) for thresholds; Zhu et al., "ECN or
 2016) for the fixed point; Dean and Barroso, "The Tail at Scale" (CACM 56(2), 2013).
 """
 
-from __future__ import annotations
-
 from lightspeed.elementwise import Result, Value, divide, expm1, log1p, maximum, minimum, where
 from lightspeed.law import Argument, count, fraction, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH

@@ -10,8 +10,6 @@ Sources: Shoeybi et al., Megatron-LM (2019); Rajbhandari et al., ZeRO (2020); Ko
 Austin et al., "How to Scale Your Model", training and GPU chapters (2025).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lightspeed.collectives import busbw_factor
@@ -221,9 +219,7 @@ def context_parallel_bytes(
 
 @dataclass(frozen=True)
 class Skew:
-    """Bytes of one all-to-all when one expert is hot: what its GPU receives and sends, and what
-    each other one does.
-    """
+    """Bytes of an all-to-all with one hot expert: what its GPU gets and sends, and any other."""
 
     hot_receives: float
     hot_sends: float

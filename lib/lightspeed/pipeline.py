@@ -9,8 +9,6 @@ Sources: Huang et al., GPipe (2019); Narayanan et al. (2019, 2021) for 1F1B and 
 al., Zero Bubble Pipeline Parallelism (2023).
 """
 
-from __future__ import annotations
-
 from lightspeed.elementwise import Result, Value
 from lightspeed.law import checked, count, law, positive
 

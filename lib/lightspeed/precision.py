@@ -10,8 +10,6 @@ of every format here exactly. Sources: IEEE 754-2019; OCP 8-bit Floating Point v
 OCP Microscaling Formats (MX) v1.0 (2023).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -335,8 +333,7 @@ FORMATS: dict[str, Any] = {
         Format("e8m0", 8, 0, bias=127, specials="fn", scale=True),
         Integer("int8", 8),
         Integer("int4", 4),
-        # Cousins that are easily taken for the OCP formats above; they differ in bias and top
-        # codes.
+        # Cousins, easily taken for the OCP formats above, that differ in bias and top codes.
         Format("fp8_e4m3_ieee", 4, 3, bias=7),
         Format("fp8_e3m4_ieee", 3, 4, bias=3),
         Format("fp8_e4m3fnuz", 4, 3, bias=8, specials="fnuz"),

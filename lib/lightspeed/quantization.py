@@ -208,8 +208,7 @@ BLOCK_FORMATS = {
     )
 }
 
-# ggml-common.h: elements in a block, bits of each, and bits of all the scales and minima they
-# share.
+# ggml-common.h: elements in a block, bits of each, bits of all scales and minima.
 GGML_BLOCKS = {
     "Q4_0": (32, 4, 16),
     "Q4_1": (32, 4, 2 * 16),

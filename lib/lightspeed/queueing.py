@@ -8,8 +8,6 @@ Sources: Little, "A proof for the queuing formula L = lambda W" (Operations Rese
 Kleinrock, "Queueing Systems", volume 1 (1975).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -80,9 +78,7 @@ class SheddingQueue:
 
 
 def _of_any_thing(returns: str, **arguments: Argument) -> Callable[[Callable[P, R]], Law[P, R]]:
-    """A `law` that holds for whatever is counted: {} in a unit stands for request, token or
-    byte.
-    """
+    """A `law` that holds for whatever is counted: {} in a unit is request, token or byte."""
     things = {"[request]": "request", "[token]": "token", "[information]": "byte"}
 
     def decorate(body: Callable[P, R]) -> Law[P, R]:
@@ -331,8 +327,7 @@ def sojourn_percentile(
     queue = mmc.__wrapped__(arrival_rate, service_rate, servers)
     spare = servers * service_rate - arrival_rate
     slower, gap = where(spare < service_rate, spare, service_rate), abs(service_rate - spare)
-    # Halving an interval that is sure to hold the answer: wait and service are each below their own
-    # share of it.
+    # Halving an interval that holds the answer: wait and service are each below their share.
     low, high = 0 * spare, log(2 / (1 - share)) * (1 / spare + 1 / service_rate)
     for _ in range(64):
         t = (low + high) / 2
@@ -372,9 +367,7 @@ def stable(
     servers: Any,
     argument: str = "arrival_rate",
 ) -> Result:
-    """The busy share of each server; an Overload in the name of the calling law if that is not
-    below 1.
-    """
+    """The busy share of each server; an Overload in the calling law's name if it is 1 or more."""
     rho = arrival_rate / (servers * service_rate)
     if not any_of(rho >= 1):
         return rho
@@ -407,9 +400,7 @@ def _queue(
 
 
 def _wait_probability(rho: Value, full: Value) -> Result:
-    """Erlang C from Erlang B: let the system grow beyond `servers`, each further state rho times
-    as likely.
-    """
+    """Erlang C from Erlang B: beyond `servers`, each further state is rho times as likely."""
     return full / (1 - rho * (1 - full))
 
 

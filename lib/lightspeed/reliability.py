@@ -8,8 +8,6 @@ Daly, "A higher order estimate of the optimum checkpoint interval for restart du
 2006).
 """
 
-from __future__ import annotations
-
 from lightspeed.elementwise import INF, Result, Value, exp, expm1, minimum, where
 from lightspeed.law import Argument, count, fraction, law, nonnegative, positive
 

@@ -9,8 +9,6 @@ Sources: Williams, Waterman and Patterson, "Roofline" (CACM 52(4), 2009); Austin
 "How to Scale Your Model", chapter 1 (2025).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lightspeed.elementwise import Result, Value, divide, maximum, minimum

@@ -8,8 +8,6 @@ Sources: Amdahl (AFIPS 1967); Gustafson (CACM 31(5), 1988); Karp and Flatt (CACM
 Gunther, "Guerrilla Capacity Planning" (2007); Brent (JACM 21(2), 1974).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -208,9 +206,7 @@ def _times(law: str, breakdown: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class WorkSpan:
-    """Work: all the time there is; span: the longest chain, along `path`; parallelism: their
-    ratio.
-    """
+    """Work: all time there is; span: the longest chain, along `path`; parallelism: their ratio."""
 
     work: float
     span: float

@@ -9,8 +9,6 @@ Sources: Austin et al., "How to Scale Your Model", inference chapter (2025); Kle
 deterministic rules of thumb for probabilistic problems in computer communications" (ICC 1979).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,9 +39,7 @@ REPLICA = {
 
 @dataclass(frozen=True)
 class DecodeStep:
-    """Where the time of one decode step goes (s): `time` is `kv` plus the longer of `weights`
-    and `math`.
-    """
+    """Seconds of one decode step: `time` is `kv` plus the longer of `weights` and `math`."""
 
     kv: float
     weights: float

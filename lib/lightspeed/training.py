@@ -9,8 +9,6 @@ Empirical Model of Large-Batch Training" (2018) for the price of a large batch; 
 "Muon: An optimizer for hidden layers in neural networks" (2024).
 """
 
-from __future__ import annotations
-
 from lightspeed.elementwise import Result, Value, maximum, minimum
 from lightspeed.law import Argument, count, fraction, law, positive
 from lightspeed.roofline import PEAK

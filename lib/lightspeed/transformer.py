@@ -13,8 +13,6 @@ et al. (2022) and Megatron-LM, theoretical_memory_usage.py, for what a layer kee
 catalog/models.toml.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from lightspeed.catalog import entries
@@ -112,9 +110,7 @@ class Transformer:
         return self.expert_matrices * self.experts * (self.layers - self.dense_layers)
 
     def _mlp_matrices(self, experts: int) -> int:
-        """Parameters of all layers' MLP matrices with so many experts on, their choosers
-        included.
-        """
+        """Parameters of all layers' MLP matrices with so many experts on, choosers included."""
         if not self.experts:
             return self.layers * self.expert_matrices
         dense = self.dense_layers * self.mlp_matrices * self.width * self.hidden
@@ -138,8 +134,7 @@ class Transformer:
                 + 6 * self.width
             )
             return self.layers * each_layer + 2 * self.width
-        # DeepSeek also norms the two compressed vectors, and steers the choice of experts by a bias
-        # each.
+        # DeepSeek also norms the two compressed vectors, and steers experts by a bias each.
         ranks = self.query_rank + self.kv_rank
         steering = self.experts * (self.layers - self.dense_layers) if self.kv_rank else 0
         return self.layers * (2 * self.width + ranks + self.layer_extras) + self.width + steering
@@ -169,9 +164,7 @@ class Transformer:
 
     @property
     def block_matrices(self) -> int:
-        """Parameters that one token is multiplied with in the layers; the table of tokens is
-        looked up, not multiplied.
-        """
+        """Parameters that one token is multiplied with in the layers; the token table is not."""
         return self.layers * self.attention_matrices + self._mlp_matrices(self.active_experts)
 
     def kept_bytes_per_token(self) -> tuple[float, float]:

@@ -8,8 +8,6 @@ own, so that bits never pass as bytes and a FLOP never as a plain number (units.
     50.0
 """
 
-from __future__ import annotations
-
 import tokenize
 from functools import cache
 from pathlib import Path

@@ -28,30 +28,15 @@ _PREFIXES = {
 }
 _PREFIXED = {"s", "byte", "bit", "FLOP", "OP", "W", "J", "Wh", "Hz", "m"}
 _COUNTED = {
-    "token",
-    "request",
-    "parameter",
-    "row",
-    "step",
-    "device",
-    "chip",
-    "layer",
-    "year",
-    "day",
-    "byte",
-    "bit",
-    "head",
-    "hour",
-    "buffer",
-}
+    "token", "request", "parameter", "row", "step", "device", "chip", "layer", "year", "day",
+    "byte", "bit", "head", "hour", "buffer",
+}  # fmt: skip
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = {6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 
 
 def prefixed(unit: str) -> bool:
-    """Whether this unit is written with SI prefixes (10 GB/s) rather than as a plain number (153
-    FLOP/byte).
-    """
+    """Whether this unit takes SI prefixes (10 GB/s) rather than a plain number (153 FLOP/byte)."""
     return unit.partition("/")[0] in _PREFIXED and unit not in ("FLOP/byte", "byte/FLOP")
 
 
@@ -101,8 +86,7 @@ def plain(value: float, digits: int = 3) -> str:
         mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
         return f"{plain(float(mantissa), digits)} × 10{str(int(exponent)).translate(_RAISED)}"
     places = digits - 1 - math.floor(math.log10(abs(value)))
-    # round() takes a tie to the even digit, and a reader who sees 62.5 % beside 62 % thinks that
-    # one of the two is wrong.
+    # round() takes ties to the even digit; a reader of 62.5 % beside 62 % thinks one is wrong.
     rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     text = f"{rounded:,.{max(places, 0)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -129,9 +113,7 @@ def human_time(seconds: float, digits: int = 2) -> str:
 
 
 def _exponent(value: float, digits: int, numerator: str) -> int:
-    """The power of a thousand to divide by, after rounding: 999.96e9 to three digits is 1 T, not
-    1000 G.
-    """
+    """The power of a thousand to divide by, after rounding: 999.96e9 to three digits is 1 T."""
     if value == 0 or math.isinf(value):
         return 0
     rounded = float(f"{abs(value):.{digits - 1}e}")
@@ -155,9 +137,7 @@ def plural(unit: str, value: float = 2) -> str:
 
 
 class _Shown:
-    """A number that shows itself with its unit; text made of it, `str` and f-strings, has the
-    digits alone.
-    """
+    """A number that shows itself with its unit; its `str` and f-strings have the digits alone."""
 
     __slots__ = ()
     unit: str

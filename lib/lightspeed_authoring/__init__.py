@@ -1,3 +1,1 @@
-"""How the course is made: scripts into notebooks, numbers and statements of prose bound to what
-they say.
-"""
+"""How the course is made: scripts into notebooks, numbers and statements bound to what they say."""

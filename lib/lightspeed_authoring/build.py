@@ -18,8 +18,6 @@ The same source gives the same bytes: ids are hashes of the source, counts are p
 neither widget state nor times nor versions are stored.
 """
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json
@@ -62,9 +60,7 @@ Outputs = dict[str, list[NotebookNode]]  # id of a cell -> what it showed
 
 
 class _Kernel(NotebookClient):
-    """Executes a page as nbval does, so that what is stored is what nbval compares, and fills in
-    its prose.
-    """
+    """Executes a page as nbval does, so that nbval compares like with like; fills in its prose."""
 
     cell: NotebookNode | None = None
     line = 0  # of a claim that does not hold, from the start of its cell's words
@@ -88,8 +84,7 @@ class _Kernel(NotebookClient):
         self.widget_registry = {}
 
     def create_kernel_manager(self) -> AsyncKernelManager:
-        # No kernel folders: python3 is then this environment, whatever the user has registered
-        # under that name.
+        # No kernel folders: python3 is then this environment, whatever the user registered.
         specs = KernelSpecManager(kernel_dirs=[])
         # Over TCP each kernel would write a warning about encryption to our stderr.
         socket = {} if os.name == "nt" else {"transport": "ipc", "ip": str(self.scratch / "kernel")}
@@ -254,10 +249,8 @@ def unbound(path: Path) -> list[str]:
 
 
 def build(paths: list[Path], out: Path, kept: Path | None = None) -> list[str]:
-    """Build scripts into out/chapters, out/solutions and out/exercises; what failed, one text each.
-
-    `kept` is the course whose measurements are carried over, so that nothing is measured; without
-    it a page is measured anew where a cell that measures was changed.
+    """Build scripts into out/chapters, solutions and exercises; what failed, one text each. `kept`
+    is the course whose measurements are carried over; without it changed pages are measured.
     """
 
     # One thread: the work is in the kernels, a process a page, and CPython 3.11 can't parse in two
@@ -326,9 +319,7 @@ def _write(notebook: NotebookNode, path: Path) -> None:
 
 
 def sources(names: list[str] | None = None, root: Path = ROOT) -> list[Path]:
-    """The scripts of the course; with `names`, those whose name or folder/name begins with one:
-    "02" or "2", "solutions/02".
-    """
+    """The course's scripts; `names`: those whose name or folder/name begins with one, as "02"."""
     scripts = [
         path
         for folder in ("chapters", "solutions")

@@ -15,11 +15,10 @@ False, nothing else. A cell of this kind may also import and assign what its con
 runs in the page's own kernel, where it stands, on a copy of the page's names.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +54,9 @@ class Claim:
 
 def claims(source: str) -> list[Claim]:
     """The claims of a `holds` cell; ClaimError for one that has no anchor or reads no name."""
+    for line, text in enumerate(source.split("\n")):
+        if re.match(r"#( #|\s*\Z)", text):
+            raise ClaimError("a text that no reader would see: it needs a # %% [markdown]", line)
     found, own = [], {}
     for node in ast.parse(source).body:
         line = node.lineno - 1
@@ -86,9 +88,7 @@ def _names(node: ast.AST, context: type, own: Mapping[str, set[str]] = {}) -> se
 
 
 def check_anchors(found: list[Claim], text: str, markdown: bool) -> None:
-    """ClaimError unless each anchor stands in one sentence of a Markdown text, or in a string of a
-    code cell.
-    """
+    """ClaimError unless each anchor stands in one sentence of the text, or a string of a cell."""
     texts = [s.text for s in sentences(text)] if markdown else [t for _, t in strings(text)]
     for claim in found:
         places = sum(occurs(claim.anchor, each) for each in texts)

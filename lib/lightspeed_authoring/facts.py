@@ -9,16 +9,12 @@ those are steps of a scale. It is assigned if it is the value of a name, or an e
 arguments, bounds of an axis and seeds are nobody's facts.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
 
 def typed_facts(source: str) -> Iterator[tuple[int, str]]:
-    """Each quantity that the code assigns and nobody calls assumed: its line, from 1, and the
-    number.
-    """
+    """Each quantity that the code assigns and nobody calls assumed: its line and the number."""
     lines = source.splitlines()
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:

@@ -2,13 +2,12 @@
 what is committed is what a build makes, and takes minutes.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import subprocess
 import sys
 import tempfile
+import tomllib
 from itertools import zip_longest
 from pathlib import Path
 
@@ -31,9 +30,8 @@ WIDTH, BEFORE = 160, 40  # characters of a line that are shown, and of them befo
 
 
 def gates(root: Path = ROOT) -> list[str]:
-    """What is wrong in the sources, one text a fault, without running any of them: what is not
-    written yet, typed numbers, claims without an anchor, notebooks without a source, a stale
-    bibliography, format and lint.
+    """What is wrong in the sources, a text a fault, without running them: unwritten, typed numbers,
+    claims without an anchor, no source, a stale bibliography, format, lint.
     """
     scripts = sources(root=root)
     sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
@@ -49,8 +47,22 @@ def gates(root: Path = ROOT) -> list[str]:
     if root != ROOT:
         return found
     if BIBLIOGRAPHY.read_text("utf-8") != bibliography():
-        found.append("BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build`")
-    return found + tools()
+        found.append(
+            "BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build 00`"
+        )
+    return found + unrecorded(root) + tools()
+
+
+def unrecorded(root: Path) -> list[str]:
+    """The scripts of torch that are not what chapters/beside.toml shows."""
+    shown = tomllib.loads((root / "chapters" / "beside.toml").read_text("utf-8"))
+    code = {p.stem: p.read_text("utf-8") for p in (root / "benchmarks/beside").glob("[0-9]*.py")}
+    return [
+        f"benchmarks/beside/{name}.py: chapters/beside.toml has another text of it; run"
+        f" `python benchmarks/beside/record.py {name}`, with a Python that has torch"
+        for name in sorted({*shown, *code})
+        if shown.get(name, {}).get("code") != code.get(name)
+    ]
 
 
 def tools() -> list[str]:
@@ -71,9 +83,7 @@ def tools() -> list[str]:
 
 
 def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]:
-    """What a fresh build would change in the committed notebooks, one text a difference; empty
-    when nothing. Nothing is measured for it.
-    """
+    """What a fresh build would change in the committed notebooks, a text each; nothing is timed."""
     with tempfile.TemporaryDirectory(prefix="lightspeed-check-") as folder:
         fresh = Path(folder)
         found = build(sources(names, root), fresh, kept=root)
@@ -142,9 +152,7 @@ def _start(old: str | None, new: str | None) -> int:
 
 
 def unbound_in_library() -> list[str]:
-    """Every number typed in what the library shows readers: questions, explorers and the
-    rebuttals of the gallery.
-    """
+    """Every number typed in what the library shows readers: questions, explorers, rebuttals."""
     from lightspeed_course.content.wrong_claims import claims
     from lightspeed_course.practice.question_files import of_topic, texts
     from lightspeed_course.practice.question_text import QuestionError
@@ -165,13 +173,16 @@ def unbound_in_library() -> list[str]:
         except QuestionError as error:
             found.append(f"content/{error}")
     for text in questions:
-        words = [text.prompt, *text.options.values(), *(s[0] for s in text.steps), text.after]
-        words += [*(m[3] for m in text.misconceptions), text.facts.get("why", ("",))[0]]
-        for said in words:
-            found += [
-                f"content/{text.id.partition('.')[0]}.md: {text.id}: typed number: {typed}; {BIND}"
-                for _, typed in typed_numbers(said.replace("}}}", "}} }"))
-            ]
+        words = [(said, text.line) for said in (text.prompt, *text.options.values(), text.after)]
+        words += [(said, line) for said, _, line in text.steps]
+        words += [(said, line) for _, _, _, said, line in text.misconceptions]
+        words += [text.facts[key] for key in ("why",) if key in text.facts]
+        found += [
+            f"content/{text.id.partition('.')[0]}.md:{line}: {text.id}: typed number: {typed}; "
+            "make it a parameter, as `n = given(12)`, or a name of the Python file beside"
+            for said, line in words
+            for _, typed in typed_numbers(said.replace("}}}", "}} }"))
+        ]
     for claim in claims():
         for text in (claim.because, claim.sound):
             found += [

@@ -6,8 +6,6 @@ their like stands, a chapter makes files of its own. `todos` lists what is left;
 fails on it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import textwrap

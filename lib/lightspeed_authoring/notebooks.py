@@ -20,8 +20,6 @@ question (`PROMPTS`); it has no other outputs, and its prose may not use what a 
 Where pyproject.toml names a public repository, the second cell of each chapter is `COLAB`.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import re
@@ -57,9 +55,7 @@ _BEGIN, _END, _STUB = "# BEGIN SOLUTION", "# END SOLUTION", "# STUB:"
 
 
 class BuildError(Exception):
-    """A page that cannot be built; the message names the file, the line, the cell and the
-    reason.
-    """
+    """A page that cannot be built; the message names file, line, cell and reason."""
 
 
 def label(path: Path) -> str:
@@ -68,11 +64,8 @@ def label(path: Path) -> str:
 
 
 def read(path: Path) -> list[NotebookNode]:
-    """The cells of a percent script that readers get; metadata has the tags of each and, under
-    `line`, where its text starts in the file.
-
-    `holds` is what a cell of that tag behind it says, "" without one
-    (lightspeed_authoring.claims), and `holds_line` where that starts.
+    """The cells of a percent script that readers get; metadata has each one's tags and the `line`
+    where its text starts. `holds` and `holds_line`: what holds it (claims.py).
     """
     text = path.read_text(encoding="utf-8")
     starts = [n for n, line in enumerate(text.splitlines(), 2) if line.startswith("# %%")]
@@ -148,9 +141,7 @@ def page(path: Path, stubs: bool = False) -> NotebookNode:
 
 
 def public_repository(course: Path) -> str:
-    """The address of the course's public repository on GitHub, as pyproject.toml names it; empty
-    if it names none.
-    """
+    """The address of the public repository on GitHub, as pyproject.toml names it; or empty."""
     settings = course / "pyproject.toml"
     project = tomllib.loads(settings.read_text("utf-8"))["project"] if settings.exists() else {}
     address = project.get("urls", {}).get("Repository", "")
@@ -186,9 +177,7 @@ def _chosen_lines(source: str, stubs: bool) -> str:
 
 
 def exercise(path: Path, solved: NotebookNode) -> NotebookNode:
-    """The exercise of solutions/NN.py: stubs, the prose and the questions of the executed
-    solution, nothing else.
-    """
+    """The exercise of solutions/NN.py: stubs, prose and questions of the executed solution."""
     _refuse_leaks(path)
     notebook = page(path, stubs=True)
     done = [cell for cell in solved.cells if "solution" not in cell.metadata.get("tags", [])]
@@ -223,9 +212,7 @@ def _only_prompts(source: str) -> bool:
 
 
 def _refuse_leaks(path: Path) -> None:
-    """The prose of an exercise must not use a name whose value comes from a solution, over
-    however many cells.
-    """
+    """An exercise's prose must not use a name whose value comes from a solution, however far."""
     solved: set[str] = set()
     for cell in read(path):
         given = "solution" not in cell.metadata.tags
@@ -245,9 +232,7 @@ def _refuse_leaks(path: Path) -> None:
 
 
 def _names(tree: ast.AST, context: type) -> set[str]:
-    """The names that code loads, or those whose value it sets: by assignment, by def, in a
-    subscript or an attribute.
-    """
+    """The names that code loads, or whose value it sets: by assignment, def, index, attribute."""
     names = {
         node.id
         for node in ast.walk(tree)

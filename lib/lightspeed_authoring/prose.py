@@ -12,8 +12,6 @@ Allowed   names (H100, bf16, v5e, PCIe 5, NVLink 4, names in the catalog), chapt
           (2BDF, 1/2, 2 × B), number words.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re
@@ -126,20 +124,9 @@ _CELL = re.compile(r"^\s*\|[^|\n]*\|(?P<cells>.*)\|\s*$", re.M)
 _FORMAT_SPEC = re.compile(r"[<>^=]?[+ -]?#?0?\d*[,_]?\.\d+[efgEFG%]|[,_]?\.\d+~?[A-Za-z]?~?[PCH]?")
 _IDENTIFIER = re.compile(r"[A-Za-z_#][\w#]*(?:[./:-]\w+)*")
 _WRITERS = {
-    "si",
-    "plain",
-    "human_time",
-    "format",
-    "Q",
-    "str",
-    "float",
-    "int",
-    "round",
-    "abs",
-    "max",
-    "min",
+    "si", "plain", "human_time", "format", "Q", "str", "float", "int", "round", "abs", "max", "min",
     "sum",
-}
+}  # fmt: skip
 _LENGTH = re.compile(r"(?:\d+(?:\.\d+)?(?:px|em|rem|ch|fr|vh|vw|deg)\s*)+|1fr")
 
 
@@ -196,9 +183,7 @@ def _keep_alt_text(tag: re.Match) -> str:
 
 @cache
 def _catalog_names() -> re.Pattern:
-    """Names in the catalog that have numbers in them, whole and short: "NVIDIA A100 SXM4 80 GB",
-    "A100 80 GB".
-    """
+    """Names in the catalog with numbers in them, whole and short: "NVIDIA A100 SXM4", "A100"."""
     names = set()
     for file in files("lightspeed.catalog").iterdir():
         if file.name.endswith(".toml"):
@@ -223,9 +208,7 @@ def _catalog_names() -> re.Pattern:
 
 
 def _unbound_expression(text: str) -> str | None:
-    """Why an expression states a literal instead of computing: {{240}}, {{si(240e9, "byte")}},
-    {{"240 GB"}}.
-    """
+    """Why an expression states a literal instead of computing: {{240}}, {{si(240e9, "byte")}}."""
     try:
         tree = ast.parse(f"({split(text).code}\n)", mode="eval")
     except ValueError as error:
@@ -245,9 +228,7 @@ def _unbound_expression(text: str) -> str | None:
 
 
 def typed_in_string(text: str) -> Iterator[tuple[int, str]]:
-    """Typed numbers of one string of code: keys, file names, formats and lengths of a style are
-    no prose.
-    """
+    """Typed numbers of one string of code: keys, file names, formats and styles are no prose."""
     if not any(pattern.fullmatch(text) for pattern in (_FORMAT_SPEC, _IDENTIFIER, _LENGTH)):
         yield from typed_numbers(text)
 
@@ -255,9 +236,7 @@ def typed_in_string(text: str) -> Iterator[tuple[int, str]]:
 def typed_in_code(
     source: str, comments: bool = True, docstrings: bool = True
 ) -> Iterator[tuple[int, str]]:
-    """Typed numbers in the strings (and comments) of Python code: the line, from 1, and a short
-    excerpt.
-    """
+    """Typed numbers in strings (and comments) of Python code: line, from 1, and an excerpt."""
     texts = strings(source, docstrings)
     found = [
         (line + text[:at].count("\n"), typed)
@@ -274,9 +253,7 @@ def typed_in_code(
 
 
 def strings(source: str, docstrings: bool = True) -> list[tuple[int, str]]:
-    """The strings of Python code, each with its line; expressions of an f-string are one
-    character, U+FFFC.
-    """
+    """The strings of Python code with their lines; an f-string's expressions are one U+FFFC."""
     tree = ast.parse(source)
     finder = _Strings(set() if docstrings else {id(node) for node in _docstrings(tree)})
     finder.visit(tree)

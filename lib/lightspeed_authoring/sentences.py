@@ -1,7 +1,5 @@
 """The sentences of a text as a reader gets them, and whether words stand in one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An exercise with its solutions, cell by cell: what is written in another form is made of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,9 +31,7 @@ class Solved:
 
 
 def solved(name: str) -> Solved:
-    """The exercise called `name` ("02_roofline"). Takes a checkout of the course, with its
-    solutions built (BuildError).
-    """
+    """The exercise of that name ("02_roofline"), by a checkout's solutions (BuildError)."""
     (script,) = sources([f"solutions/{name}"])
     name, course = script.stem, script.parents[1]
     built = nbformat.read(script.with_suffix(".ipynb"), as_version=4)

@@ -6,12 +6,14 @@ one of `TRIGGERS`. It is *held* if a claim (`lightspeed_authoring.claims`) has i
 it. Questions and what begins with a word of `DEMANDS` ("Find the largest number") state nothing.
 
 Read are the Markdown and the strings of chapters and solutions, `because` and `sound` of the
-gallery's entries, prompts, options, hints and solutions of questions, and, outside the
-pages, README, docs and the strings of `ROOMS`, whose claims stand in tests/notebooks/outside.py.
+gallery's entries, hints, solutions and `why` of questions (a prompt assumes, and all options but
+one are false), and, outside the pages, README, docs and the strings of `ROOMS`. Those have their
+claims in tests/notebooks/outside.py, or a test that shows what they say:
+
+    @pytest.mark.holds("docs/teach.md", "words of the page", "words of another sentence")
 """
 
-from __future__ import annotations
-
+import ast
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator
@@ -167,7 +169,8 @@ def of_question(question) -> list[Statement]:
     """The statements of a question; its solution is that of the canonical values."""
     texts = texts_of(question)
     anchors = list(question.holds)
-    _refuse_stray(question.holds, "\n".join(texts.values()), question.id)
+    every = [question.prompt, *question.options.values(), *texts.values()]
+    _refuse_stray(question.holds, "\n".join(every), question.id)
     return [
         found
         for part, text in texts.items()
@@ -182,11 +185,25 @@ def outside(folder: Path = ROOT) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
+def held_by_tests(folder: Path = ROOT) -> dict[str, list[str]]:
+    """The words that tests hold: file or room -> words, by their marks `holds`."""
+    marked: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("tests/**/test_*.py")):
+        if ".holds(" not in (source := path.read_text("utf-8")):
+            continue
+        for node in ast.walk(ast.parse(source)):
+            for mark in getattr(node, "decorator_list", ()):
+                if ast.unparse(mark).startswith("pytest.mark.holds("):
+                    name, *words = map(ast.literal_eval, mark.args)
+                    marked.setdefault(name, []).extend(words)
+    return marked
+
+
 def of_outside(folder: Path = ROOT) -> dict[str, list[Statement]]:
     """The statements of README, docs and `ROOMS`: file or room -> statements, in their order."""
-    anchors = {
-        name: [claim.anchor for claim in claims(source)] for name, source in outside(folder).items()
-    }
+    anchors = held_by_tests(folder)
+    for name, source in outside(folder).items():
+        anchors.setdefault(name, []).extend(claim.anchor for claim in claims(source))
     found = {}
     for path in (folder / "README.md", *sorted(folder.glob("docs/**/*.md"))):
         name = str(path.relative_to(folder))
@@ -194,22 +211,20 @@ def of_outside(folder: Path = ROOT) -> dict[str, list[Statement]]:
     for room in ROOMS:
         found[room] = []
         for path in sorted(folder.glob(f"lib/*/{room}/**/*.py")):
-            if "banks" not in path.parts:
-                name, source = str(path.relative_to(folder)), path.read_text("utf-8")
-                found[room] += _stated_in_strings(name, 1, source, anchors.get(room, ()), False)
+            name, source = str(path.relative_to(folder)), path.read_text("utf-8")
+            found[room] += _stated_in_strings(name, 1, source, anchors.get(room, ()), False)
     return found
 
 
 def texts_of(question) -> dict[str, str]:
-    """What a learner reads of a question: part -> text."""
+    """What the course says to be so in a question: part -> text."""
     steps = question.solution
     if callable(steps):
         steps = steps(**question.variant().inputs())
     return {
-        "prompt": question.prompt,
-        **{f"option {key}": text for key, text in question.options.items()},
         **{f"hint on {m.name!r}": m.hint for m in question.misconceptions},
         "solution": getattr(steps, "words", steps),
+        "why": question.why,
     }
 
 

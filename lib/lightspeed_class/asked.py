@@ -6,8 +6,6 @@ gradebook, and `thawed` makes of them a variant that `diagnose` judges by, whate
 then. Only the words about an answer that nothing explains come from the code of now.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import asdict
 from functools import cached_property
@@ -30,9 +28,7 @@ class Unkept(Exception):
 
 
 class Asked(Variant):
-    """A variant out of the gradebook. `kept` is what `frozen` made of it, `sets` are the hidden
-    inputs of a function.
-    """
+    """A variant of the gradebook's `kept`, made by `frozen`; `sets`: a function's hidden inputs."""
 
     kept: dict
     sets: Any
@@ -66,6 +62,7 @@ class Asked(Variant):
             causes=_causes(kept["causes"]),
             further=_causes(kept["further"]),
             rows=_causes(kept["rows"]),
+            library=kept.get("library"),
         )
 
     def __reduce__(self):
@@ -135,13 +132,12 @@ def frozen(variant):
         "causes": [] if choice else [_plain(c) for c in variant.causes],
         "further": [] if choice else [_plain(c) for c in variant.further],
         "rows": [] if choice else [_plain(c) for c in variant.rows],
+        **({"library": variant.library} if function else {}),
     }
 
 
 def thawed(kept, sets=None):
-    """The variant that data of `frozen` stands for. Raises Unkept for an incident that the
-    simulator of now would make another one of.
-    """
+    """The variant of data by `frozen`. Raises Unkept for an incident that is another by now."""
     if kept["question"]["kind"] != INCIDENT:
         return Asked(kept, sets)
     now = question_of(kept["question"]["id"]).variant(kept["seed"])

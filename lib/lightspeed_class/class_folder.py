@@ -7,8 +7,6 @@ lies.
     released/ collected/ feedback/ exports/ reports/     made when they are used
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -31,8 +29,7 @@ TEMPLATE = """\
 
 name = {name}
 
-# true: each student gets numbers of their own, of equal difficulty.
-# false: all get the same, in one notebook for all.
+# true: own numbers for each student, equally difficult. false: one notebook for all.
 variants = true
 
 # What `check` tells students in the notebooks that you release:
@@ -89,9 +86,7 @@ class ClassFolder:
 
     @classmethod
     def find(cls, folder=None):
-        """The class in `folder`; without one, that of the current folder or the nearest above.
-        Raises ClassError.
-        """
+        """The class in `folder`, or that of the current folder or above. Raises ClassError."""
         if folder is not None:
             root = Path(folder).resolve()
             if not (root / SETTINGS).is_file():
@@ -181,9 +176,7 @@ class ClassFolder:
         return self.root / "collected" / name
 
     def assignment(self, path):
-        """The assignment that the notebook at `path` poses, with the points of class.toml.
-        Raises ClassError.
-        """
+        """The assignment that a notebook poses, with class.toml's points. Raises ClassError."""
         try:
             assignment = Assignment.of(path, self.points.get(Path(path).stem))
         except SyntaxError as error:
@@ -240,9 +233,7 @@ def exercises():
 
 
 def new(folder):
-    """Make a class folder; one that is there already stays as it is. Raises ClassError for a
-    folder with anything else.
-    """
+    """Make a class folder, or leave one as it is. Raises ClassError for one with anything else."""
     root = Path(folder).resolve()
     if not (root / SETTINGS).is_file():
         if root.exists() and (not root.is_dir() or any(root.iterdir())):

@@ -4,8 +4,6 @@ Each chapter has a pair of them, taken from the banks. After each comes the same
 numbers and another right answer: it shows who took over the reason, and who only the answer.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from string import ascii_uppercase
@@ -69,9 +67,7 @@ def _text(unit):
 
 
 def concept_tests(chapter: str, seed: str = "room") -> list[tuple[Variant, Variant]]:
-    """The concept tests of a chapter: a variant to vote on twice, and one to vote on after it,
-    whose right answer is another.
-    """
+    """A chapter's concept tests: a variant to vote on twice, and then another one."""
     tests = []
     for id in PAIRS[chapter]:
         q = question(id)

@@ -1,7 +1,5 @@
 """Inputs that a function is tried on and nobody is told of, drawn from a secret."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from random import Random
@@ -14,9 +12,7 @@ DRAWS = 20
 
 
 def hidden(variant: Variant, secret: str) -> Variant:
-    """The same function question on other inputs: every choice of every parameter, then values
-    between them too.
-    """
+    """The same function question on other inputs: every choice of every parameter, then between."""
     q, rng = variant.question, seeded(variant.question.id, f"hidden\n{secret}")
     decks = {n: sorted(p.choices, key=lambda _: rng.random()) for n, p in q.parameters.items()}
     samples, right = [], []
@@ -38,9 +34,7 @@ def hidden(variant: Variant, secret: str) -> Variant:
 
 
 def _hidden_value(parameter: Any, dealt: list[Any], rng: Random) -> Any:
-    """The choice dealt, so that every regime is met; after that any of them or, if they are
-    real, one in their range.
-    """
+    """The choice dealt, so that every regime is met; then any of them or, if real, one in range."""
     if dealt:
         return dealt[0]
     choices = parameter.choices

@@ -6,8 +6,6 @@ at the released notebooks: where these show other prompts than the course that i
 pose, nothing is kept, and it is said which.
 """
 
-from __future__ import annotations
-
 import json
 
 from lightspeed_class.asked import Asked, Unkept, frozen, hidden_sets, thawed
@@ -17,6 +15,7 @@ from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, ques
 from lightspeed_course.practice.variants import Variant
 
 FEW = 5
+CANNOT = "the course that is installed cannot ask it for these numbers ({})"
 HIDDEN = "hidden"  # stands for a seed where the hidden inputs are kept, which all share
 
 
@@ -94,9 +93,7 @@ def variants(data):
 
 
 def keep(book, name, version, seeds):
-    """Draw what these seeds ask in a version, and keep it; what is kept already stays. Raises
-    Unkept.
-    """
+    """Draw and keep what these seeds ask in a version; what is kept stays. Raises Unkept."""
     assignment, had = book.assignment(name, version), book.asked_seeds(name, version)
     try:
         drawn = {
@@ -126,18 +123,22 @@ def correction(kept, seed, secret):
         q = question(id)
     except UnknownQuestion:
         return "the course that is installed does not have it", None
+    except Exception as error:  # of a file that somebody is at work on
+        return CANNOT.format(type(error).__name__), None
     if q.kind == INCIDENT:
         same = _plain(frozen(posed(id, seed, secret))) == before
         return ("" if same else "an incident is drawn anew, and not corrected"), None
     if q.kind != kept["question"]["kind"] or set(q.parameters) != set(kept["values"]):
         return "it asks for something else now", None
+    if q.unit != kept["question"]["unit"]:
+        return f"it asks in {q.unit or 'plain numbers'} now", None
     try:
         variant = Variant(q, kept["seed"], kept["values"])
         if not variant.is_sound():
             return "it does not ask for these numbers now", None
         now = _plain(frozen(variant))
-    except (ArithmeticError, LookupError, TypeError, ValueError):
-        return "it does not ask for these numbers now", None
+    except Exception as error:
+        return CANNOT.format(type(error).__name__), None
     same = now == before
     return "", None if same else now | {"prompt": kept["prompt"]}
 

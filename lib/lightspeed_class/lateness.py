@@ -5,8 +5,6 @@ due, as long as there are any; each day that none is left for costs points. What
 costs nothing: Canvas marks a file late and does not say by how much.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable
@@ -52,10 +50,8 @@ def canvas_name(source: str) -> str:
 
 
 def late(source: str, at: float, due: float | None, extended: bool = False) -> bool:
-    """Whether a submission is late: by Canvas's mark, else by its time. What has no time of its
-    own is not.
-
-    Canvas knows no extension given here: what it packed before an extended time was not late.
+    """Whether a submission is late: by Canvas's mark (which knows no extension of ours, so not if
+    packed before one ended), else by its time. Without one it is not.
     """
     name = canvas_name(source)
     match = CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name)

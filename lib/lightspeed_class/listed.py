@@ -1,7 +1,5 @@
 """Words that the class and its command share; light, for a command's help comes at once."""
 
-from __future__ import annotations
-
 
 def listed(names, most=12):
     """Names in one line, the first ones of many."""

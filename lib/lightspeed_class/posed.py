@@ -1,7 +1,5 @@
 """Which variant of a question a student has."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -5,8 +5,6 @@ the Markdown cell before it asks it. No program judges what is written there: it
 somebody gives some, not even none.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

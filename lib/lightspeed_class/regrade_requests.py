@@ -2,8 +2,6 @@
 feedback comes with, `collect` reads it, and the desk shows it until somebody has marked that card.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -13,8 +13,6 @@ they come back): the scores stay, but they are no longer counted, reported or ex
 platform. A file with a mistake changes nothing; what may be one is told.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -93,9 +91,7 @@ def new_seed():
 
 
 def add_roster(book, path):
-    """Bring the students of the file into the gradebook, and say on stderr what the instructor may
-    not have meant.
-
+    """Bring the students of the file into the gradebook, and say on stderr what may not be meant.
     Raises ClassError before anything is changed.
     """
     entries, skipped, remarks = read_roster(path)
@@ -182,9 +178,7 @@ def _spread(book):
 
 
 def read_roster(path):
-    """([Entry], [what was skipped], [what may not be meant]) of a file. Raises ClassError,
-    which names the line.
-    """
+    """([Entry], [what was skipped], [what may not be meant]) of a file. Raises ClassError."""
     rows = rows_of(path)
     (_, heading), *rows = rows or [(1, [])]
     canvas = {"id", "sis login id"} <= {h.casefold() for h in heading}
@@ -238,9 +232,7 @@ def read_roster(path):
 
 
 def _without_id(heading, columns):
-    """Columns that keep every heading, as one of them may be meant for the id; and what to say
-    about it.
-    """
+    """Columns that keep every heading, as one may be meant for the id; and words about it."""
     named = list(zip(heading, columns, strict=True))
     used = next(h for wanted in PREFERRED for h, column in named if column == wanted)
     others = [
@@ -329,9 +321,7 @@ def _identifiers(id, details):
 
 
 def rows_of(path):
-    """[(line, cells)] of a CSV file with whatever separator, in the encodings that spreadsheets
-    write.
-    """
+    """[(line, cells)] of a CSV file with any separator, in encodings that spreadsheets write."""
     try:
         with open(path, "rb") as file:
             content = file.read(LARGEST + 1)

@@ -6,8 +6,6 @@ of the question bank, slips by the factors that the checker knows. The same call
 bytes.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -34,51 +32,25 @@ DOWNLOADED = (2026, 3, 6, 9, 0, 0)
 # Made up; no two of them are anybody's.
 GIVEN = ("Ailvo", "Brénu", "Çarmi", "Dovrel", "Élumi", "Fenzo", "Gøvi", "Hašnu", "Ivolo", "Jørm")
 FAMILY = (
-    "Askelmoor",
-    "Brunovar",
-    "Castelquin",
-    "Dôrabel",
-    "O'Fenwyck",
-    "Grünhalm",
-    "Łomirek",
-    "Nakavé-Sol",
-    "Пелинар",
-    "de la Torvane",
-    "凪嶺",
-)
+    "Askelmoor", "Brunovar", "Castelquin", "Dôrabel", "O'Fenwyck", "Grünhalm", "Łomirek",
+    "Nakavé-Sol", "Пелинар", "de la Torvane", "凪嶺",
+)  # fmt: skip
 COLUMNS = ("id", "name", "email", "section", "canvas_id", "sis_user_id", "sis_login_id")
 # What the first students did besides answering; the others only make mistakes.
 STORIES = (
-    "right",
-    "rounded",
-    "unlucky",
-    "unfinished",
-    "crashed",
-    "endless",
-    "hostile",
-    "late",
-    "twice",
-    "torn",
-    "missing",
-)
+    "right", "rounded", "unlucky", "unfinished", "crashed", "endless", "hostile", "late", "twice",
+    "torn", "missing",
+)  # fmt: skip
 MORE = (
-    "misconception",
-    "misconception",
-    "magnitude",
-    "slip",
-    "misconception",
-    "magnitude",
-    "unanswered",
-    "dimension",
-)
+    "misconception", "misconception", "magnitude", "slip", "misconception", "magnitude",
+    "unanswered", "dimension",
+)  # fmt: skip
 ODD = 1.7  # a factor that no misconception and no slip leaves: several students share it
 
 
 @dataclass
 class Sample:
-    """One student: what was handed in ([(seconds since 1970, bytes)], oldest first), and what
-    the checker should say of which question.
-    """
+    """A student: what came in ([(seconds, bytes)], oldest first), and the verdicts to expect."""
 
     id: str
     name: str
@@ -204,9 +176,7 @@ class _Notebook:
         cell["source"] = f"{code}\n{cell['source']}"
 
     def be_unlucky(self, stubs):
-        """What honest people do to notebooks: a warning on stderr, no ids, and a copy of the
-        empty exercises at the end.
-        """
+        """What honest people do to notebooks: a warning, no ids, empty exercises at the end."""
         cells = self.content["cells"]
         cells.insert(
             0,
@@ -228,11 +198,8 @@ class _Notebook:
 
 
 def _deal(people, variants, rng):
-    """Student -> {question: (kind, name, code)}: who makes which mistake. Each misconception of
-    each question is made by somebody.
-
-    Weak students make more mistakes and hard questions draw more, so that there is something to see
-    in a report.
+    """Student -> {question: (kind, name, code)}: each misconception is made by somebody, more by
+    the weak and on hard questions, as a report should see.
     """
     makers = [p for p in people if p.story in ("mistakes", "late", "twice")]
     skill = {p.id: rng.random() for p in makers}
@@ -267,9 +234,7 @@ def _has_answer(variant, misconception):
 
 
 def _mistake(variant, turn, rng):
-    """(kind, name, code): each misconception once, then more of the first, and what else goes
-    wrong.
-    """
+    """(kind, name, code): each misconception once, more of the first, then what else fails."""
     q, known = variant.question, variant.question.misconceptions
     kind = "misconception" if turn < len(known) else MORE[(turn - len(known)) % len(MORE)]
     if kind == "unanswered":
@@ -293,9 +258,7 @@ def _mistake(variant, turn, rng):
 
 
 def _code(variant, values):
-    """Python for an answer: the values themselves, or for a function the values on the published
-    inputs.
-    """
+    """Python for an answer: the values, or for a function those on the published inputs."""
     q = variant.question
     if q.kind == "choice":
         return repr(values)
@@ -370,9 +333,7 @@ def _fill(person, notebook, variants, mistakes, at):
 
 
 def _canvas(path, people, rows, name):
-    """Canvas: <family, given in lower case>[_LATE]_<user>_<file>_<title>
-    (instructure/canvas-lms, lib/content_zipper.rb).
-    """
+    """Canvas: <family, given>[_LATE]_<user>_<file>_<title>, lower case (lib/content_zipper.rb)."""
     members, number = [], 90_001
     for person, row in zip(people, rows, strict=True):
         first, _, family = person.name.partition(" ")

@@ -1,7 +1,5 @@
 """Scores: what an answer earned, and all that became of a submission."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -18,9 +16,7 @@ def fingerprint(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Score:
-    """What an answer earned. `kind`, `name` and `message` are the diagnosis; `found`: check,
-    cell, name or nothing.
-    """
+    """What an answer earned, and its diagnosis; `found`: check, cell, name or nothing."""
 
     question: str
     points: float

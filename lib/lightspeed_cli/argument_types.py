@@ -72,6 +72,13 @@ def seconds(text):
     raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0 s")
 
 
+def price(text):
+    """A price above 0."""
+    if number(text) > 0:
+        return number(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a price above 0")
+
+
 def duration(text):
     """A time above 0 with its unit, in seconds.
 

@@ -123,9 +123,7 @@ def _sell(session, case, id):
 
 
 def _standing(session, case, by_hand=False):
-    """What was paid, what can be bought, what can be named; or how it ended. What is typed
-    `by_hand` has no dashes.
-    """
+    """What was paid, can be bought and named; or how it ended. Typed `by_hand` it has no dashes."""
     buy, cause = ("buy", "name") if by_hand else ("--buy", "--cause and --fix")
     now = session.state(case)
     if now.named:

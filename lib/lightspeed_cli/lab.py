@@ -1,6 +1,4 @@
-"""JupyterLab over a learner's workspace, with settings of the course's own and none of them
-written anywhere else.
-"""
+"""JupyterLab over a learner's workspace, with the course's own settings, written nowhere else."""
 
 import importlib.util
 import os
@@ -67,8 +65,7 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     defaults.Application.log_level = "WARN"
     defaults.ServerApp.open_browser = browser
     defaults.ServerApp.allow_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    # A token given here is not "generated", and Jupyter leaves it to the lines below to announce
-    # the address.
+    # A token given here is not "generated": the lines below announce the address.
     token = secrets.token_hex(24)
     defaults.IdentityProvider.token = token
     # Kernels that talk in private spare the reader a warning at each start.
@@ -83,8 +80,7 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     # Looking for language servers asks npm, where there is one, and the course has none to offer.
     defaults.LanguageServerManager.autodetect = False
     if os.name != "nt":
-        # Named here, the shell is no login shell: that would set PATH anew, and not find the
-        # command.
+        # Named here, the shell is no login shell, which would set PATH anew.
         defaults.ServerApp.terminado_settings = {"shell_command": [os.environ.get("SHELL") or "sh"]}
     defaults.LabApp.app_settings_dir = str(CONFIG)
     defaults.LabApp.custom_css = True
@@ -92,8 +88,7 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     needed = [
         f"--ServerApp.root_dir={workspace}",
         f"--LabApp.default_url=/lab/tree/{START}",
-        # JupyterLab reopens the tabs of the last time: those of this folder, not those of some
-        # other project.
+        # JupyterLab reopens the last tabs: this folder's, not another project's.
         f"--LabApp.workspaces_dir={workspace / PRIVATE / 'tabs'}",
     ]
     if port is not None:
@@ -107,11 +102,9 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     address = server.local_url
     if server.identity_provider.token == token:
         address = f"{address.partition('?')[0]}?token={token}"
-    # A terminal opens in the folder that JupyterLab names, which Jupyter looks for below this
-    # process's own first.
+    # A terminal opens in JupyterLab's folder, looked for below this process's own first.
     os.chdir(workspace)
-    # Jupyter listens once its loop turns: an address printed before that would refuse whoever comes
-    # at once.
+    # Jupyter listens once its loop turns: an earlier address would refuse whoever comes.
     words = f"\nThe course is open at\n\n    {address}\n\nTo stop it, press Ctrl-C here.\n"
     server.io_loop.add_callback(print, words, flush=True)
     server.start()

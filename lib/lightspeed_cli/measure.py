@@ -1,6 +1,4 @@
-"""`lightspeed measure`: every law against the reader's own machine, one part or all, kept as a
-dated record.
-"""
+"""`lightspeed measure`: every law against the reader's machine, a part or all, dated."""
 
 import os
 import sys
@@ -97,9 +95,7 @@ def run(options):
 
 
 def _can_be_written(options):
-    """Refuse what cannot be written later now: nobody should measure for minutes and learn it
-    then.
-    """
+    """Refuse now what cannot be written later: nobody should measure for minutes first."""
     if options.into:
         folder = Path(options.into)
         while not folder.exists() and folder != folder.parent:
@@ -140,9 +136,7 @@ def _measure(names, options):
 
 
 def _keep(said, report, options):
-    """Save the record and its page; where that fails, somewhere else, and at last on the screen:
-    nothing is lost.
-    """
+    """Save record and page; where that fails, elsewhere, at last on the screen: nothing is lost."""
     from lightspeed_tools.measure.records import record
 
     first = Path(options.into) if options.into else record.folder()

@@ -1,6 +1,4 @@
-"""`lightspeed measure collectives` with words of its own: started here, or as one of the
-processes of a launcher.
-"""
+"""`lightspeed measure collectives`: started here, or as one of the processes of a launcher."""
 
 import argparse
 import functools
@@ -15,9 +13,7 @@ from lightspeed_tools.measure.records import record
 
 
 def main(words):
-    """`lightspeed measure collectives` with these words; the exit status. Only rank 0 of a
-    launched world speaks.
-    """
+    """`measure collectives` with these words; the exit status. Only rank 0 of a world speaks."""
     parser = argparse.ArgumentParser(
         prog="lightspeed measure collectives",
         description=(

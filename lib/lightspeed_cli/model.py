@@ -32,7 +32,10 @@ def run(options):
         raise UserError(str(error)) from error
     if refused:
         if options.json:
-            print(json.dumps({"parameters": None, "refused": refused}, indent=1))
+            # The keys of a count, so that a script finds them all.
+            keys = ("parameters", "active_parameters", "flops_per_token", "kv_bytes_per_token")
+            none = dict.fromkeys((*keys, "state_bytes"))
+            print(json.dumps({**none, "assumed": [], "refused": refused}, indent=1))
         else:
             print("Not counted, since a guess could be wrong by any factor:")
             print("\n".join(f"  {reason}" for reason in refused))
@@ -44,13 +47,15 @@ def run(options):
 
 def counted(decoder, context, batch):
     """What is known of a decoder, in plain numbers: bytes in 2-byte elements, FLOPs a token."""
-    request = decoder.request_bytes(context)
+    request, parameters = decoder.request_bytes(context), int(decoder.parameters + decoder.tower)
     return {
         "name": decoder.name,
-        "parameters": int(decoder.parameters),
+        "parameters": parameters,
+        "text_parameters": int(decoder.parameters),
+        "tower_parameters": int(decoder.tower),
         "active_parameters": int(decoder.active_parameters),
         "embeddings": int(decoder.embeddings),
-        "weight_bytes": {name: decoder.parameters * each for name, each in FORMATS.items()},
+        "weight_bytes": {name: parameters * each for name, each in FORMATS.items()},
         "context": context,
         "batch": batch,
         "flops_per_token": float(decoder.flops_per_token(context)),
@@ -83,6 +88,7 @@ def told(found, decoder):
     rows = [
         ("parameters", f"{found['parameters']:,}, {found['active_parameters']:,} used by a token"),
         ("", f"{found['embeddings']:,} of them in the tables of tokens"),
+        *(("", f"{n:,} of them in the tower that sees") for n in [found["tower_parameters"]] if n),
         ("weights", f"{weights} (without scales)"),
         ("FLOPs a token", flops[0]),
         *(("", line) for line in flops[1:]),

@@ -1,6 +1,4 @@
-"""What `lightspeed number` says: a constant of the catalog with its source, and the files that
-use it.
-"""
+"""`lightspeed number`: a constant of the catalog with its source, and who uses it."""
 
 import difflib
 import json
@@ -55,9 +53,7 @@ def _similar(word):
 
 
 def of_entry(entry):
-    """One line for each constant of an entry, such as h100_sxm; none where there is no such
-    entry.
-    """
+    """A line for each constant of an entry, such as h100_sxm; none if there is no such entry."""
     return [
         _line(key, value) for key, value in constants().items() if key.partition(".")[0] == entry
     ]
@@ -69,9 +65,7 @@ def _line(key, value):
 
 
 def nearby(key):
-    """The keys that a mistyped one may have meant: those of its entry if that exists, else the
-    five closest.
-    """
+    """Keys that a mistyped one may have meant: of its entry, or else the five closest."""
     same = [one for one in constants() if one.startswith(key.partition(".")[0] + ".")]
     return same or difflib.get_close_matches(key, constants(), 5, 0)
 
@@ -124,9 +118,7 @@ def users(key):
 
 
 def _source(path):
-    """What was written in a file: of a notebook its cells, and nothing where its source is
-    beside it.
-    """
+    """What was written in a file: a notebook's cells, or nothing where its source is near."""
     if path.suffix != ".ipynb":
         return path.read_text("utf-8")
     if path.with_suffix(".py").exists():
@@ -135,9 +127,7 @@ def _source(path):
 
 
 def _names(text, entry, name):
-    """Whether a file writes the key, or takes the name from the entry or from a variable bound
-    to the entry.
-    """
+    """Whether a file writes the key, or takes the name from the entry or a variable of it."""
     makes = r'\b(?:accelerator|link|memory|energy|find)\(["\'](\w+)["\']\)'
     owners = {re.escape(entry), rf'["\']{entry}["\']\)'}
     for left, right in re.findall(r"(\w+(?:, \w+)*) = (.*)", text):

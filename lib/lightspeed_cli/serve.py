@@ -1,9 +1,8 @@
-"""What `lightspeed serve` says: layouts of a model within a promise, or the error of that answer on
-published rows.
-"""
+"""`lightspeed serve`: layouts of a model within a promise, or its error on published rows."""
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +35,13 @@ def add(parser):
     )
     parser.add_argument("--ttft", type=time, default=math.inf, help="promise: first token, 500ms")
     parser.add_argument("--tpot", type=time, default=math.inf, help="promise: each token, 20ms")
-    parser.add_argument("--gpu-hour", type=argument_types.seconds, metavar="$", help="price of one")
+    parser.add_argument("--gpu-hour", type=argument_types.price, metavar="$", help="price of one")
     parser.add_argument("--top", type=argument_types.count, default=5, help="plans to show (5)")
     parser.add_argument(
-        "--check", metavar="FILE", help="published rows, or JSON of a serving benchmark, to judge"
+        "--check",
+        metavar="FILE",
+        help="published rows, or JSON of a serving benchmark, to judge; the model is that of rows"
+        " whose own name is not known",
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
 
@@ -52,6 +54,7 @@ def run(options):
         raise UserError("name a model and --hardware, or rows to judge with --check FILE")
     if options.trace:
         return _replay(options)
+    from lightspeed_tools.serve.arrivals import at_random, shares
     from lightspeed_tools.serve.plan import changes, errors, plans
 
     job = _job(options)
@@ -59,6 +62,9 @@ def run(options):
     off = errors(job.engine)
     better = changes(job, found[0] if found else None)
     shown = [_as_data(plan, job, off, options.gpu_hour) for plan in found[: options.top]]
+    for plan, one in zip(found, shown, strict=False):
+        waits, each = at_random(plan, job)
+        one["at_random"] = {"ttft": shares(waits), "tpot": shares(each)}
     near, unseen = _near(found[0].run if found else None, job)
     if options.json:
         answer = {
@@ -80,7 +86,8 @@ def _job(options):
 
     hardware, kind = _hardware(options.hardware)
     kind = options.format or kind
-    model = _model(options.model)
+    # Rows that are judged name their own.
+    model: Any = _model(options.model) if options.model else None
     prompt = 8192 if options.prompt is None else options.prompt
     output = 1024 if options.output is None else options.output
     for name, value in (("in", prompt), ("out", output)):
@@ -118,6 +125,7 @@ def _replay(options):
             "ttft": shares(one.first_token),
             "tpot": shares(one.per_token),
             "put_off": one.put_off,
+            "prefix_found": one.found,
         }
         for one in found[: options.top]
     ]
@@ -179,8 +187,10 @@ def _replay(options):
         f"Simulated step by step; workers take turns. {job.engine}'s TPOT was off by {off:.0%} in"
         " the median on",
         "models that its constants had not seen. A first token in a crowd is told too short, and",
-        "tails were held against no measurement. No prefix is shared, no draft taken, and no",
-        "worker only reads.",
+        "tails were held against no measurement. No draft is taken, and no worker only reads.",
+        f"Prefixes: {shown[0]['prefix_found']:.0%} of prompts was found in the cache of the first."
+        if shown and shown[0]["prefix_found"] is not None
+        else "No prefix is shared: the file has no hash_ids.",
         LESSON,
     ]
     print("\n".join(lines))
@@ -189,6 +199,7 @@ def _replay(options):
 
 def _hardware(word):
     """(the catalog's key of a GPU, its number format): b200, h100 for h100_sxm."""
+    word = re.sub(r"[\s-]+", "_", word.strip().lower()).removeprefix("nvidia_")
     gpus = {
         key: entry.numbers
         for kind in ("accelerators", "tested")
@@ -283,6 +294,16 @@ def _told(options, job, shown, refused, better, near, unseen, off):
             )
     else:
         lines = [f"No layout keeps the promise ({load}; {sizes})."]
+        if refused:
+            lines.append("Nearest: {}: {}.".format(*refused[0]))
+    if shown:
+        lines += ["", "If requests come at random at this rate (simulated, median and p99):"]
+    for one in shown:
+        first, each = one["at_random"]["ttft"], one["at_random"]["tpot"]
+        lines.append(
+            f"  {one['layout']:<36}TTFT {si(first['median'], 's')}, {si(first['p99'], 's')}; TPOT"
+            f" {si(each['median'], 's')}, {si(each['p99'], 's')}"
+        )
     if better:
         lines += ["", "What would change it:"]
         lines += [f"  {words}: {rate:.3g} requests/s" for words, rate in better]
@@ -306,7 +327,7 @@ def _told(options, job, shown, refused, better, near, unseen, off):
     lines += [
         "",
         f"On models that its constants had not seen, {job.engine}'s TPOT is off by {tpot:.0%} and"
-        f" TTFT by {ttft:.0%} in the median. Averages, not tails: no p99 is told.",
+        f" TTFT by {ttft:.0%} in the median. Tails are the simulator's: no measurement held them.",
         LESSON,
     ]
     return lines
@@ -320,14 +341,13 @@ def _span(value, interval):
 def _check(options):
     from lightspeed_tools.serve.check import check, read_rows
 
-    job, name = None, ""
+    job, name, word = None, "", options.model or ""
+    other = _model(word) if word else None
     if options.hardware:
-        word = options.model or ""
-        if not word or Path(word).exists():
-            raise UserError("a benchmark is judged for a model by its name, such as Qwen3-32B")
-        job, name = _job(options), word
+        job = _job(options)
+        name = word
     try:
-        verdict = check(read_rows(Path(options.check), job, name))
+        verdict = check(read_rows(Path(options.check), job, name), other)
     except (OSError, ValueError) as error:
         raise UserError(str(error)) from error
     figures = verdict.as_data()

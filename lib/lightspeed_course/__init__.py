@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = lazy(
         ".practice.incident_room": ("incident",),
         ".practice.bench": ("bench",),
         ".content.wrong_claims": ("gallery",),
+        ".in_torch": ("beside",),
         "lightspeed_show.format": ("human_time", "plain", "si"),
         "lightspeed_show.chart": (
             "Area", "Axis", "Bars", "Boxes", "Chart", "Line", "Points", "Rule", "Span", "Text",

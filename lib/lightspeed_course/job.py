@@ -88,9 +88,7 @@ def layer_bytes() -> float:
 
 
 def layer(tokens: float) -> TimeBounds:
-    """Both clocks of one layer's matrices for so many tokens, on one GPU; its activations are
-    small beside its weights and are left out.
-    """
+    """Both clocks of one layer's matrices for so many tokens on a GPU, without activations."""
     chip = accelerator(GPU)
     return time_bounds(layer_bytes() * tokens, layer_bytes(), chip.bf16, chip.hbm_bandwidth)
 
@@ -360,9 +358,7 @@ def profile() -> tuple[Trace, Account]:
 
 @dataclass(frozen=True)
 class Line:
-    """What one lesson finds out: the question, the earlier lessons that it uses, and how the answer
-    is written.
-    """
+    """What one lesson finds out: question, earlier lessons it uses, how to write the answer."""
 
     asks: str
     uses: tuple[str, ...]

@@ -52,10 +52,8 @@ def course_root():
 
 
 def workspace_root(choice=None):
-    """The learner's folder: the one named, else $LIGHTSPEED_HOME, else ~/speed-of-light.
-
-    A checkout of the course in the home folder may have that very name; the workspace then steps
-    aside.
+    """The learner's folder: the one named, else $LIGHTSPEED_HOME, else ~/speed-of-light, unless a
+    checkout of the course has that name.
     """
     named = choice or os.environ.get("LIGHTSPEED_HOME")
     if named:
@@ -65,10 +63,8 @@ def workspace_root(choice=None):
 
 
 def workspace_meant(choice=None):
-    """The workspace to act on: the one named, else the nearest one around the current folder, else
-    `workspace_root`.
-
-    Raises WorkspaceError if there is none: a folder is a workspace once the lab was opened in it.
+    """The workspace to act on: the one named, else the nearest around the current folder, else
+    `workspace_root`. Raises WorkspaceError where no lab was opened.
     """
     here = Path.cwd()
     around = next((folder for folder in (here, *here.parents) if (folder / PRIVATE).is_dir()), None)
@@ -108,9 +104,7 @@ def sync(workspace, course=None, now=None):
 
 
 def reset(name, workspace, course=None, now=None):
-    """Put back the delivered version of one notebook; return its name and that of the backup, if
-    one was needed.
-    """
+    """Put back a delivered notebook; return its name and the backup's, if one was needed."""
     course = course or course_root()
     delivered = _delivered(course)
     name = _find(name, delivered)
@@ -136,9 +130,7 @@ def reset(name, workspace, course=None, now=None):
 
 
 def trust(workspace, course=None):
-    """Sign the notebooks that are exactly as delivered, so that JupyterLab shows their figures
-    before they run.
-    """
+    """Sign notebooks as delivered, so that JupyterLab shows figures before they run."""
     import nbformat
     from nbformat.sign import NotebookNotary
 
@@ -268,10 +260,8 @@ def _same(workspace, course):
 
 @contextlib.contextmanager
 def _locked(workspace):
-    """Hold the workspace for one process at a time, and give the path of its manifest.
-
-    The lock is an empty SQLite file: the same three lines on every system, and let go of when the
-    process dies.
+    """Hold the workspace for one process, and give its manifest's path. The lock is an empty SQLite
+    file: on every system let go of when the process dies.
     """
     import sqlite3  # the command starts without it
 
@@ -313,9 +303,7 @@ def _manifest_text(entries):
 
 
 def _write(path, data):
-    """Write the whole file or leave what was there; a link keeps pointing where the learner
-    pointed it.
-    """
+    """Write the whole file or leave it; a link keeps pointing where the learner had it."""
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f"{_TEMPORARY}{os.getpid()}")

@@ -5,8 +5,6 @@ One function for both phases of serving: decoding is a pass with one new token a
 one with all of the prompt. Rates are plain numbers in SI, of one GPU.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
@@ -32,9 +30,7 @@ WEIGHTS = {"bf16": (2.0, 2.0), "fp8": (1.0, 1.0), "fp4": (0.5 + 1 / 16, 1.0)}
 
 
 def replica(gpu: str, tensor: int = 1, data: int = 1, number_format: str = "bf16") -> Replica:
-    """The `Replica` of a GPU in the catalog; products run in the number format, caches in fp8 where
-    the weights are narrow.
-    """
+    """A catalog GPU's `Replica`; products in the number format, caches narrow as weights are."""
     chip = find(gpu)
     if not {"hbm_bandwidth", "link_bandwidth"} <= chip.numbers.keys():
         raise BadArgument(

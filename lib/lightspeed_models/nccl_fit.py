@@ -7,8 +7,6 @@ for each fabric and path, the exponent of the join once for all. Which rows were
 catalog/measured_nccl.toml.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,9 +52,7 @@ class Fabric:
     in_network_from: float = math.inf
 
     def link(self, nodes: int, path: str = "ring") -> str:
-        """The key of the link that bounds a collective; two nodes whose switches add are bound
-        inside.
-        """
+        """The key of the link that bounds a collective; two nodes with adding switches: inside."""
         return self.network if nodes > 1 and path != "in_network" else self.inside
 
     def rate(self, nodes: int, path: str = "ring") -> float:
@@ -87,9 +83,7 @@ FABRICS = {
 
 @dataclass(frozen=True)
 class Row:
-    """A measured collective: `size` in bytes, `time` in s, `fitted` if it set parameters of the
-    model.
-    """
+    """A measured collective: `size` in bytes, `time` in s, `fitted` if it set parameters."""
 
     series: str
     fabric: str
@@ -162,9 +156,7 @@ def _transfer(path: str, collective: str, size: float, n: int, nodes: int) -> fl
 
 @functools.cache
 def calibrate() -> dict[tuple[str, str], AlphaBeta]:
-    """(link, path) -> `AlphaBeta`, fitted to the rows marked so; its `latency` is a multiple of
-    NCCL's own.
-    """
+    """(link, path) -> `AlphaBeta`, by the rows for it; `latency`: a multiple of NCCL's own."""
     fitted = [row for row in measurements() if row.fitted]
     return min((_fit_all(fitted, e / 20) for e in range(10, 21)), key=_misfit)
 
@@ -194,9 +186,7 @@ def _misfit(fits: Mapping[Any, AlphaBeta]) -> float:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the fitted model expects: the path, seconds in all and of its two terms, algbw and
-    busbw (byte/s).
-    """
+    """What the fitted model expects: path, seconds and its two terms, algbw, busbw (byte/s)."""
 
     path: str
     time: float
@@ -259,9 +249,7 @@ def _predict(
 
 
 def _fit_of(machine: Fabric, path: str, nodes: int) -> tuple[AlphaBeta, float]:
-    """The fit of the link that bounds this, or of the one that stands in; and its bandwidth,
-    scaled by the line rates.
-    """
+    """The fit of the binding link, or of its stand-in; and its bandwidth, by line rates."""
     link, fits = machine.link(nodes, path), calibrate()
     if (link, path) in fits:
         return fits[link, path], fits[link, path].bandwidth
@@ -274,9 +262,7 @@ def _fit_of(machine: Fabric, path: str, nodes: int) -> tuple[AlphaBeta, float]:
 
 
 def residuals(fitted: bool | None = None) -> tuple[tuple[Row, float], ...]:
-    """(Row, model / measured - 1) for every measured row; only fitted or only tested ones if
-    asked.
-    """
+    """(Row, model / measured - 1) for every row; only fitted or only tested ones if asked."""
     rows = (row for row in measurements() if fitted is None or row.fitted == fitted)
     return tuple(
         (

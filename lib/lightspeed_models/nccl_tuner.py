@@ -11,8 +11,6 @@ Source: NVIDIA/nccl, src/graph/tuning.cc, at the commit of each release in catal
 Left out: CollNet (SHARP), broadcast and reduce, and the search that finds channels and their rates.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import tomllib
@@ -47,9 +45,7 @@ JOB = {"n": RANKS, "nodes": count()}
 
 @functools.cache
 def _releases() -> dict[str, SimpleNamespace]:
-    """Release name -> its tables and rules, whole: the file states only what each release
-    changed.
-    """
+    """Release -> its tables and rules, whole: the file states what each release changed."""
     text = files("lightspeed.catalog").joinpath("nccl_tuning.toml").read_text("utf-8")
     found: dict[str, SimpleNamespace] = {}
     now: dict[str, Any] = {}
@@ -87,9 +83,7 @@ def _at_least_a_rank_each(where: str, n: Value, nodes: Value) -> None:
 def _between_nodes(
     algorithm: str, protocol: str, n: Value, nodes: Value, net_latency: Value, release: str
 ) -> Result:
-    """µs of a step between nodes; a Simple message is followed by a flush, which costs the
-    network's latency again.
-    """
+    """µs of a step between nodes; Simple is followed by a flush, the network's latency again."""
     known, which = tables(release), PROTOCOLS.index(protocol)
     step, tree = known.step["NET"][algorithm][which], known.step["NET"]["Tree"][which]
     if known.rules.alone_as_tree:
@@ -195,9 +189,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Choice:
-    """An algorithm and protocol with its `latency` (s), `bandwidth` (algbw, byte/s) and `time`
-    (s).
-    """
+    """An algorithm and protocol with `latency` (s), `bandwidth` (algbw, byte/s), `time` (s)."""
 
     algorithm: str
     protocol: str
@@ -208,11 +200,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Job:
-    """What NCCL's tuner knows when it fills its table.
-
-    `inside` and `across` are what all channels together carry inside a node and between nodes
-    (byte/s, one direction). `cpu` is that of the hosts, `net_latency` what the network's plugin
-    declares (s).
+    """What NCCL's tuner knows: `inside` and `across`, all channels' byte/s one way inside and
+    between nodes; `cpu` of hosts; `net_latency` by the network's plugin (s).
     """
 
     n: int
@@ -300,9 +289,7 @@ def tuning_table(job: Job) -> dict[tuple[str, str], Cost]:
 def choices(
     job: Job, size: float, table: Mapping[tuple[str, str], Cost] | None = None
 ) -> tuple[Choice, ...]:
-    """The `Choice`s that NCCL weighs for S = `size` bytes, fastest first; `table`: one that NCCL
-    printed, else its model's.
-    """
+    """NCCL's `Choice`s for `size` bytes, fastest first; `table`: one it printed, or its model's."""
     size = checked("choices", "size", size, SIZE)
     if is_array(size):
         raise BadArgument("choices", "size", size, "one number: each size may choose differently")
@@ -377,9 +364,7 @@ def nccl_time(size: float, n: int, nodes: int = 1, **machine: Any) -> float:
 
 
 def _bus(job: Job) -> float:
-    """byte/s of all channels: inside a node on up to two nodes, as NCCL has it, between nodes on
-    more.
-    """
+    """byte/s of all channels: inside a node on up to two nodes, as NCCL has it, else between."""
     return job.inside if job.nodes <= 2 else job.across
 
 
@@ -438,9 +423,7 @@ def _switch_latency(job: Job) -> float:
 
 
 def _kept(job: Job, algorithm: str, protocol: str, size: float) -> float:
-    """The share of its bandwidth that a tree keeps at this size. NCCL reads its table up to 256
-    MiB for Tree.
-    """
+    """The share of bandwidth that a tree keeps at this size, up to 256 MiB for Tree."""
     known = tables(job.release)
     kept: list[float] = known.tree_keeps[protocol]
     power = math.frexp(max(size, 1) / 64)[1] - 1

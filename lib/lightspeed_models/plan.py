@@ -7,8 +7,6 @@ Sources: Narayanan et al. (2021) for the order of ranks; Liu et al., "MoE Parall
 for experts over data, tensor and context ranks; Megatron-LM, arguments.py, for chunks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +20,7 @@ from lightspeed.transformer import Transformer
 from lightspeed_models.products import Rates
 
 __all__ = (
-    "AXES", "SCHEDULES", "Machine", "Plan", "checked_for", "copy_neighbours",
+    "AXES", "SCHEDULES", "Machine", "Plan", "checked_for", "copy_neighbours", "cuts",
     "expert_neighbours", "machine", "model_parallel", "neighbours", "plan_of_batch", "spans",
 )  # fmt: skip
 
@@ -129,9 +127,7 @@ class Plan:
 
     @property
     def expert_tensor(self) -> Result:
-        """Ranks that share the matrices of one expert: those of tensor parallelism, or one where
-        `expert` takes these ranks too.
-        """
+        """Ranks that share one expert's matrices: tensor parallelism's, or one with `expert`."""
         return where(self.ranks % self.expert == 0, self.tensor, 1)
 
     @property
@@ -170,6 +166,17 @@ def checked_for(model: Transformer, plan: Plan) -> None:
         wanted = f"a number that cuts {model.layers} layers over {stages:g} stages evenly"
         hint = f"The table and the logits may count as layers: up to {model.layers + ENDS} in all."
         raise BadArgument("Plan", "chunks", chunks, wanted, hint)
+
+
+def cuts(layers: int, stages: int) -> list[int]:
+    """Chunks above one of which this many stages hold whole layers, as `checked_for` asks.
+
+    >>> cuts(80, 8), cuts(80, 1)
+    ([2, 5, 10], [])
+    """
+    each = [n // stages for n in range(layers, layers + ENDS + 1) if stages > 1 and n % stages == 0]
+    most = layers // stages
+    return [v for v in range(2, most + 1) if any(n % v == 0 for n in each)]
 
 
 # ---------------------------------------------------------------- who shares a node

@@ -11,8 +11,6 @@ Sources: Williams, Waterman and Patterson, "Roofline" (CACM 52(4), 2009); the ro
 those of `lightspeed evidence product-time`.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Any
@@ -93,9 +91,7 @@ def narrowing_bytes(
 
 @dataclass(frozen=True)
 class Kernel:
-    """What a library's products reach in a number format: the shares and cycles of `product_time`,
-    by name.
-    """
+    """What a library's products reach in a format: shares and cycles of `product_time`."""
 
     compute_share: float
     memory_share: float
@@ -115,18 +111,26 @@ class Kernel:
 @dataclass(frozen=True)
 class Rates:
     """What a chip's products run at: the `Kernel` of their format, the `clock` (Hz), the bytes of
-    an element, and the FLOP/s of what stays in 16 bits: attention scores and logits.
+    an element, and the FLOP/s of what stays in 16 bits: of logits (`wide`), and of causal attention
+    over long sequences (`scores`), half of it at a length of `ramp` tokens; narrow heads run at
+    the power `narrow` of their width over 128.
     """
 
     kernel: Kernel
     clock: float
     element_bytes: float
     wide: float
+    scores: float
+    ramp: float
+    narrow: float
 
     def __post_init__(self) -> None:
         checked("Rates", "clock", self.clock, positive("Hz"))
         checked("Rates", "element_bytes", self.element_bytes, ELEMENT_BYTES)
-        checked("Rates", "wide", self.wide, PEAK)
+        for name in ("wide", "scores"):
+            checked("Rates", name, getattr(self, name), PEAK)
+        for name in ("ramp", "narrow"):
+            checked("Rates", name, getattr(self, name), nonnegative())
 
 
 # Format of training -> what it is called in the table of kernels, and bytes of an element.
@@ -135,9 +139,9 @@ CLASSES = {"h": "hopper", "b": "blackwell", "gb": "blackwell"}
 HOPPER_CLOCK = 1.83e9  # where the catalog says no clock: cycles are few beside the rest
 
 
-def rates(gpu: str, precision: str = "bf16") -> Rates | None:
+def rates(gpu: str, precision: str = "bf16", like: str = "") -> Rates | None:
     """The `Rates` of a chip of the catalog in a format of training, None where no kernel of its
-    class was measured.
+    class was measured and none is named that it should be `like`.
 
     >>> rates("h100_sxm").wide < find("h100_sxm").numbers["bf16"]
     True
@@ -147,14 +151,20 @@ def rates(gpu: str, precision: str = "bf16") -> Rates | None:
     name, element_bytes = FORMATS[one_of("rates", "precision", precision, tuple(FORMATS))]
     classes = _tables()[name]
     chip = gpu.partition("_")[0].rstrip("0123456789")
-    family = "all" if "all" in classes else CLASSES.get(chip, "")
+    family = "all" if "all" in classes else like or CLASSES.get(chip, "")
     sheet = find(gpu).numbers
     if family not in classes or "bf16" not in sheet:
         return None
     library = "SGLang" if "SGLang" in classes[family]["launch"] else "TensorRT-LLM"
-    wide = float(sheet["bf16"]) * kernel("bfloat16").compute_share
+    wide = float(sheet["bf16"])
     clock = float(sheet.get("clock", HOPPER_CLOCK))
-    return Rates(kernel(name, family, library), clock, element_bytes, wide)
+    own = fitted("attention")
+    scores = own.get(CLASSES.get(chip, ""), own["all"])
+    return Rates(
+        kernel(name, family, library), clock, element_bytes,
+        wide * kernel("bfloat16").compute_share, wide * scores["share"], scores["ramp"],
+        scores["narrow"],
+    )  # fmt: skip
 
 
 def kernel(number_format: str, chips: str = "all", library: str = "SGLang") -> Kernel:

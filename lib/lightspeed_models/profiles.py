@@ -3,8 +3,6 @@
 Each reader returns plain data (name -> seconds) for the laws of `lightspeed.scaling`.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import pstats
@@ -22,10 +20,7 @@ REST = "everything else"
 
 def read_profile(path: str | Path, functions: Iterable[str]) -> dict[str, float]:
     """Seconds in each named function, callees included, and in `everything else`, from a pstats
-    file.
-
-    Raises BadArgument for a name that the profile does not have, has twice, or that is called from
-    another of the names: its time would be counted twice.
+    file. Raises BadArgument for a name missing, there twice, or called by another.
     """
     stats: Any = pstats.Stats(str(path))
     keys = {name: _key(stats.stats, name) for name in functions}
@@ -75,7 +70,5 @@ def read_breakdown(path: str | Path) -> dict[str, float]:
 
 @functools.cache
 def scaling_runs() -> dict[str, Any]:
-    """Measured scaling by key: this course's own runs and published ones
-    (measured_scaling.toml).
-    """
+    """Measured scaling by key: this course's own runs and published ones."""
     return measured("scaling")

@@ -10,8 +10,6 @@ Sources: products.py; Dao, "FlashAttention-2" (2023) for the backward pass; Mega
 matrices run as one.
 """
 
-from __future__ import annotations
-
 import inspect
 
 from lightspeed.elementwise import Result, Value, ceil, maximum, where
@@ -21,7 +19,8 @@ from lightspeed_models.products import Rates, product_time
 
 __all__ = ("layer_products",)
 
-BACKWARD = 2.5  # of a forward attention kernel
+BACKWARD = 2.5 / 0.85  # of a forward attention kernel: FLOPs, and the rate that they run at
+FULL_WIDTH = 128  # of a head: narrower ones leave a part of each product idle
 # What it is given comes from a model, a plan and a machine, which are checked once; a search over
 # plans asks twelve times a layer.
 _time = inspect.unwrap(product_time)
@@ -112,4 +111,6 @@ def _scores(model: Transformer, tokens: Value, sequence: int, plan: Plan, rates:
     forward = tokens * sequence * widths * ceil(model.heads / plan.tensor)  # of 2, half is masked
     twice = where(plan.recompute == "full", 1.0, 0.0)
     launches = (2 + twice) * plan.context * rates.kernel.launch / rates.clock
-    return forward * (1 + BACKWARD + twice) / rates.wide + launches
+    slow = max(1.0, (FULL_WIDTH / (widths / 2)) ** rates.narrow)
+    slow = slow * (1 + rates.ramp * plan.context / sequence)
+    return forward * (1 + BACKWARD + twice) * slow / rates.scores + launches

@@ -5,8 +5,6 @@ The load is a closed loop: so many requests are in flight, and each that ends ma
 next. Over the tokens of one request, as many others are read as are in flight, a chunk a step.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re
@@ -31,11 +29,36 @@ __all__ = (
 # Tokens of prompts that a replica of attention reads in a step: max_num_batched_tokens of vLLM and
 # max_num_tokens of TensorRT-LLM in published configurations. The rows do not say theirs.
 CHUNK = 8192
-SYSTEMS = {"b200_sxm": "b200", "b300_sxm": "b300"}  # as published -> as the catalog has it
+SYSTEMS = {  # as published -> as the catalog has it
+    "b200_sxm": "b200", "b300_sxm": "b300", "h100": "h100_sxm", "h200": "h200_sxm",
+    "a100_sxm": "a100_80gb",
+}  # fmt: skip
 FORMATS = ("bf16", "fp8", "fp4", "int4")
 ENGINES = ("vllm", "trtllm", "sglang")
-SHARES_A_SHAPE = {"DeepSeek-R1": "DeepSeek-V3", "DeepSeek-V3.1": "DeepSeek-V3"}
-KEPT = 0.9  # of a GPU's memory an engine takes, by default of vLLM
+ALIASES = {name: name for name in ENGINES} | {"tensorrt-llm": "trtllm", "trt-llm": "trtllm"}
+# As published -> whether the GPUs that decode read prompts too.
+MODES = {"": True, "agg": True, "aggregated": True, "disagg": False, "disaggregated": False}
+DRAFTS = "drafts"  # the mode of a run that says how many of its drafts were accepted
+MOST = 100_000_000  # of anything that is counted in a row
+# Words that follow a model's name and leave its shape as it is.
+SUFFIXES = re.compile(
+    r"(-(instruct|chat|base|it|hf|thinking|terminus|exp|dynamic|quantized|kv|bf16|fp8|fp4|nvfp4"
+    r"|mxfp4|int4|awq|gptq|w4a16|w8a8|v2|\d{4}))+$"
+)
+SHARES_A_SHAPE = {
+    "deepseek-r1": "deepseek-v3", "deepseek-v3.1": "deepseek-v3", "kimi-k2": "kimi-k2.5",
+    "minimax-m2": "minimax-m2.5", "minimax-m2.1": "minimax-m2.5", "llama-3-8b": "llama-3.1-8b",
+    "llama-3-70b": "llama-3.1-70b", "llama-3.3-70b": "llama-3.1-70b",
+}  # fmt: skip
+# The number format of a model's weights as its makers publish them, where it is not bf16.
+NATIVE = {
+    "deepseek-v3": "fp8", "deepseek-v3.2": "fp8", "minimax-m2.5": "fp8", "kimi-k2.5": "int4",
+    "gpt-oss-120b": "fp4", "gpt-oss-20b": "fp4",
+}  # fmt: skip
+# Of a GPU's memory an engine takes, by default: gpu_memory_utilization of vLLM and
+# mem_fraction_static of SGLang, weights included; free_gpu_memory_fraction of TensorRT-LLM, of what
+# the weights leave.
+TAKEN = {"vllm": 0.9, "sglang": 0.85, "trtllm": 0.9}
 SLACK = 0.02  # a bound counts as beaten beyond the rounding of a data sheet
 TWICE = "the same measurement stands there twice"
 BEATEN = "faster than its bound: mislabelled, or it drafts tokens ahead"
@@ -60,9 +83,16 @@ def decoder(name: str) -> Decoder:
     >>> decoder("nvidia/Llama-3.1-8B-Instruct-FP8").parameters
     8.03 billion parameters
     """
-    plain = re.sub(r"(-Instruct|-NVFP4|-FP8)+$", "", name.rpartition("/")[2])
-    plain = SHARES_A_SHAPE.get(plain, plain)
-    return read_config(_configs()[one_of("decoder", "name", plain, tuple(_configs()))])
+    known = {one.lower(): one for one in _configs()}
+    shape = known.get(_shape(name), name.rpartition("/")[2])
+    return read_config(_configs()[one_of("decoder", "name", shape, tuple(_configs()))])
+
+
+def _shape(name: str) -> str:
+    """The model, in small letters, whose shape one of this name has."""
+    plain = name.rpartition("/")[2].lower().removeprefix("meta-")
+    plain = SUFFIXES.sub("", plain)
+    return SHARES_A_SHAPE.get(plain, plain)
 
 
 def served_replica(system: str, tensor: int, data: int, number_format: str) -> Replica:
@@ -83,7 +113,9 @@ class Served:
     """A model on the GPUs that decode and those that read prompts, which may be the same.
 
     `requests` are in flight on one worker of those that decode, `decoders` in number; `readers`
-    read prompts. `capacity` is a GPU's memory in bytes.
+    read prompts. `capacity` is a GPU's memory in bytes, `engine` one of `ENGINES`.
+
+    Where memory holds fewer than those in flight, the others wait for a place.
     """
 
     model: Decoder
@@ -96,6 +128,22 @@ class Served:
     together: bool = True
     decoders: int = 1
     readers: int = 1
+    engine: str = "vllm"
+
+    @functools.cached_property
+    def inside(self) -> float:
+        """Requests of those in flight that have a place; all, where memory by an engine's own
+        setting would not even hold one: then it was set otherwise.
+        """
+        places = self.places()
+        return min(self.requests, places) if places >= 1 else self.requests
+
+    @property
+    def waiting(self) -> float:
+        """Tokens that others write before a request gets a place: a closed loop of so many more
+        than there are places goes round in the time of all.
+        """
+        return (self.requests / self.inside - 1) * self.output
 
     @property
     def held(self) -> float:
@@ -105,34 +153,34 @@ class Served:
     @property
     def chunk(self) -> float:
         """Tokens of prompts in a step that reads some: of one, or of those that come a step."""
-        return min(CHUNK * self.decode.data, self.prompt * max(1, self.requests / self.output))
+        return min(CHUNK * self.decode.data, self.prompt * max(1, self.inside / self.output))
 
     @property
     def reads(self) -> float:
         """Steps that read prompts, for each step of decoding, on the GPUs that decode."""
-        return self.requests * self.prompt / self.output / self.chunk if self.together else 0.0
+        return self.inside * self.prompt / self.output / self.chunk if self.together else 0.0
 
     @property
     def crowd(self) -> float:
         """Other requests that a replica of attention that reads prompts has in flight."""
-        return max(0, self.requests * self.decoders / self.readers / self.prefill.data - 1)
+        return max(0, self.inside * self.decoders / self.readers / self.prefill.data - 1)
 
     def decoding(self) -> Bill:
         """The step that gives each request its next token."""
-        return step_bill(self.model, self.decode, 0, self.requests, self.held)
+        return step_bill(self.model, self.decode, 0, self.inside, self.held)
 
     def mixed(self) -> Bill:
         """The step that reads a chunk beside all requests."""
         many = max(1, self.chunk / self.prompt)
         tokens = self.chunk if self.together else 0
         return step_bill(
-            self.model, self.decode, tokens, self.requests, self.held, self.prompt / 2, many
+            self.model, self.decode, tokens, self.inside, self.held, self.prompt / 2, many
         )
 
     def own_chunk(self) -> Bill:
         """The step that reads a chunk of one prompt a replica of attention, beside the others."""
         data = self.prefill.data
-        rows = max(0, self.requests - data) if self.together else 0
+        rows = max(0, self.inside - data) if self.together else 0
         tokens = min(self.prompt, CHUNK) * data
         return step_bill(self.model, self.prefill, tokens, rows, self.held, self.prompt / 2, data)
 
@@ -148,7 +196,8 @@ class Served:
     def first(self, engine: Engine) -> float:
         """Seconds to the first token."""
         steps = self.decoding().step(engine).time, self.own_chunk().step(engine).time
-        return float(first(self.prompt, self.crowd, *steps, engine))
+        wait = self.waiting * self.between(engine)
+        return float(wait + first(self.prompt, self.crowd, *steps, engine))
 
     def weights(self) -> float:
         """Bytes of weights on the GPUs that decode: experts once, the rest in each replica."""
@@ -162,14 +211,27 @@ class Served:
 
     def room(self) -> float:
         """Bytes for requests on the GPUs that decode; below 0 the weights don't fit."""
-        return (self.capacity * KEPT - RUNTIME) * self.decode.gpus - self.weights()
+        taken, gpus = TAKEN[self.engine], self.decode.gpus
+        if self.engine == "trtllm":
+            left = (self.capacity - RUNTIME) * gpus - self.weights()
+            return taken * left if left > 0 else left
+        return (self.capacity * taken - RUNTIME) * gpus - self.weights()
 
     def places(self) -> float:
-        """Requests whose caches and states fit; beyond its heads a cache is there in copies."""
+        """Requests whose caches and states fit; beyond its heads a cache is there in copies.
+        TensorRT-LLM admits a request when it could be written to its end, the others when they hold
+        what there is on average.
+        """
         heads = max((cached_heads(la.mixer) for la in self.model.layers if la.mixer), default=1)
         copies = max(1, self.decode.tensor / heads)
-        held = self.model.request_bytes(int(self.held), self.decode.cache_bytes)
+        tokens = self.prompt + self.output if self.engine == "trtllm" else self.held
+        held = self.model.request_bytes(int(tokens), self.decode.cache_bytes)
         return max(0.0, self.room() / (held * copies))
+
+    def tokens(self) -> float:
+        """Tokens of all requests that fit."""
+        each = self.prompt + self.output if self.engine == "trtllm" else self.held
+        return self.places() * each
 
 
 def between(reads: Value, decoding: Value, mixed: Value) -> Result:
@@ -200,26 +262,36 @@ class Measured:
     first_token: float
 
 
-def measured(row: Mapping[str, Any]) -> Measured:
-    """A row of AIConfigurator's `silicon_sample`, by its columns; `Refused` says why not.
+def measured(row: Mapping[str, Any], other: Decoder | None = None) -> Measured:
+    """A row of AIConfigurator's `silicon_sample`, by its columns; `Refused` says why not. A model
+    that is not known is taken to be the `other`.
 
     Where experts are split both ways the source writes the product of two layouts of the same
     GPUs: tensor 8 and expert 8 on eight GPUs stand as 64. Rows without batches have one worker.
     """
-    engine = str(row.get("backend") or "").lower().replace("tensorrt-llm", "trtllm")
-    if engine not in ENGINES:
+    engine = ALIASES.get(_plain(row, "backend"), "")
+    if not engine:
         raise Refused("engine is not vllm, trtllm or sglang")
+    name = str(row.get("model_path") or "")
     try:
-        model = decoder(row["model_path"])
-    except (KeyError, BadArgument):
-        raise Refused("model is not known") from None
+        model = decoder(name)
+    except BadArgument:
+        if other is None:
+            raise Refused("model is not known") from None
+        model = other
+    together = MODES.get(_plain(row, "mode"))
+    if together is None:
+        drafts = row.get("mode") == DRAFTS
+        raise Refused("it drafts tokens ahead" if drafts else "mode is neither agg nor disagg")
     prompt, output = _whole(row, "isl"), _whole(row, "osl")
-    told = re.search(r"silicon_concurrency=([\d.]+)", str(row.get("silicon_data_source") or ""))
+    if output == 1:
+        raise Refused("one token out: there is no time between tokens")
+    told = re.search(r"silicon_concurrency=(\d+\.?\d*)", str(row.get("silicon_data_source") or ""))
     concurrency = float(told[1]) if told else _whole(row, "concurrency", 0)
     kind = _format(row)
     times = [_number(row, f"silicon_{name}_ms") / 1e3 for name in ("tpot", "ttft")]
-    together = str(row.get("mode") or "agg") == "agg"
-    system = str(row["system"])
+    system = "_".join(_plain(row, "system").removeprefix("nvidia").split("-")).strip("_")
+    system = SYSTEMS.get(system, system)
     decode = _replica(row, "" if together else "decode_", system, kind, model)
     batch = _whole(row, "batch_size" if together else "decode_batch_size", 0)
     workers = [
@@ -231,15 +303,22 @@ def measured(row: Mapping[str, Any]) -> Measured:
     if not (batch or concurrency):
         raise Refused("neither batch nor concurrency is given")
     requests = concurrency / decoders or batch * decode.data
-    stated = batch * _whole(row, "attention_dp_size", 1)
+    stated = batch * (_whole(row, "attention_dp_size", 0) or 1)
     if together and batch and concurrency and abs(stated - concurrency) > 0.5:
         raise Refused("batch and concurrency contradict each other")
     prefill = decode if together else _replica(row, "prefill_", system, kind, model)
-    capacity = float(find(SYSTEMS.get(system, system)).hbm_capacity)
     run = Served(
-        model, decode, prefill, capacity, requests, prompt, output, together, decoders, readers
-    )
-    return Measured(run, str(row["model_path"]), system, engine, kind, *times)
+        model, decode, prefill, float(find(system).hbm_capacity), requests, prompt, output,
+        together, decoders, readers, engine,
+    )  # fmt: skip
+    if run.weights() > run.capacity * decode.gpus:
+        raise Refused("the weights do not fit on the GPUs that it names")
+    return Measured(run, name, str(row["system"]), engine, kind, *times)
+
+
+def _plain(row: Mapping[str, Any], name: str) -> str:
+    """A word in small letters, with hyphens for spaces and underscores in it."""
+    return re.sub(r"[\s_]+", "-", str(row.get(name) or "").strip().lower())
 
 
 def _number(row: Mapping[str, Any], name: str) -> float:
@@ -253,21 +332,22 @@ def _number(row: Mapping[str, Any], name: str) -> float:
 
 
 def _whole(row: Mapping[str, Any], name: str, default: int | None = None) -> int:
-    if default is not None and str(row.get(name, "")) in ("", "nan", "None"):
+    if default is not None and str(row.get(name, "")) in ("", "nan", "None", "0", "0.0"):
         return default
     value = _number(row, name)
-    if value % 1:
-        raise Refused(f"{name} is not whole")
+    if value % 1 or value > MOST:
+        raise Refused(f"{name} is no whole number up to {MOST:,}")
     return int(value)
 
 
 def _format(row: Mapping[str, Any]) -> str:
-    """The number format: as told, else by the model's name, else bf16."""
-    told = str(row.get("precision") or "").lower()
+    """The number format: as told, else by the model's name, else as its makers publish it."""
+    told = _plain(row, "precision")
     if not told:
-        name = str(row["model_path"]).upper()
-        return "fp4" if "FP4" in name else "fp8" if "FP8" in name else "bf16"
-    told = {"nvfp4": "fp4", "mxfp4": "fp4"}.get(told, told)
+        name = str(row["model_path"])
+        named = re.search(r"(fp4|fp8|bf16|int4)(?![0-9])", name.lower())
+        return named[1] if named else NATIVE.get(_shape(name), "bf16")
+    told = {"nvfp4": "fp4", "mxfp4": "fp4", "bfloat16": "bf16", "w4a16": "int4"}.get(told, told)
     if told not in FORMATS:
         raise Refused("number format is not bf16, fp8, fp4 or int4")
     return told
@@ -275,14 +355,14 @@ def _format(row: Mapping[str, Any]) -> str:
 
 def _replica(row: Mapping[str, Any], whose: str, system: str, kind: str, model: Decoder) -> Replica:
     tensor, data = _whole(row, f"{whose}tp_size"), _whole(row, f"{whose}attention_dp_size", 1)
-    split, expert = (_whole(row, f"{whose}moe_{n}_size", 0) for n in ("tp", "ep"))
+    sparse = any(isinstance(layer.mlp, Experts) for layer in model.layers)
+    split, expert = (_whole(row, f"{whose}moe_{n}_size", 0) if sparse else 0 for n in ("tp", "ep"))
     if split == expert > 1 and tensor * data == split * expert:
         tensor, data, expert = (split, 1, 1) if data == 1 else (1, split, 1)
     elif tensor == data > 1 and split == 1 and expert == tensor * data:
         tensor, expert = 1, data
     if tensor > 8:
         raise Refused("more than eight GPUs split a layer: several workers in one layout")
-    sparse = any(isinstance(layer.mlp, Experts) for layer in model.layers)
     if sparse and split and expert and split * expert != tensor * data:
         raise Refused("layouts of attention and of experts contradict each other")
     if not sparse and data > 1:
@@ -296,7 +376,7 @@ def _replica(row: Mapping[str, Any], whose: str, system: str, kind: str, model: 
 
 
 def measured_rows(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, Any]], other: Decoder | None = None
 ) -> tuple[dict[int, Measured], dict[int, str]]:
     """(number of a row -> what this law reads of it, number -> why it refuses it). A measurement
     that is there twice counts once, and one that beats its bound by more than the rounding of a
@@ -306,7 +386,7 @@ def measured_rows(
     seen = set[str]()
     for i, row in enumerate(rows):
         try:
-            one = measured(row)
+            one = measured(row, other)
         except Refused as error:
             refused[i] = str(error)
             continue

@@ -8,8 +8,6 @@ has none of them. A cluster may also
 be in a bad *state*, which no plan explains: `Stack.slow`, `far` and `stall` describe one.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, fields
 from typing import Any
@@ -17,7 +15,7 @@ from typing import Any
 from lightspeed.catalog import fitted
 from lightspeed.elementwise import Result, Value, where
 from lightspeed.errors import one_of
-from lightspeed.law import ELEMENT_BYTES, checked, nonnegative
+from lightspeed.law import ELEMENT_BYTES, checked, fraction, nonnegative
 from lightspeed.memory import SPLITS
 from lightspeed.roofline import SHARE
 
@@ -35,14 +33,19 @@ class Stack:
     links in a node and over nodes; `host`, seconds a layer and micro-batch, forward and backward,
     that launching takes whatever its size; `ring`, seconds a layer, micro-batch and rank where
     tensor parallelism spans nodes; `latency`, seconds a parameter tensor and data-parallel rank;
-    `fixed`, seconds a step; `launch`, seconds of each exchange among tensor or expert ranks and of
-    each step of a context ring, whatever its size.
+    `fixed`, seconds a step; `overlap`, the part of a tensor exchange that runs behind the product
+    which it feeds; `exposed`, the part of the sends between stages that does not run behind
+    arithmetic while the pipeline is full; `contention`, what arithmetic loses to gradients and
+    weights that travel behind it, as a part of their time; `sync`, seconds a layer of experts and
+    micro-batch until the host knows how many tokens each expert has; `launch`, seconds of each
+    exchange among tensor or expert ranks and of each step of a context ring, whatever its size.
 
-    Counted: `passes` of what a layer keeps, and `logits_passes` of the logits in fp32, through HBM;
-    `weight_bytes` and `gradient_bytes` of what data parallelism sends; `optimizer_bytes` that its
-    step moves for a parameter; `whole_layers`, whether a stage holds whole layers, and how they are
-    `cut`, "weighted" or "even", as `layers_of_stage` says; `split`, "tensor+sequence" where
-    sequence parallelism splits what lies between the products too.
+    Counted: `passes` of what a layer keeps, `logits_passes` of the logits in fp32, and `permutes`
+    of the copies of tokens that go to experts, through HBM; `weight_bytes` and `gradient_bytes` of
+    what data parallelism sends; `optimizer_bytes` that its step moves for a parameter;
+    `whole_layers`, whether a stage holds whole layers, and how they are `cut`, "weighted" or
+    "even", as `layers_of_stage` says; `split`, "tensor+sequence" where sequence parallelism splits
+    what lies between the products too.
 
     A state: `slow`, seconds a layer, micro-batch and further rank of a node, and `far`, the same
     for a further node, stand in for `ring`; `stall`, seconds a slot of the pipeline.
@@ -55,9 +58,14 @@ class Stack:
     ring: float = 0.0
     latency: float = 0.0
     fixed: float = 0.0
+    overlap: float = 0.0
+    exposed: float = 0.0
+    contention: float = 0.0
+    sync: float = 0.0
     launch: float = 0.0
     passes: float = 4.0
     logits_passes: float = 0.0
+    permutes: float = 0.0
     weight_bytes: float = 2.0
     gradient_bytes: float = 2.0
     optimizer_bytes: float = 0.0
@@ -71,8 +79,12 @@ class Stack:
     def __post_init__(self) -> None:
         for names, spec in (
             (("share", "inside", "between"), SHARE),
-            (("host", "ring", "latency", "fixed", "launch", "slow", "far", "stall"), SECONDS),
-            (("passes", "logits_passes"), TIMES),
+            (("overlap", "exposed", "contention"), fraction()),
+            (
+                ("host", "ring", "latency", "fixed", "launch", "sync", "slow", "far", "stall"),
+                SECONDS,
+            ),
+            (("passes", "logits_passes", "permutes"), TIMES),
             (("weight_bytes", "gradient_bytes"), ELEMENT_BYTES),
             (("optimizer_bytes",), BYTES),
         ):
@@ -82,9 +94,7 @@ class Stack:
         one_of("Stack", "cut", self.cut, CUTS)
 
     def wait(self, ways: Value, near: Value, across: Value) -> Result:
-        """Seconds a layer and micro-batch for the hops of tensor parallelism over so many ranks,
-        `near` of them in a node.
-        """
+        """Seconds a layer and micro-batch for hops of tensor parallelism, `near` in a node."""
         if self.slow or self.far:
             nodes = where(across, ways / near - 1, 0)
             return self.slow * (near - 1) + self.far * nodes

@@ -6,8 +6,6 @@ stalled for another reason don't pull it. Intervals come from rows drawn again w
 Sources: Efron and Tibshirani, "An Introduction to the Bootstrap" (1993) for the intervals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -34,10 +32,14 @@ FITTED = {
     "ring": (1e-7, 1.0, 1e-4),
     "latency": (1e-9, 1e-2, 1e-6),
     "fixed": (1e-4, 100.0, 0.05),
+    "overlap": (0.01, 0.99, 0.3),
+    "exposed": (0.01, 1.0, 0.5),
+    "contention": (0.01, 1.0, 0.2),
+    "sync": (1e-6, 1.0, 4e-3),
     "slow": (1e-6, 1.0, 2e-3),
     "far": (1e-6, 10.0, 2e-2),
 }
-HEALTHY = tuple(FITTED)[:7]
+HEALTHY = tuple(FITTED)[:7]  # without overlap: few stacks have it
 LINKS = ("inside", "between")
 WIDTH = 0.1  # of Cauchy's loss, in log time: errors of a tenth count in full, a stall hardly
 NINE_TENTHS = 1.35  # of loss: the drop in log likelihood that leaves nine tenths, for one constant
@@ -46,9 +48,7 @@ KNOWN = 2.0  # a constant whose interval spans more than this factor is not told
 
 @dataclass(frozen=True)
 class Timed:
-    """A measured step: what was trained, how it was split, on what, and its `time` (s). `name` is
-    what messages call it.
-    """
+    """A measured step: what was trained, how split, on what, and its `time` (s), by `name`."""
 
     name: str
     model: Transformer
@@ -106,10 +106,8 @@ def fit_stack(
     resamples: int = 40,
     seed: int = 0,
 ) -> StackFit:
-    """The `StackFit` of measured steps. `counted` holds what is not fitted: passes, bytes, cut.
-
-    Raises BadArgument where there are fewer rows than twice the constants, or a row is faster than
-    its bound.
+    """The `StackFit` of measured steps; `counted` holds what is not fitted. Raises BadArgument for
+    fewer rows than twice the constants, or one beyond its bound.
     """
     import numpy
 
@@ -183,8 +181,7 @@ def _one_sided(works: Work, times: Any, best: Stack, names: Sequence[str]) -> di
     def errors(stack: Stack) -> Any:
         return numpy.log(expected_times(works, stack) / times)
 
-    # What most rows scatter by, and not the tail of stalls; a sweep without noise is told by halves
-    # of a per cent.
+    # What most rows scatter by, without stalls; a noiseless sweep by halves of a per cent.
     width = max(1.48 * float(numpy.median(abs(errors(best)))), 0.005)
 
     def loss(name: str, value: float) -> float:

@@ -10,8 +10,6 @@ Sources: those of memory.py and pipeline.py; Megatron-LM, schedules.py, for what
 stages are interleaved; constants: catalog/fitted_stacks.toml.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from lightspeed.catalog import fitted

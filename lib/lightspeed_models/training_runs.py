@@ -3,8 +3,6 @@
 Source: catalog/measured_training.toml.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,9 +20,7 @@ __all__ = (
 
 @dataclass(frozen=True)
 class Run:
-    """A published run: its `model`, `plan` and `sequence`, and the FLOP/s of a GPU that it
-    reached, counted as `counts` says.
-    """
+    """A published run: `model`, `plan`, `sequence`, and FLOP/s of a GPU as `counts` says."""
 
     key: str
     name: str
@@ -55,9 +51,7 @@ def training_runs() -> dict[str, Run]:
 
 
 def gpt(layers: int, width: int, heads: int, vocabulary: int, sequence: int) -> Transformer:
-    """The `Transformer` of a GPT with heads of width / heads and an MLP four times as wide, as
-    Megatron's tables have it.
-    """
+    """A GPT's `Transformer` as in Megatron's tables: heads of width / heads, an MLP of 4 width."""
     return Transformer(
         layers,
         width,
@@ -108,9 +102,7 @@ def calibration(model: Transformer, plan: Plan) -> str:
 
 @functools.cache
 def fit_share(key: str = CALIBRATION) -> float:
-    """The share of peak at which `step` takes as long as this measured run: what the sum of
-    bounds leaves out, as one number.
-    """
+    """The share of peak at which `step` takes what was measured: what the bounds leave out."""
     run = training_runs()[key]
 
     def excess(share: float) -> float:
@@ -127,9 +119,7 @@ def fit_share(key: str = CALIBRATION) -> float:
 
 
 def expected_step(model: Transformer, sequence: int, plan: Plan, gpu: str, network: str) -> Step:
-    """The `Step` of a plan whose matrix products reach the share of peak that another, measured
-    run set.
-    """
+    """The `Step` of a plan at the share of peak that another, measured run set."""
     return step(
         model, sequence, plan, machine(gpu, network, share=fit_share(calibration(model, plan)))
     )

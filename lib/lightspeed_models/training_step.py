@@ -10,8 +10,6 @@ Sources: those of parallel.py, memory.py and pipeline.py; stacks: catalog/fitted
 Measured runs to hold it to are `training_runs` beside it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from lightspeed.elementwise import Result, Value, ceil, floor, maximum, minimum, where
@@ -156,12 +154,12 @@ def step(
 class Work:
     """What a plan asks of its busiest GPU: seconds at the rates of the data sheets, and counts.
 
-    Of one layer and micro-batch: `compute`, `memory`, `tensor`, `expert`, `context`. Of one
-    micro-batch: `head` and `logits` (the product with the vocabulary, and its result in HBM) and
-    `hop`. Of the step: `synced`, `optimizer`. The rest counts; `near` are the ranks of a tensor
-    group in one node, `idle` is what a schedule leaves of the bubble of 1F1B, `_exchanges` are
-    of one layer and micro-batch, `_across` says that a group spans nodes. Rows of many plans become
-    one `Work` of arrays.
+    Of one layer and micro-batch: `compute`, `memory`, `tensor`, `expert`, `context`. Of one micro-
+    batch: `head` and `logits` (the product with the vocabulary, and its result in HBM) and `hop`.
+    Of the step: `synced`, `optimizer`. The rest counts; `near` are the ranks of a tensor group in
+    one node, `sparse` is the part of layers that have experts, `idle` is what a schedule leaves of
+    the bubble of 1F1B, `_exchanges` are of one layer and micro-batch, `_across` says that a group
+    spans nodes. Rows of many plans become one `Work` of arrays.
     """
 
     compute: Value
@@ -184,6 +182,7 @@ class Work:
     zero: Value
     ways: Value
     near: Value
+    sparse: Value
     ranks: Value
     tensors: Value
     tensor_exchanges: Value
@@ -199,10 +198,8 @@ class Work:
 def work(
     model: Transformer, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND
 ) -> Work:
-    """The `Work` of a plan, of arrays for a plan of arrays; of the `Stack` only what is counted
-    matters: passes, bytes.
-
-    Raises BadArgument for chunks that don't divide the layers, or more ways than experts.
+    """The `Work` of a plan (or of plans' arrays), whose `Stack` gives what is counted. Raises
+    BadArgument for chunks that don't divide layers, or too many ways.
     """
     checked_for(model, plan)
     again = where(plan.recompute == "full", 1.0, 0.0)
@@ -236,9 +233,11 @@ def work(
         wide = products.wide
         compute = layer_products(model, sequence, plan, machine, products)
     sparse = (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
+    copies_of_tokens = 2 * sparse * model.active_experts * tokens * model.width / plan.tensor
+    permuted = stack.permutes * (1 + again / 2) * copies_of_tokens
     return Work(
         compute=compute,
-        memory=passes * kept / model.layers / plan.context / machine.memory,
+        memory=(passes * kept / model.layers / plan.context + permuted) / machine.memory,
         tensor=bytes_of_tensor / _rate(plan, machine, "tensor"),
         expert=_expert(model, tokens, plan, machine),
         context=context_parallel_bytes(tokens, kv_width, plan.context)
@@ -264,6 +263,7 @@ def work(
         zero=plan.stage,
         ways=plan.tensor,
         near=neighbours(plan, machine.per_node, "tensor"),
+        sparse=sparse,
         ranks=plan.ranks,
         tensors=(4 + model.mlp_matrices) * model.layers / plan.pipeline,
         # Gather and scatter around attention and MLP, forward, backward and again.
@@ -331,8 +331,11 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
 
     w, m = work, work.micro_batches
     compute, head = w.compute / stack.share, w.head / stack.share
-    tensor = over(w.tensor, w.tensor_across) + stack.launch * w.tensor_exchanges
+    # Exchanges in a node run piece by piece behind the product that they feed.
+    behind = where(w.tensor_across, 0.0, minimum(stack.overlap * w.tensor, compute))
+    tensor = over(w.tensor - behind, w.tensor_across) + stack.launch * w.tensor_exchanges
     expert = over(w.expert, w.expert_across) + stack.launch * w.expert_exchanges
+    expert = expert + stack.sync * w.sparse
     context = over(w.context, w.context_across) + stack.launch * w.context_exchanges
     asked = compute + w.memory + tensor + expert + context
     # Launches run ahead of the GPU, so the longer of the two sets the pace of a layer.
@@ -341,12 +344,13 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
     stage = whole / w.stages
     if stack.whole_layers:
         stage = maximum(w.fullest * layer, w.last * layer + head + w.logits)
-    # DDP and ZeRO-1 sum gradients once, behind the last backward pass; later stages all through the
-    # step.
+    # DDP and ZeRO-1 sum gradients once, behind the last backward pass; others all along.
     window = where(w.zero >= 2, m * stage, stage * 2 / 3)
     synced = over(w.synced, w.data_across)
     hidden = minimum(synced, window)
     each = m * w.layers / w.stages
+    # Each chunk is sent on and back, hidden by nothing while the pipeline fills.
+    sends = 2 * w.chunks * (w.stages - 1 + stack.exposed * m * (w.stages > 1))
     return {
         "compute": each * compute + m * head / w.stages,
         "memory": each * w.memory + m * w.logits / w.stages,
@@ -356,8 +360,8 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
         "host": each * (layer - asked),
         "uneven": m * (stage - whole / w.stages),
         "bubble": (whole - stage) * w.idle,
-        "pipeline": 2 * (w.stages - 1) * w.chunks * over(w.hop, w.pipeline_across),
-        "data": synced - hidden,
+        "pipeline": sends * over(w.hop, w.pipeline_across),
+        "data": synced - (1 - stack.contention) * hidden,
         "hidden": hidden,
         "latency": stack.latency * w.tensors * w.ranks * where(w.zero, 2, 1) * w.data_across,
         "optimizer": w.optimizer,
@@ -373,9 +377,7 @@ def _rate(plan: Plan, machine: Machine, *axes: str) -> Result:
 
 
 def _over(machine: Machine, near: Value) -> Result:
-    """byte/s of a GPU in a ring over nodes: what the ports of its members in one carry, if the link
-    does.
-    """
+    """byte/s of a GPU in a ring over nodes: its members' ports, if the link carries that."""
     return minimum(machine.link, machine.network * near)
 
 

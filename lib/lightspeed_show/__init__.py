@@ -1,6 +1,4 @@
-"""How a law is drawn: charts as data, static figures, tables, explorers. Nothing heavy loads
-before it is used.
-"""
+"""How a law is drawn: charts as data, figures, tables, explorers; nothing heavy loads early."""
 
 from lightspeed_show.lazy import lazy
 

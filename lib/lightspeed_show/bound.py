@@ -5,8 +5,6 @@
 `expressions` finds them, `fill` puts the values in; whoever shows the text evaluates them.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import dataclass
@@ -29,9 +27,7 @@ class Expression:
 
 
 def expressions(markdown: str) -> list[Expression]:
-    """The expressions of a text, in order; ValueError if one is not Python or the braces do not
-    pair.
-    """
+    """The expressions of a text; ValueError if one is no Python or braces do not pair."""
     rest = BRACES.sub("", markdown)
     for brace in ("{{", "}}"):
         if brace in rest:
@@ -47,8 +43,7 @@ def fill(markdown: str, values: list[str]) -> str:
 
 def split(text: str) -> Expression:
     """`code:format` of a text; ValueError if it is not that."""
-    # The format begins at the first colon that leaves a whole expression before it:
-    # d["a:b"][1:2]:.1f
+    # The format begins at the first colon behind a whole expression: d["a:b"][1:2]:.1f
     text = text.strip()
     ends = [len(text), *(i for i, char in enumerate(text) if char == ":")]
     for end in ends:

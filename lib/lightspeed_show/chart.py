@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 
-# After Okabe and Ito, darkened where needed so that text in the colour keeps a contrast above 4.5
-# on white.
+# After Okabe and Ito, darkened so that text keeps a contrast above 4.5 on white.
 COLORS = {
     "blue": "#0072b2",
     "orange": "#c04e00",
@@ -175,9 +174,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Span:
-    """A shaded range: `x=(low, high)`, `y=(low, high)` or both; None as an end reaches to the
-    edge of the chart.
-    """
+    """A shaded range: `x=(low, high)`, `y=(low, high)` or both; None reaches to the edge."""
 
     x: Sequence | None = None
     y: Sequence | None = None
@@ -200,9 +197,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Rule:
-    """A line right across the chart at `x=` or at `y=`, such as y=1 in a plot of residuals or
-    the ridge point.
-    """
+    """A line across the chart at `x=` or `y=`, as y=1 in residuals, or the ridge point."""
 
     x: float | None = None
     y: float | None = None
@@ -265,9 +260,7 @@ class Chart:
 
 
 def human_axis(factor, label="if one nanosecond were one second"):
-    """An axis for `Chart.x_top` that reads seconds on x as human time: factor 1e9 turns 1 ns
-    into 1 s.
-    """
+    """An axis for `Chart.x_top` of human time: factor 1e9 turns 1 ns into 1 s."""
     minute, hour, day, year = 60, 3600, 86400, 365.25 * 86400
     times = (
         (1e-3, "1 ms"),
@@ -287,9 +280,7 @@ def human_axis(factor, label="if one nanosecond were one second"):
 
 
 def _check(mark, *names, texts=()):
-    """Make a mark's sequences tuples of finite floats (or names of categories) of one length,
-    and its colour one of ours.
-    """
+    """Make a mark's sequences tuples of finite floats or categories, and check its colour."""
     lengths = {}
     for name in names:
         _set(mark, name, _numbers(mark, name, getattr(mark, name)))

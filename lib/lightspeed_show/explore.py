@@ -81,10 +81,13 @@ class Control:
         )
 
     def meant(self, text):
-        """The option of this value or text; of a slider, else, the one nearest to a number."""
-        for shown, value in self.options:
-            if text in (str(value), shown):
-                return value
+        """The option of this value, else of this text; of a slider, else, the one nearest to a
+        number.
+        """
+        # Values first: a link writes them, and "11" may also be the text of another option.
+        for options in ({str(v): v for _, v in self.options}, dict(self.options)):
+            if text in options:
+                return options[text]
         with contextlib.suppress(ValueError):
             if self.kind == "slider" and math.isfinite(number := float(text)):
                 return min((v for _, v in self.options), key=lambda v: abs(v - number))
@@ -111,9 +114,7 @@ class Control:
 
 
 def Choice(name, label, options, value=None):
-    """A menu. `options`: a dict text -> value, or a list of values that speak for themselves;
-    the first one is the default.
-    """
+    """A menu. `options`: a dict text -> value, or values; the first is the default."""
     pairs = (
         tuple(options.items())
         if isinstance(options, dict)
@@ -128,9 +129,7 @@ def Toggle(name, label, value=False):
 
 
 def Slider(name, label, low, high, value, step=1, unit="", text=None):
-    """A slider over low, low + step, ..., high. The reader sees `si(value, unit)`, or
-    `text(value)`.
-    """
+    """A slider over low, low + step, ..., high, shown as `si(value, unit)` or `text(value)`."""
     count = round((high - low) / step)
     values = [
         low + i * step if isinstance(step, int) else float(f"{low + i * step:.10g}")
@@ -171,10 +170,8 @@ def LogSlider(
 
 
 def Play(name, label, most, value=0, text=None):
-    """A slider over the moments 0, 1, ..., `most` of a picture, with buttons to play and to step.
-
-    How many of them there are is what `View.moments` says; the view gets the last one for any
-    beyond.
+    """A slider over a picture's moments 0, ..., `most`, with buttons to play and step.
+    `View.moments` says how many there are; beyond, the view gets the last.
     """
     return replace(Slider(name, label, 0, most, value, text=text), kind="play")
 
@@ -352,9 +349,7 @@ class Explorer:
         return self.chart
 
     def _repr_mimebundle_(self, **_):
-        """The live widget where there is a kernel, else a figure of the first state; the words
-        for whoever sees neither.
-        """
+        """The live widget where there is a kernel, else a figure of the first state; and words."""
         from . import static
 
         stills = self.stills()

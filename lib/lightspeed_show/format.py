@@ -1,6 +1,4 @@
-"""The writing of numbers stands in the library, where numbers show themselves; charts and tables
-find it here.
-"""
+"""The writing of numbers stands in the library; charts and tables find it here."""
 
 from lightspeed.values import human_time, plain, plural, prefixed, si
 

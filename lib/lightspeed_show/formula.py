@@ -8,8 +8,6 @@ The result is the law's. The expression only says how it is written, and one tha
 law's result is refused.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import math

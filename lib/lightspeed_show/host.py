@@ -8,8 +8,6 @@ cell that runs it shows what does not change:
 none of our charts too.
 """
 
-from __future__ import annotations
-
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _here = {}
 

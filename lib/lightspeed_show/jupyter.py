@@ -1,7 +1,5 @@
 """The host that Jupyter is: live things as widgets (see host.py)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import anywidget
@@ -75,9 +73,7 @@ def display(bundle):
 
 
 def picture(charts, alt, svg):
-    """A figure as SVG, in HTML that keeps its description; where matplotlib is not installed, the
-    same charts live.
-    """
+    """A figure as SVG in HTML with its description; without matplotlib the same charts live."""
     from lightspeed_show import static
 
     if not charts or static.can_draw():

@@ -59,17 +59,13 @@ class Scale:
 
 
 def labelled_in_margin(line, x):
-    """Whether a line's label goes to the right of the frame: it ends there, or so near that
-    nothing else would fit.
-    """
+    """Whether a line's label goes right of the frame: it ends there, or nothing else fits."""
     share = (x.px(line.x[-1]) - x.start) / (x.end - x.start)
     return line.label_at == "end" and share > 0.97
 
 
 class Placer:
-    """Keeps the boxes and the cells of lines to stay clear of (in pixels), and gives each label
-    the cheapest of its candidate places.
-    """
+    """Keeps boxes and cells to stay clear of (pixels), and gives labels their cheapest place."""
 
     def __init__(self, x, y):
         self.x, self.y = x, y
@@ -111,9 +107,7 @@ class Placer:
         return [p for p in [*points, corners[-1]] if self.x.inside(p[0]) and self.y.inside(p[1])]
 
     def labels(self, marks):
-        """The text shapes of all labels. Labels with one place only go first, those that can
-        choose go round them.
-        """
+        """All labels' text shapes: those with one place first, those with a choice round them."""
         texts = [
             self._fixed(m.x, m.y, m.text, m.color, m.anchor, 0, 0, False)
             for m in marks
@@ -166,9 +160,7 @@ class Placer:
         return labelled_in_margin(line, self.x)
 
     def _margin_labels(self, lines):
-        """Labels to the right of the frame, pushed apart from the top down and back up from the
-        bottom.
-        """
+        """Labels right of the frame, pushed apart from the top down and back up."""
         rows = []
         for line in lines:
             points = self.sampled(line.x, line.y) if self._in_margin(line) else ()
@@ -315,9 +307,7 @@ class Placer:
         return options
 
     def _beside(self, r):
-        """Places round a marker; among bars first those level with it, since it ends a bar of
-        its own.
-        """
+        """Places round a marker; among bars those level with it first, as it ends a bar."""
         return sorted(_around(r), key=lambda place: place[2] != 0) if self.bars else _around(r)
 
     def _edge_label(self, mark):
@@ -369,9 +359,7 @@ class Placer:
         return abs(high - low)
 
     def _best(self, x, y, text, color, places, bold=False):
-        """The text shape at the cheapest of its places: (anchor, dx, dy) in pixels from one data
-        point.
-        """
+        """The text shape at its cheapest place: (anchor, dx, dy) in pixels from a point."""
         return self._cheapest([(x, y, *place) for place in places], text, color, bold)
 
     def _cheapest(self, options, text, color, bold=False, extra=None):

@@ -171,9 +171,7 @@ def _values(mark, name):
 
 
 def _ticks(axis, domain, pixels=None, room=None):
-    """[(value, text)], [minor values] with texts that fit `pixels` side by side, or `room` of
-    them one above the other.
-    """
+    """[(value, text)], [minor values] with texts that fit `pixels`, or `room` one above another."""
     if axis.scale == "category":
         count = len(axis.categories)
         wide = pixels / count / (0.6 * TICK) if pixels else 40
@@ -202,9 +200,7 @@ def _wrapped(text, characters):
 
 
 def _key(marks):
-    """Names of series that have no label beside their marks: [{text, color, marker, x, row}] in
-    a row above the chart.
-    """
+    """Series without labels at their marks: [{text, color, marker, x, row}] above the chart."""
     entries, at, row = [], 0, 0
     for mark in marks:
         plain = isinstance(mark, Bars | Boxes) or (isinstance(mark, Points) and not mark.labels)
@@ -244,9 +240,7 @@ def _right_margin(chart, marks, domain, ticks, left):
 
 
 def _shapes(mark, chart, x, y):
-    """The shapes of one mark: lines, areas, rects and dots in data units. Labels come from the
-    placer.
-    """
+    """A mark's shapes: lines, areas, rects and dots in data units, labels apart."""
     if isinstance(mark, Line):
         line = _line(mark.x, mark.y, mark.color, mark.width, mark.dash)
         return [line | ({"arrow": True} if mark.arrow else {})]

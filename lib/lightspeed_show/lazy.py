@@ -1,15 +1,11 @@
-"""Names that a package gives without loading what is behind them: the first use imports the
-module.
-"""
+"""A package's names without what is behind them: the first use imports the module."""
 
 import importlib
 
 
 def lazy(package, homes):
-    """`__getattr__`, `__dir__` and `__all__` of a package whose names live in the modules `homes`
-    (module -> names). A module of the package itself begins with a dot.
-
-    No module of the package may have the name of an export: once imported, it would hide it.
+    """`__getattr__`, `__dir__` and `__all__` of a package whose names live in `homes` (module ->
+    names; its own begin with a dot, and have no export's name).
     """
     home = {name: module for module, names in homes.items() for name in names}
 

@@ -15,9 +15,7 @@ _HERE = Path(__file__).parent
 
 
 class ChartView(anywidget.AnyWidget):
-    """`frame` (controls, caption, alt) is sent once; each assignment to `content` is one message
-    and one redraw.
-    """
+    """`frame` (controls, caption, alt) is sent once; `content` is a message and a redraw each."""
 
     _esm = (_HERE / "view.js").read_text("utf-8")
     _css = (_HERE / "view.css").read_text("utf-8")
@@ -26,11 +24,8 @@ class ChartView(anywidget.AnyWidget):
 
 
 def answer_while_cells_run(widget):
-    """Let this widget hear the browser even while a cell is busy, where kernel and page can do that
-    (subshells).
-
-    ipykernel hands a widget's messages to the shell through which the widget spoke last, and that
-    is at first the one that runs the cells; without this, the others come to nothing.
+    """Let this widget hear the browser while a cell is busy (subshells): ipykernel answers where it
+    spoke last, which is at first the shell that runs cells.
     """
     if widget.comm is not None:
         widget.comm._reply_subshell_for = None

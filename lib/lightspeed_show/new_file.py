@@ -1,7 +1,5 @@
 """Files that are written for a user: none that is there is ever written over."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

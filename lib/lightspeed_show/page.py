@@ -11,11 +11,8 @@ from .host import here
 
 
 def figure(drawing, caption, alt):
-    """Show a chart (or several, one above the other; or a matplotlib Figure) as SVG, with its
-    caption and its description under it.
-
-    `caption` says in one sentence (Markdown) what to see; `alt` tells someone who cannot see the
-    figure what it shows.
+    """Show a chart (several, or a matplotlib Figure) as SVG, with caption and description.
+    `caption` says in a sentence (Markdown) what to see, `alt` what it shows.
     """
     caption, alt = words("figure", "caption", caption), words("figure", "alt", alt)
     here().picture(charts_of(drawing), alt, lambda: draw(drawing, caption, alt))
@@ -51,10 +48,8 @@ def below(caption, alt):
 
 
 def table(rows, columns, caption=""):
-    """Show rows (sequences as long as `columns`, or dicts with these keys) as a Markdown table.
-
-    Strings stand as they are, so format quantities with `si`; bare numbers are written to three
-    digits. A column with numbers only is set right.
+    """Show rows (as long as `columns`, or dicts) as a Markdown table. Strings stand as they are
+    (`si`); numbers get three digits; columns of them are set right.
     """
     rows = [[row[name] for name in columns] if isinstance(row, dict) else list(row) for row in rows]
     for row in rows:

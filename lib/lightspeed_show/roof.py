@@ -1,7 +1,5 @@
 """A roofline as a chart: one flat roof, a slope for each bandwidth, and the kernels under them."""
 
-from __future__ import annotations
-
 from .chart import Axis, Chart, Line, Points, Rule
 from .format import si
 

@@ -1,7 +1,5 @@
 """Evenly spaced values for a curve: what numpy has in linspace and geomspace, on a bare Python."""
 
-from __future__ import annotations
-
 
 def evenly(low, high, count):
     """`count` values with equal steps from `low` to `high`, both of them included.

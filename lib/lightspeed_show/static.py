@@ -38,11 +38,8 @@ def can_draw():
 
 
 def svg(charts, title, description, settings="", verdict="", notes=()):
-    """One SVG of the charts one above the other. `title` and `description` go into <title> and
-    <desc>, for those who cannot see it.
-
-    For an explorer: its `settings` and `verdict` stand above the charts, as they do in the live
-    view, `notes` (paragraphs) below.
+    """One SVG of charts one above the other, with <title> and <desc>. For an explorer: `settings`
+    and `verdict` above the charts as in the live view, `notes` below.
     """
     from matplotlib import style
     from matplotlib.figure import Figure
@@ -95,9 +92,7 @@ def _panel(figure, x, y, width, height):
 
 
 def svg_of(figure, title, description):
-    """Any matplotlib figure as SVG with a fixed salt, no date, text as text, and a title and
-    description.
-    """
+    """A matplotlib figure as SVG: fixed salt, no date, text as text, title and description."""
     from matplotlib import style
 
     buffer = io.StringIO()
@@ -126,9 +121,7 @@ def svg_of(figure, title, description):
 
 
 def _as_attributes(style):
-    """Presentation attributes, which sanitisers keep. Measured in DejaVu Sans, shown in the
-    reader's own face.
-    """
+    """Presentation attributes, which sanitisers keep; measured in DejaVu Sans, shown in any."""
     pairs = [pair.split(":", 1) for pair in style[1].split(";") if pair.strip()]
     return " ".join(
         f'{name.strip()}="{value.strip()}"'
@@ -138,9 +131,7 @@ def _as_attributes(style):
 
 
 def image(svg, alt):
-    """An SVG as HTML that carries its description into every page: JupyterLab and nbconvert give
-    a bare SVG no alt text.
-    """
+    """An SVG as HTML with its description: JupyterLab and nbconvert give a bare one no alt."""
     data = quote(svg, safe=" !$'()*+,-./:;=?@[]^_`{|}~")
     return f'<img alt="{escape(alt, {chr(34): "&quot;"})}" src="data:image/svg+xml,{data}">'
 
@@ -158,9 +149,7 @@ def _lines(text, scale=1):
 
 
 def joined(pairs):
-    """ "B: 128 tokens · D: 4,096": pairs that a line break does not part (a figure space holds
-    them until the text is wrapped).
-    """
+    """ "B: 128 tokens · D: 4,096": pairs that no line break parts, by figure spaces."""
     return "\u2007· ".join(f"{name}: {value}".replace(" ", "\u2007") for name, value in pairs)
 
 

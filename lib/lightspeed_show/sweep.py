@@ -6,8 +6,6 @@ law itself.
           kv_bytes=1e9, peak=1e15, bandwidth=3.5e12)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -24,9 +22,7 @@ MOST_LINES = 6
 
 @dataclass(frozen=True)
 class Swept:
-    """One argument that was varied: its name, its unit, the texts of its values and, if they are
-    numbers, the values.
-    """
+    """An argument that was varied: name, unit, texts and, if they are numbers, values."""
 
     name: str
     unit: str
@@ -37,9 +33,7 @@ class Swept:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a law said along `x`, and for each of `lines` if two arguments were varied; shows
-    itself in a notebook.
-    """
+    """What a law said along `x`, for each of `lines` if two arguments were varied."""
 
     law: str
     fixed: str

@@ -115,9 +115,7 @@ class Lab:
         pytest.fail(f"JupyterLab did not start:\n{self.log.read_text()}")
 
     def url(self, name, layout):
-        """The address of a notebook in a window layout of its own, so that no test sees
-        another's tabs.
-        """
+        """A notebook's address in a window layout of its own: no test sees another's tabs."""
         return f"{self.address}/lab/workspaces/{layout}/tree/{quote(name)}?reset&token={self.token}"
 
     def stop(self):
@@ -154,9 +152,7 @@ class LabPage:
             self.strangers.add(address.hostname)
 
     def open_notebook(self, name, timeout=60):
-        """Open a notebook of the workspace ("chapters/02_roofline.ipynb") and wait for its
-        kernel.
-        """
+        """Open a notebook of the workspace ("chapters/02_roofline.ipynb"), wait for its kernel."""
         self.page.goto(self.lab.url(name, self.layout))
         self.page.wait_for_selector(
             ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell", timeout=1000 * timeout
@@ -189,9 +185,7 @@ class LabPage:
         return time.monotonic() - start
 
     def open_and_run(self, name, **how):
-        """Open a notebook, run it to its end without an error, and return this page; see
-        `run_all`.
-        """
+        """Open a notebook, run it to its end without an error, return this page; see `run_all`."""
         self.open_notebook(name)
         self.run_all(**how)
         assert self.cell_errors() == []
@@ -205,17 +199,13 @@ class LabPage:
         return self.find(call)
 
     def find(self, call):
-        """Make the one cell whose last line begins with this call the active one, in sight, and
-        return what it shows.
-        """
+        """Make the one cell whose last line begins so the active one, in sight; what it shows."""
         shown = self.cell(call).locator(".sol-view, .sol-practice").first
         shown.scroll_into_view_if_needed()
         return shown
 
     def cell(self, call):
-        """Make the one cell whose last line begins with this call the active one, in sight, and
-        return it.
-        """
+        """Make the one cell whose last line begins so the active one, in sight, and return it."""
         index = self.page.evaluate(ACTIVATE_CELL, call)
         return self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
 
@@ -244,9 +234,7 @@ class LabPage:
         return self.page.evaluate(UNEXPECTED_ERRORS)
 
     def screenshot(self, name, whole=False):
-        """Save tests/artifacts/NAME.png: the window, or with `whole` the notebook down to its
-        end.
-        """
+        """Save tests/artifacts/NAME.png: the window, or with `whole` the notebook to its end."""
         ARTIFACTS.mkdir(exist_ok=True)
         path, window = ARTIFACTS / f"{name}.png", self.page.viewport_size
         if whole:

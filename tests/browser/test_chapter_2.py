@@ -45,9 +45,7 @@ def test_a_precision_without_a_peak_is_said(chapter, explorer):
 
 
 def test_lost_messages_do_not_end_an_explorer(chapter, explorer):
-    """The connection swallows two changes, as many as may be on their way: the reader is told,
-    and the next change is answered.
-    """
+    """Two changes, all that may be on their way, are lost: the reader is told, the next works."""
     chapter.says(explorer, "Memory-bound")
     chapter.evaluate("""() => {
         const send = WebSocket.prototype.send;
@@ -107,9 +105,7 @@ def test_explorer_and_question_answer_while_a_cell_is_busy(chapter, explorer, tm
 
 
 def test_a_saved_page_opens_again_with_its_explorer(page):
-    """Loaded anew the explorer is as live as its kernel; without one it is a still, however often
-    the page is saved and opened.
-    """
+    """Loaded anew the explorer is as live as its kernel; without one it stays a still."""
     # A copy has a kernel of its own: the tests before this one have left widgets in the other.
     copy = shutil.copy(page.lab.workspace / NOTEBOOK, page.lab.workspace / "saved.ipynb").name
     page.open_and_run(copy)

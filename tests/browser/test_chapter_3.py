@@ -1,6 +1,4 @@
-"""Chapter 3 as a reader meets it: let processors join, drag n past the peak, and answer a question
-wrongly and rightly.
-"""
+"""Chapter 3 as read: processors join, n is dragged past the peak, a question answered."""
 
 import pytest
 

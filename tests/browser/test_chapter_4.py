@@ -1,6 +1,4 @@
-"""Chapter 4 as a reader meets it: drive the queue into overload, change the hardware, answer a
-question.
-"""
+"""Chapter 4 as read: overload the queue, change the hardware, answer a question."""
 
 import pytest
 

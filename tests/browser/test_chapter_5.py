@@ -1,6 +1,4 @@
-"""Chapter 5 as a reader meets it: set a bit, read the same bits in another format, and answer a
-question.
-"""
+"""Chapter 5 as read: set a bit, read the same bits in another format, answer a question."""
 
 import pytest
 

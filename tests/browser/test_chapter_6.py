@@ -1,6 +1,4 @@
-"""Lesson 6.3 as a reader meets it: break the plan and mend it, watch the bubble, answer wrongly
-and rightly.
-"""
+"""Lesson 6.3 as read: break the plan and mend it, watch the bubble, answer twice."""
 
 import pytest
 

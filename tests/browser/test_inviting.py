@@ -1,6 +1,4 @@
-"""What an explorer invites to in a real browser: pull the dot, see where it was, read values, take
-an example, guess before a move.
-"""
+"""What an explorer invites to in a real browser: pull, see, read, take, guess."""
 
 import pytest
 

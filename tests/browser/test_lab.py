@@ -106,7 +106,8 @@ def test_a_page_that_was_not_run_keeps_its_answer_folded(page):
 
 def test_the_code_of_a_figure_is_folded_behind_a_bar(page):
     page.open_notebook("chapters/02_roofline.ipynb")
-    cell = page.locator(".jp-CodeCell").filter(has=page.locator(".jp-InputPlaceholder")).first
+    folded = page.locator(".jp-CodeCell").filter(has=page.locator(".jp-InputPlaceholder"))
+    cell = folded.nth(1)  # the first one is the setup, which draws nothing
     cell.scroll_into_view_if_needed()
     cell = cell.element_handle()  # unfolded, it is no longer what was looked for
     cell.wait_for_selector(FIGURE, timeout=30_000)
@@ -150,9 +151,7 @@ def test_the_page_is_set_for_reading(page):
 
 
 def test_the_settings_of_the_course_are_defaults_and_extensions_are_left_alone(page):
-    """No news, no hints at new versions, room for the names of chapters; a learner's own
-    settings stay empty.
-    """
+    """No news, no hints at versions, room for chapters' names; own settings stay empty."""
     page.open_notebook(START)
     for plugin, settings in json.loads((CONFIG / "overrides.json").read_text()).items():
         fetched = page.evaluate(

@@ -83,9 +83,8 @@ def test_words_are_there_for_those_who_cannot_see(opened):
     assert page.locator(".sol-charts").get_attribute("role") == "img"
     assert page.locator("[aria-live=polite]").inner_text() == "H100: 128 tokens"
     assert page.get_by_label("B", exact=True).get_attribute("aria-valuetext") == "128 tokens"
-    assert page.locator("dt").all_inner_texts() == ["T_math"] and page.locator(
-        "dd"
-    ).all_inner_texts() == ["128 ns"]
+    assert page.locator("dt").all_inner_texts() == ["T_math"]
+    assert page.locator("dd").all_inner_texts() == ["128 ns"]
 
 
 def test_keyboard_reaches_every_control(opened):
@@ -134,10 +133,8 @@ def test_two_views_of_one_widget_agree(opened):
     page = opened(demo)
     demo.receive({"turn": 9, "at": {"batch": 0, "chip": 1, "wrong": 0}})
     page.evaluate("(content) => answer(content)", demo.chart.content)
-    assert (
-        page.locator("output").inner_text() == "1 token"
-        and page.locator("select").input_value() == "1"
-    )
+    assert page.locator("output").inner_text() == "1 token"
+    assert page.locator("select").input_value() == "1"
     page.get_by_label("B", exact=True).press("ArrowRight")
     assert page.evaluate("sent.map((m) => m.turn)") == [10]
 
@@ -180,16 +177,12 @@ def test_a_kernel_that_does_not_answer_is_reported(opened):
     demo.receive(page.evaluate("sent[0]"))
     page.evaluate("(content) => answer(content)", demo.chart.content)
     page.clock.run_for(5000)
-    assert (
-        page.locator(".sol-verdict").inner_text() == demo.shown.verdict
-        and page.locator(".sol-failed").count() == 0
-    )
+    assert page.locator(".sol-verdict").inner_text() == demo.shown.verdict
+    assert page.locator(".sol-failed").count() == 0
 
 
 def test_lost_messages_do_not_end_it(opened):
-    """A dropped connection: two changes never come back, the complaint outlives a change of
-    width, and the third change is answered.
-    """
+    """Two changes never come back: the complaint outlives a new width, the third is answered."""
     demo = explorer()
     page = opened(demo)
     page.clock.install(time=0)
@@ -258,10 +251,8 @@ def test_what_changed_while_hidden_is_drawn_when_shown(opened):
     demo.set(batch=1)
     page.evaluate("(content) => answer(content)", demo.chart.content)
     page.evaluate(hide, False)
-    assert (
-        page.locator(".sol-verdict").inner_text() == demo.shown.verdict
-        and page.locator(".sol-verdict").bounding_box()["height"] >= 58
-    )
+    assert page.locator(".sol-verdict").inner_text() == demo.shown.verdict
+    assert page.locator(".sol-verdict").bounding_box()["height"] >= 58
 
 
 @pytest.mark.parametrize(("width", "drawn_at"), [(600, 586), (520, 506), (355, 448)])

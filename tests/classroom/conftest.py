@@ -7,6 +7,7 @@ from needs import lacks
 
 from lightspeed_class import class_folder as courses
 from lightspeed_class.grading import cluster, sandbox
+from lightspeed_cli import main
 
 sys.path.insert(0, str(Path(__file__).parent / "hostile"))  # where cases.py is
 
@@ -15,6 +16,18 @@ sys.path.insert(0, str(Path(__file__).parent / "hostile"))  # where cases.py is
 def course(tmp_path):
     """The folder of a class that was just made; a file may have its own."""
     return courses.new(tmp_path / "class")
+
+
+@pytest.fixture
+def say(capsys):
+    """Run a verb of `lightspeed class`: (status, all that it printed)."""
+
+    def say(*words):
+        status = main(["class", *map(str, words)])
+        out = capsys.readouterr()
+        return status, out.out + out.err
+
+    return say
 
 
 @pytest.fixture(scope="session")

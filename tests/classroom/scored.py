@@ -75,9 +75,7 @@ def graded(answers, seed=None, status="ok", notes=(), points=None):
 
 
 class Page(html.parser.HTMLParser):
-    """What a page holds: its tags with attributes, whether they close, and the text of each
-    section and of all.
-    """
+    """What a page holds: tags with attributes, what closes, text by section and in all."""
 
     def __init__(self, text):
         super().__init__()
@@ -123,11 +121,9 @@ class Page(html.parser.HTMLParser):
             "audio",
             "video",
         } & set(names)
-        assert (
-            dict(self.tags)["html"]["lang"] == "en"
-            and names.count("h1") == 1
-            and names.count("title") >= 1
-        )
+        assert dict(self.tags)["html"]["lang"] == "en"
+        assert names.count("h1") == 1
+        assert names.count("title") >= 1
         for _, attributes in self.tags:
             assert not any(name.startswith("on") for name in attributes)
             assert all(

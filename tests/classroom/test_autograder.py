@@ -13,6 +13,7 @@ import pytest
 import yaml
 from cases import ANSWERS, ASSIGNMENT, QUESTIONS, STUBS, exercises, right
 from cases import notebook as packed
+from processes import finished
 
 from lightspeed_class.class_folder import ClassError, new
 from lightspeed_class.grading import autograder
@@ -21,7 +22,6 @@ from lightspeed_class.handout.autograder import github, gradescope
 from lightspeed_class.notebooks import Assignment
 from lightspeed_class.prose import Prose
 from lightspeed_class.score import BY_HAND, Graded, Score
-from lightspeed_cli import main
 
 NAME = ASSIGNMENT.name
 # gradescope-autograders.readthedocs.io/en/latest/specs, "Output format"
@@ -69,10 +69,11 @@ def test_run_autograder_gives_the_scores_of_grade(book, tmp_path):
     who(root, "ada@x.org")
     content = right(ridge="answer = 3\ncheck('roofline.ridge', answer)")
     (root / "submission/mine.ipynb").write_bytes(content)
-    done = subprocess.run(
-        ["bash", str(root / "source/run_autograder")], cwd=root, capture_output=True, text=True,
+    done = finished(
+        ["bash", str(root / "source/run_autograder")],
+        cwd=root,
         env=os.environ | {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     results = json.loads((root / "results/results.json").read_text())
     assert set(results) <= TOP and all(set(test) <= TEST for test in results["tests"])
@@ -84,6 +85,7 @@ def test_run_autograder_gives_the_scores_of_grade(book, tmp_path):
     assert [autograder.earned(results, q) for q in ASSIGNMENT.points] == [s == 1 for s, _ in told]
 
 
+@pytest.mark.holds("docs/teach.md", "The secret of the class is in neither")
 def test_the_pack_holds_no_secret_and_every_module_that_it_needs(book, tmp_path):
     gradescope(book, NAME, tmp_path / "auto.zip")
     again = tmp_path / "again.zip"
@@ -163,9 +165,8 @@ def test_prose_is_no_part_of_what_an_autograder_says():
     scores = (Score("prose.why", 0, 1, BY_HAND), Score("roofline.ridge", 1.0, 1.0, "right"))
     told = autograder.told(Graded("ok", scores, (), {"isolation": "x"}), asked, 0.4)
     assert [(t["number"], t["output"]) for t in told["tests"]] == [("2", "Right.")]
-    assert (
-        "1 of 1 points." in told["output"] and "prose.why is marked by a person" in told["output"]
-    )
+    assert "1 of 1 points." in told["output"]
+    assert "prose.why is marked by a person" in told["output"]
 
 
 @pytest.mark.usefixtures("sandboxed")
@@ -214,15 +215,10 @@ def test_github_gets_a_workflow_that_calls_the_same_grader(book, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_packed_is_told(tmp_path, capsys, monkeypatch):
+def test_what_cannot_be_packed_is_told(tmp_path, say, monkeypatch):
     course = new(tmp_path / "class")
     monkeypatch.chdir(course.root)
     (course.root / "roster.csv").write_text("id,name,email\nada,Ada,a@x.org\n")
-
-    def say(*words):
-        status = main(["class", *words])
-        told = capsys.readouterr()
-        return status, told.out + told.err
 
     for words in (("roster",), ("incident", "training"), ("prose", "why", "Why?")):
         assert say(*words)[0] == 0
@@ -233,9 +229,8 @@ def test_what_cannot_be_packed_is_told(tmp_path, capsys, monkeypatch):
         assert say("release", f"{name}.ipynb")[0] == 0
         status, out = say("gradescope", name, "x.zip")
         assert status == 2 and told in out and not (course.root / "x.zip").exists()
-    assert (
-        say("release", "02")[0] == 0 and say("gradescope", "02", "x.zip", "--not-isolated")[0] == 0
-    )
+    assert say("release", "02")[0] == 0
+    assert say("gradescope", "02", "x.zip", "--not-isolated")[0] == 0
     with zipfile.ZipFile("x.zip") as archive:
         assert b"NOT ISOLATED" in archive.read("README.txt")
         assert json.loads(archive.read("autograder.json"))["isolated"] is False

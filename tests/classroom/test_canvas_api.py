@@ -5,6 +5,7 @@ nothing of anybody's written over, and the token nowhere but where it belongs.
 import json
 from datetime import datetime
 
+import cases
 import pytest
 from fake_canvas import ASSIGNMENT, COURSE, TOKEN, FakeCanvas
 from scored import graded, right, wrong
@@ -68,13 +69,7 @@ def book(course):
 
 
 def notebook(text):
-    cell = {
-        "cell_type": "code",
-        "id": "a",
-        "metadata": {},
-        "source": f'check("{RIDGE}", 1) # {text}',
-    }
-    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4}).encode()
+    return cases.notebook([cases.code(f'check("{RIDGE}", 1) # {text}', "a")])
 
 
 def people(canvas):
@@ -108,6 +103,15 @@ def grade_all(book, answers=None):
     for student, submission in book.counting(NAME).items():
         given = (answers or {}).get(student, {RIDGE: right(RIDGE), BYTES: wrong(BYTES), DOT: ...})
         book.add_grading(submission.id, f"key {given}", graded(given))
+
+
+@pytest.fixture
+def pulled(say, canvas, book):
+    """A class whose submissions were taken in from Canvas and graded."""
+    people(canvas)
+    say("roster")
+    say("pull", NAME)
+    grade_all(book)
 
 
 def test_the_roster(say, canvas, book, course):
@@ -234,11 +238,8 @@ def test_an_id_that_is_not_the_senders_is_told_and_the_senders_numbers_count(say
         assert "STUDENT in its first cell is bob, but ada handed it in" in said
 
 
-def test_points_and_feedback_go_up_once(say, canvas, book):
-    people(canvas)
-    say("roster")
-    say("pull", NAME)
-    grade_all(book)
+@pytest.mark.holds("docs/teach.md", "Nothing is sent twice")
+def test_points_and_feedback_go_up_once(say, canvas, book, pulled):
     book.decide("excused", "dee", NAME, "yes", "", "me")
     canvas.seen.clear()
     status, said = say("push", NAME, "--dry-run")
@@ -277,11 +278,7 @@ def test_points_and_feedback_go_up_once(say, canvas, book):
     assert "sent 0 grades and 0" in say("push", NAME)[1]
 
 
-def test_points_that_somebody_gave_on_canvas_stay(say, canvas, book):
-    people(canvas)
-    say("roster")
-    say("pull", NAME)
-    grade_all(book)
+def test_points_that_somebody_gave_on_canvas_stay(say, canvas, book, pulled):
     canvas.submissions[11] |= {"score": 2.5, "entered_score": 2.5}
     canvas.submissions[12] |= {"score": 0.5, "entered_score": 1.0, "points_deducted": 0.5}
     canvas.submissions[15]["submitted_at"] = "2026-03-05T00:00:00Z"
@@ -300,11 +297,7 @@ def test_points_that_somebody_gave_on_canvas_stay(say, canvas, book):
     assert canvas.submissions[11]["entered_score"] == 2
 
 
-def test_failures_on_the_way_are_tried_again(say, canvas, book):
-    people(canvas)
-    say("roster")
-    say("pull", NAME)
-    grade_all(book)
+def test_failures_on_the_way_are_tried_again(say, canvas, book, pulled):
     canvas.faults += [
         ("PUT", r"/submissions/12$", "after"),  # the grade
         ("PUT", r"/submissions/12$", 403),
@@ -322,23 +315,15 @@ def test_failures_on_the_way_are_tried_again(say, canvas, book):
     assert canvas.submissions[12]["entered_score"] == 1
 
 
-def test_a_comment_that_arrived_without_an_answer_is_not_sent_again(say, canvas, book):
-    people(canvas)
-    say("roster")
-    say("pull", NAME)
-    grade_all(book)
+def test_a_comment_that_arrived_without_an_answer_is_not_sent_again(say, canvas, book, pulled):
     say("push", NAME, "--grades-only")
     canvas.faults.append(("PUT", r"/submissions/12$", "after"))
     assert say("push", NAME)[0] == 0
     assert len(canvas.submissions[12]["submission_comments"]) == 1
 
 
-def test_a_push_that_was_stopped_goes_on(say, canvas, book, monkeypatch):
+def test_a_push_that_was_stopped_goes_on(say, canvas, book, pulled, monkeypatch):
     """Stopped at each request that changes something, in turn; in the end all is there, once."""
-    people(canvas)
-    say("roster")
-    say("pull", NAME)
-    grade_all(book)
     real, stops = client.Canvas._once, 0
 
     def once(self, method, url, into, **more):
@@ -383,11 +368,7 @@ def test_it_gives_up_and_says_what_to_do(say, canvas, book):
     assert status == 2 and "does not answer" in said and "3 times" in said
 
 
-def test_what_canvas_would_take_otherwise_is_refused_before_anything_is_sent(say, canvas, book):
-    people(canvas)
-    say("roster")
-    say("pull", NAME)
-    grade_all(book)
+def test_what_canvas_would_take_otherwise_is_refused_before_it_is_sent(say, canvas, book, pulled):
     canvas.seen.clear()
     for about, words in (
         ({"points_possible": 10}, "has 10 points on Canvas, and 02_roofline 3 here"),

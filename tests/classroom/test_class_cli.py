@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from processes import finished
 from scored import OUT_OF
 
 from lightspeed_class.class_folder import ClassFolder
@@ -38,9 +39,7 @@ exec setpriv --reuid=12345 --regid=12345 --clear-groups "$@"
 
 
 def answered(content, seed, skip=(), roof="min(peak, intensity * bandwidth)"):
-    """A released notebook with right answers to all but the functions, of which one is written
-    too.
-    """
+    """A released notebook with right answers, but only one of the functions."""
     notebook = json.loads(content)
     for cell in notebook["cells"]:
         asked = re.search(r'check\("([\w.]+)"', cell["source"])
@@ -104,22 +103,18 @@ def hand_in(folder, path):
 def test_a_term(folder, say, tmp_path):
     path = hand_in(folder, tmp_path / "submissions.zip")
     status, out, _ = say("collect", "02", path)
-    assert (
-        status == 0
-        and "1 new, 1 late, 1 unknown." in out
-        and "--as STUDENT" in out
-        and "It was made for ada" in out
-    )
+    assert status == 0
+    assert "1 new, 1 late, 1 unknown." in out
+    assert "--as STUDENT" in out
+    assert "It was made for ada" in out
     aside = re.search(r"kept as (\S+)", out)[1]
     assert say("collect", "02", path)[1].startswith("02_roofline: 2 same, 1 unknown.")
     assert "1 new." in say("collect", "02", aside, "--as", "cy")[1]
     status, out, err = say("grade", "02", "--workers", 1)
-    assert (
-        status == 0
-        and "3 graded" in out
-        and "graded 3 of 3, done" in err
-        and "nothing from" not in out
-    )
+    assert status == 0
+    assert "3 graded" in out
+    assert "graded 3 of 3, done" in err
+    assert "nothing from" not in out
     assert "0 graded" in say("grade", "02", "--workers", 1)[1]
     status, out, _ = say("status", "02")
     assert "handed in by 3 of 3 (3 submissions, 1 late); graded 3" in out
@@ -174,8 +169,7 @@ def test_regrading_says_who_changes_and_why(folder, say, tmp_path, monkeypatch):
     say("collect", "02", hand_in(folder, tmp_path / "a.zip"))
     say("grade", "02", "--workers", 1)
     say("points", "02", "bob", "roofline.attainable", "--points", 1)
-    # A fix of the grader, as if: another hash of its code, and a question that now accepts what bob
-    # wrote.
+    # A fix of the grader, as if: another hash, and a question that accepts bob's answer.
     monkeypatch.setattr(batch, "grader", lambda: "fixed")
 
     honest = grade._held
@@ -281,11 +275,9 @@ def test_a_slip_is_one_line_and_status_2(one_folder, words, capsys, monkeypatch)
         status = ended.code
     out = capsys.readouterr()
     assert status == 2 and out.out == ""
-    assert (
-        SLIPS[words] in out.err
-        and out.err.startswith("lightspeed class")
-        and out.err.count("\n") == 1
-    )
+    assert SLIPS[words] in out.err
+    assert out.err.startswith("lightspeed class")
+    assert out.err.count("\n") == 1
 
 
 def test_help_tells_the_tour(say):
@@ -331,16 +323,12 @@ def test_without_bubblewrap_it_refuses_and_the_other_way_is_recorded(folder, tmp
     subprocess.run(
         [*command, "collect", "02", tmp_path / "a.zip"], check=True, env=bare, capture_output=True
     )
-    refused = subprocess.run([*command, "grade", "02"], env=bare, capture_output=True, text=True)
-    assert (
-        refused.returncode == 2
-        and "apt install bubblewrap" in refused.stderr
-        and "--not-isolated" in refused.stderr
-    )
+    refused = finished([*command, "grade", "02"], env=bare)
+    assert refused.returncode == 2
+    assert "apt install bubblewrap" in refused.stderr
+    assert "--not-isolated" in refused.stderr
     assert refused.stderr.count("\n") == 1
-    graded = subprocess.run(
-        [*command, "grade", "02", "--not-isolated"], env=bare, capture_output=True, text=True
-    )
+    graded = finished([*command, "grade", "02", "--not-isolated"], env=bare)
     assert graded.returncode == 0 and "NOT ISOLATED" in graded.stdout
     with ClassFolder.find(folder).book() as book:
         assert {
@@ -363,9 +351,9 @@ def test_a_sample_class(tmp_path, say, monkeypatch):
         assert status == 0 and "unknown" not in out and "left out" not in out
         with Gradebook("gradebook.sqlite") as book:
             counting = {s: c.sha256 for s, c in book.counting("02_roofline").items()}
-        assert (
-            len(counting) == 29 and counting == (wanted or counting) and out.count("  late ") == 1
-        )
+        assert len(counting) == 29
+        assert counting == (wanted or counting)
+        assert out.count("  late ") == 1
         wanted = counting
         _, listed, _ = say("choose", "02", "s009")
         first, last = listed.splitlines()
@@ -392,9 +380,8 @@ def test_a_collection_killed_at_any_moment(folder, tmp_path):
         assert process.wait() == -signal.SIGKILL
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     with Gradebook(folder / "gradebook.sqlite") as book:
-        assert (
-            len(book.submissions("02_roofline")) == 300 and len(book.counting("02_roofline")) == 3
-        )
+        assert len(book.submissions("02_roofline")) == 300
+        assert len(book.counting("02_roofline")) == 3
     assert len(list(kept.glob("*/*.ipynb"))) == 300
 
 
@@ -410,9 +397,7 @@ def home():
 @pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_an_ordinary_user_can_grade(home):
-    """Where this runs as root: as a user without rights, to whom the interpreter is shown if it
-    lies in root's own folder.
-    """
+    """As root: as a user without rights, who is shown an interpreter in root's folder."""
     prefix, environment = [], os.environ | {"HOME": str(home)}
     if os.geteuid() == 0:
         base = Path(sys.base_prefix)
@@ -427,7 +412,7 @@ def test_an_ordinary_user_can_grade(home):
 
     def say(*words):
         command = [*prefix, sys.executable, "-m", "lightspeed_cli", "class", *words]
-        done = subprocess.run(command, cwd=home, capture_output=True, text=True, env=environment)
+        done = finished(command, cwd=home, env=environment)
         if done.returncode == 99:
             pytest.skip(f"no user without rights can be had here: {done.stderr}")
         assert done.returncode == 0, done.stderr

@@ -1,6 +1,4 @@
-"""The statistics of a report against closed forms and scipy; its sentences against the class
-that they are about.
-"""
+"""A report's statistics against closed forms and scipy; its sentences against the class."""
 
 import dataclasses
 import math
@@ -80,11 +78,9 @@ def test_discrimination_where_it_is_known(n):
     assert discrimination([(-v, v) for v in rest]) == pytest.approx((-1, -1, -1, n))
     half = [(float(i % 2), float(i // 2 % 2)) for i in range(4 * n)]  # every pair as often
     r, low, high, _ = discrimination(half)
-    assert (
-        r == pytest.approx(0, abs=1e-12)
-        and low == pytest.approx(-high)
-        and high == pytest.approx(math.tanh(1.959964 / math.sqrt(4 * n - 3)))
-    )
+    assert r == pytest.approx(0, abs=1e-12)
+    assert low == pytest.approx(-high)
+    assert high == pytest.approx(math.tanh(1.959964 / math.sqrt(4 * n - 3)))
 
 
 def test_discrimination_is_refused_where_there_is_nothing_to_tell():
@@ -96,9 +92,7 @@ def test_discrimination_is_refused_where_there_is_nothing_to_tell():
 
 
 def test_the_question_itself_is_left_out():
-    """One question that is a coin toss, and one of everything else: the toss must not look as if
-    it told anything.
-    """
+    """A question that is a coin toss, and the rest: the toss must not seem to tell anything."""
     answers = [
         x
         for i in range(40)
@@ -138,11 +132,9 @@ def test_histogram():
     assert [c for _, _, c in histogram([7 * 0.1, 6 * 0.1], 1)] == [0, 0, 0, 0, 0, 0, 1, 1, 0, 0]
     # as points by hand may be: they leave the others in their place
     beyond = histogram([-5, -1, 20, 21, 1000], 20)
-    assert (
-        beyond[0] == (-5, 0, 2)
-        and beyond[-1] == (20, 1000, 2)
-        and beyond[1:-1] == histogram([20], 20)
-    )
+    assert beyond[0] == (-5, 0, 2)
+    assert beyond[-1] == (20, 1000, 2)
+    assert beyond[1:-1] == histogram([20], 20)
     assert histogram([], 0) == [] and sum(c for _, _, c in histogram([0.0], 0.0)) == 0
 
 
@@ -195,9 +187,8 @@ def test_equal_answers_without_a_reason():
             off("g", 0.5, 2.1),
         ]
     )
-    assert [c["students"] for c in found] == [["a", "b"], ["e", "f"]] and found[0]["ratio"] == (
-        pytest.approx(1.70005),
-    )
+    assert [c["students"] for c in found] == [["a", "b"], ["e", "f"]]
+    assert found[0]["ratio"] == (pytest.approx(1.70005),)
     same = unexplained(
         [
             off("a", 1.7, given="1000"),
@@ -288,11 +279,8 @@ def test_a_class_is_described(book):
     assert (data["students"], data["graded"], data["read"], len(data["points"])) == (40, 38, 37, 37)
     dot, ops, word, roof = data["questions"]
     assert (dot["share"], word["share"]) == (1, 1) and dot["discrimination"] is None
-    assert ops["share"] == pytest.approx(17 / 37) and (
-        ops["right"],
-        ops["wrong"],
-        ops["unanswered"],
-    ) == (17, 15, 5)
+    assert ops["share"] == pytest.approx(17 / 37)
+    assert (ops["right"], ops["wrong"], ops["unanswered"]) == (17, 15, 5)
     assert roof["share"] == pytest.approx(25 / 37) and roof["discrimination"][3] == 37
     assert next((m["question"], m["name"], len(m["students"])) for m in data["mistakes"]) == (
         ROOF,
@@ -305,15 +293,11 @@ def test_a_class_is_described(book):
         OPS,
         [f"s{i:02}" for i in range(5)],
     )
-    assert [row[0] for row in data["stopped"]] == ["s06", "s38"] and data["stopped"][0][2:] == (
-        "time",
-        "It ran longer than it may.",
-    )
-    assert (
-        data["late"] == [("s07", "Name 7", "late")]
-        and data["missing"] == [("s39", "Name 39")]
-        and data["waiting"] == [("s37", "Name 37")]
-    )
+    assert [row[0] for row in data["stopped"]] == ["s06", "s38"]
+    assert data["stopped"][0][2:] == ("time", "It ran longer than it may.")
+    assert data["late"] == [("s07", "Name 7", "late")]
+    assert data["missing"] == [("s39", "Name 39")]
+    assert data["waiting"] == [("s37", "Name 37")]
 
 
 def test_the_key_has_what_is_right_for_each_one_s_numbers(book):
@@ -340,10 +324,8 @@ def test_points_beyond_the_maximum_do_not_move_the_mean(book):
     said = Page(to_html(statistics(book, ASSIGNMENT.name))).check().text
     (after,) = re.findall(r"the mean ([\d.]+)", said)
     assert float(mean) - 0.1 < float(after) <= float(mean) and whole >= 0
-    assert (
-        "Points by hand lead 1 of them below 0 or above 4; the mean leaves these out." in said
-        and "4–1000" in said.replace("1,000", "1000").replace("1004", "1000")
-    )
+    assert "Points by hand lead 1 of them below 0 or above 4; the mean leaves these out." in said
+    assert "4–1000" in said.replace("1,000", "1000").replace("1004", "1000")
 
 
 def test_a_notebook_that_is_not_the_students_own_is_shown_first(tmp_path):
@@ -361,11 +343,9 @@ def test_a_notebook_that_is_not_the_students_own_is_shown_first(tmp_path):
             book.add_submission(id, "02_roofline", content, 1.0)
         data = statistics(book, "02_roofline")
         assert [row[:2] for row in data["look"]] == [("ada", "Ada"), ("bob", "Bob"), ("cy", "Cy")]
-        assert (
-            "The same bytes came from bob." in data["look"][0][2]
-            and "Was it copied?" in data["look"][1][2]
-            and "the course's own" in data["look"][2][2]
-        )
+        assert "The same bytes came from bob." in data["look"][0][2]
+        assert "Was it copied?" in data["look"][1][2]
+        assert "the course's own" in data["look"][2][2]
         assert any(
             "3 of 4 students handed in a notebook that you should look at" in s
             for s in _findings(data)
@@ -482,18 +462,14 @@ def test_the_page(book, tmp_path):
         < page.text.index("Mistakes with a name")
     )
     drawn = [a for tag, a in page.tags if a.get("role") == "img"]
-    assert (
-        len(drawn) == 3 == text.count("<figcaption>")
-        and all(len(a["aria-label"]) > 40 for a in drawn)
-        and "<svg" not in text
-    )
+    assert len(drawn) == 3 == text.count("<figcaption>")
+    assert all(len(a["aria-label"]) > 40 for a in drawn)
+    assert "<svg" not in text
     widths = [float(w) for w in re.findall(r"<span class=bar [^>]*width: ([\d.]+)%", text)]
     # of the marks, and of the questions
-    assert (
-        len(widths) == 10 + 4
-        and max(widths) == 100
-        and widths[-1] == pytest.approx(100 * 25 / 37, rel=1e-3)
-    )
+    assert len(widths) == 10 + 4
+    assert max(widths) == 100
+    assert widths[-1] == pytest.approx(100 * 25 / 37, rel=1e-3)
     assert "how late" in page.text and "not known: marked late by the platform" in page.text
     assert "<b>" not in text and "\u202e" not in text and "&lt;b&gt;Ünï" in text
     for heading in (
@@ -504,11 +480,9 @@ def test_the_page(book, tmp_path):
         "Nothing handed in",
     ):
         assert heading in page.text
-    assert (
-        "out of time" in page.text
-        and "could not be read" in page.text
-        and "1.7 times the right answer" in page.text
-    )
+    assert "out of time" in page.text
+    assert "could not be read" in page.text
+    assert "1.7 times the right answer" in page.text
     # what heads the numbers on a phone
     labels = [a["data-label"] for tag, a in page.tags if tag == "td" and "data-label" in a]
     assert labels == 4 * ["right", "wrong", "unanswered", "mean share", "discrimination"]
@@ -524,11 +498,9 @@ def test_answers_of_another_kind_are_told_in_words(tmp_path):
         id = book.add_submission("ada", ASSIGNMENT.name, b"1", 1.0)
         book.add_grading(id, "key", graded({DOT: "no idea", OPS: wrong(OPS, 0, "a")}, "a"))
         text = Page(to_html(statistics(book, ASSIGNMENT.name))).check().text
-    assert (
-        "an answer of another kind: a text" in text
-        and "type" not in text
-        and re.search(rf"{question(OPS).misconceptions[0].name}[\w ]*\s*misconception", text)
-    )
+    assert "an answer of another kind: a text" in text
+    assert "type" not in text
+    assert re.search(rf"{question(OPS).misconceptions[0].name}[\w ]*\s*misconception", text)
 
 
 def test_the_fixture_is_what_it_says():

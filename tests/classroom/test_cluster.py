@@ -1,6 +1,4 @@
-"""A real Dask cluster grades as the processes here do; one that would grade otherwise is
-refused, and so is a wrong address.
-"""
+"""A Dask cluster grades as processes do; one that would not, or isn't there, is refused."""
 
 import contextlib
 import json
@@ -36,9 +34,7 @@ def real(test):
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory):
-    """Dask beside the course's environment, not in it: pint imports Dask wherever it is
-    installed, which takes seconds.
-    """
+    """Dask beside the course's environment: pint imports it wherever it is, for seconds."""
     site = str(tmp_path_factory.mktemp("dask"))
     uv = Path(sys.executable).with_name("uv")
     subprocess.run(
@@ -102,9 +98,7 @@ def scheduler(programs, tmp_path):
 
 @pytest.fixture
 def worker(programs, scheduler):
-    """Start a worker without a nanny, so that it stays dead when it is killed, and wait until
-    the scheduler has it.
-    """
+    """Start a worker without a nanny, so that it stays dead, and wait for the scheduler."""
     from distributed import Client
 
     def start(**environment):
@@ -208,9 +202,8 @@ def test_unfit_workers_are_named_before_anything_is_graded(tmp_path, scheduler, 
             for w in fit._client.scheduler_info()["workers"]
         ]
         ends = [job.exception(timeout=60) for job in jobs]
-        assert [type(e) for e in ends if e] == [NoCluster] and "grader's code differs" in str(
-            next(e for e in ends if e)
-        )
+        assert [type(e) for e in ends if e] == [NoCluster]
+        assert "grader's code differs" in str(next(e for e in ends if e))
         assert book.results("hostile")[0].grading is None
     worker(PATH="/nowhere")
     with pytest.raises(NoCluster) as refusal, connected(scheduler.address):
@@ -248,9 +241,8 @@ def test_what_takes_too_many_workers_with_it_is_given_up_and_tried_again_later(
         connected(scheduler.address) as cluster,
     ):
         tally = grade_all(book, "hostile", workers=1, progress=replace_it, submit=cluster)
-        assert tally.graded == 4 and ["KilledWorker" in why for why in tally.failed.values()] == [
-            True
-        ]
+        assert tally.graded == 4
+        assert ["KilledWorker" in why for why in tally.failed.values()] == [True]
         assert grade_all(book, "hostile", workers=1, submit=cluster).graded == 1
         assert [len(book.gradings(s.id)) for s in book.submissions()] == [1] * 5
 

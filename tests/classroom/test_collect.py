@@ -14,7 +14,9 @@ import time
 import zipfile
 from pathlib import Path
 
+import cases
 import pytest
+from cases import code
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +53,11 @@ def book(course):
 
 
 @pytest.fixture
+def take(course, book, tmp_path):
+    return taker(course, book, tmp_path)
+
+
+@pytest.fixture
 def own(course):
     """A class in which each student was given numbers of their own."""
     with course.book() as book:
@@ -67,19 +74,9 @@ def fill(book, assignment=None, seeded=False):
 
 
 def notebook(mark, student="", checks="roofline.ridge"):
-    source = f'answer = 1  # {mark}\ncheck("{checks}", answer)'
-    cell = {
-        "cell_type": "code",
-        "id": "x",
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-        "source": source,
-    }
     about = {"lightspeed": {"assignment": NAME, "student": student}} if student else {}
-    return json.dumps(
-        {"cells": [cell], "metadata": about, "nbformat": 4, "nbformat_minor": 5}
-    ).encode()
+    cell = code(f'answer = 1  # {mark}\ncheck("{checks}", answer)', "x")
+    return cases.notebook([cell], metadata=about)
 
 
 def archive(path, members, when=(2026, 3, 1, 12, 0, 0)):
@@ -96,6 +93,19 @@ def folder(path, files, at=1000.0):
         (path / name).write_bytes(content)
         os.utime(path / name, (at, at))
     return path
+
+
+def taker(course, book, place):
+    """Collects a path; or a folder with these files, or an archive with these members."""
+
+    def take(source, *who, at=1000.0, under="in"):
+        if isinstance(source, dict):
+            source = folder(place / under, source, at)
+        elif isinstance(source, list):
+            source = archive(place / "a.zip", source)
+        return collect(course, book, NAME, [source], *who)
+
+    return take
 
 
 def kept(course):
@@ -156,27 +166,27 @@ def everything(book):
     ("Dan Ng.ipynb", None),
     ("dan2/x.ipynb", "dan2"),
 ])  # fmt: skip
-def test_whose_it_is(course, book, tmp_path, name, student):
-    done = collect(course, book, NAME, [archive(tmp_path / "a.zip", [(name, notebook(name))])])
+def test_whose_it_is(take, course, name, student):
+    done = take([(name, notebook(name))])
     assert [(r.student, r.verdict in ("new", "late")) for r in done.rows] == [
         (student or "", student is not None)
     ]
     assert kept(course) == {notebook(name): {student or "unknown"}}
 
 
-def test_the_same_names_in_a_folder(course, book, tmp_path):
+def test_the_same_names_in_a_folder(take, course, book, tmp_path):
     files = {
         "rossbob_1042_88001_x.ipynb": notebook(1),
         "Ada King Lovelace_7001_assignsubmission_file_/x.ipynb": notebook(2),
         "cy/x.ipynb": notebook(3),
     }
-    collect(course, book, NAME, [folder(tmp_path / "in", files)])
+    take(files)
     assert kept(course) == {notebook(1): {"bob"}, notebook(2): {"ada"}, notebook(3): {"cy"}}
-    collect(course, book, NAME, [folder(tmp_path / "dan", {"x.ipynb": notebook(4)}) / "x.ipynb"])
+    take(folder(tmp_path / "dan", {"x.ipynb": notebook(4)}) / "x.ipynb")
     assert book.counting(NAME)["dan"].source == "dan/x.ipynb"
 
 
-def test_a_name_that_canvas_wrote_without_saying_that_it_is_utf8(course, book, tmp_path):
+def test_a_name_that_canvas_wrote_without_saying_that_it_is_utf8(take, tmp_path):
     path = archive(tmp_path / "a.zip", [("obriendostélodie_9999_88001_x.ipynb", notebook(1))])
     content = bytearray(path.read_bytes())
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -185,38 +195,27 @@ def test_a_name_that_canvas_wrote_without_saying_that_it_is_utf8(course, book, t
     assert (
         "Ã©" in zipfile.ZipFile(path).namelist()[0] or "├⌐" in zipfile.ZipFile(path).namelist()[0]
     )
-    assert [r.student for r in collect(course, book, NAME, [path]).rows] == ["cy"]
+    assert [r.student for r in take(path).rows] == ["cy"]
 
 
-def test_the_id_in_the_notebook_is_a_last_resort(course, book, tmp_path):
-    done = collect(
-        course,
-        book,
-        NAME,
-        [archive(tmp_path / "a.zip", [("anon_aB3dE_88001_x.ipynb", notebook(1, "ada"))])],
-    )
-    assert [(r.student, r.verdict) for r in done.rows] == [
-        ("ada", "new")
-    ] and "anybody could have written" in done.rows[0].note
-    done = collect(
-        course,
-        book,
-        NAME,
-        [folder(tmp_path / "b", {"x.ipynb": notebook(2, "bob"), "y.ipynb": notebook(3, "nobody")})],
-    )
+def test_the_id_in_the_notebook_is_a_last_resort(take):
+    done = take([("anon_aB3dE_88001_x.ipynb", notebook(1, "ada"))])
+    assert [(r.student, r.verdict) for r in done.rows] == [("ada", "new")]
+    assert "anybody could have written" in done.rows[0].note
+    done = take({"x.ipynb": notebook(2, "bob"), "y.ipynb": notebook(3, "nobody")}, under="b")
     assert verdicts(done) == {
         "x.ipynb (by the id in it)": ("bob", "new"),
         "y.ipynb": ("", "unknown"),
     }
 
 
-def test_the_platform_goes_before_the_notebook_and_says_so(course, book, tmp_path):
+def test_the_platform_goes_before_the_notebook_and_says_so(take, book):
     members = [
         ("rossbob_1042_1_x.ipynb", notebook(1, "ada")),
         ("zedx_999_2_x.ipynb", notebook(2, "ada")),
         ("x.ipynb", notebook(3, "bob")),
     ]
-    done = collect(course, book, NAME, [archive(tmp_path / "a.zip", members)])
+    done = take(members)
     assert verdicts(done) == {
         "rossbob_1042_1_x.ipynb": ("bob", "new"),
         "zedx_999_2_x.ipynb": ("", "unknown"),
@@ -226,129 +225,100 @@ def test_the_platform_goes_before_the_notebook_and_says_so(course, book, tmp_pat
     assert book.counting(NAME).keys() == {"bob"}
 
 
-def test_an_id_in_a_notebook_does_not_get_in_the_way_of_the_student(course, book, tmp_path):
+def test_an_id_in_a_notebook_does_not_get_in_the_way_of_the_student(take, course, book, tmp_path):
     by_id = folder(
         tmp_path / "1", {"x.ipynb": notebook(1, "ada"), "y.ipynb": notebook(2, "bob")}, 1000
     )
     collect(course, book, NAME, [by_id / "x.ipynb", by_id / "y.ipynb"])
     again = folder(tmp_path / "2", {"x.ipynb": notebook(3, "ada")}, 2000)
     # there was no other way before either
-    assert [r.verdict for r in collect(course, book, NAME, [again]).rows] == ["new"]
-    collect(
-        course, book, NAME, [folder(tmp_path / "ada", {"z.ipynb": notebook(4)}, 1500) / "z.ipynb"]
-    )
-    collect(course, book, NAME, [folder(tmp_path / "3", {"z.ipynb": notebook(5)}, 1500)], "bob")
+    assert [r.verdict for r in take(again).rows] == ["new"]
+    take(folder(tmp_path / "ada", {"z.ipynb": notebook(4)}, 1500) / "z.ipynb")
+    take({"z.ipynb": notebook(5)}, "bob", at=1500, under="3")
     forged = folder(
         tmp_path / "4", {"x.ipynb": notebook(6, "ada"), "y.ipynb": notebook(7, "bob")}, 3000
     )
-    done = collect(course, book, NAME, [forged])
+    done = take(forged)
     assert done.counts == {"unknown": 2} and "others that surely are" in done.rows[0].note
 
 
-def test_the_same_bytes_from_two(course, book, tmp_path):
-    done = collect(
-        course,
-        book,
-        NAME,
-        [folder(tmp_path / "in", {"ada/x.ipynb": notebook(1), "bob/x.ipynb": notebook(1)})],
-    )
-    assert [r.note for r in done.rows] == ["", "The same bytes came from ada."] and len(
-        book.submissions(NAME)
-    ) == 2
+def test_the_same_bytes_from_two(take, book):
+    done = take({"ada/x.ipynb": notebook(1), "bob/x.ipynb": notebook(1)})
+    assert [r.note for r in done.rows] == ["", "The same bytes came from ada."]
+    assert len(book.submissions(NAME)) == 2
 
 
 # Unknown, and then somebody's
 
 
-def test_what_is_unknown_is_kept_until_it_is_somebodys(course, book, tmp_path):
+@pytest.mark.holds("docs/teach.md", "Files that match nobody")
+def test_what_is_unknown_is_kept_until_it_is_somebodys(take, course, book, tmp_path):
     path = archive(
         tmp_path / "a.zip",
         [("strangerzed_9999_1_x.ipynb", notebook(1)), ("sub/report.pdf", b"%PDF")],
     )
-    done = collect(course, book, NAME, [path])
+    done = take(path)
     assert done.counts == {"unknown": 2} and not book.submissions(NAME)
     aside = sorted((course.collected(NAME) / "unknown").iterdir())
     assert len(aside) == 2 and all(str(f) in "".join(r.note for r in done.rows) for f in aside)
     mine = next(f for f in aside if f.suffix == ".ipynb")
-    assert verdicts(collect(course, book, NAME, [mine], "BOB@example.org")) == {
-        mine.name: ("bob", "new")
-    }
-    assert book.content(book.counting(NAME)["bob"].id) == notebook(1) and kept(course)[
-        notebook(1)
-    ] == {"bob"}
+    assert verdicts(take(mine, "BOB@example.org")) == {mine.name: ("bob", "new")}
+    assert book.content(book.counting(NAME)["bob"].id) == notebook(1)
+    assert kept(course)[notebook(1)] == {"bob"}
     before = everything(book), kept(course)
-    assert collect(course, book, NAME, [path]).counts == {"same": 1, "unknown": 1}
+    assert take(path).counts == {"same": 1, "unknown": 1}
     assert (everything(book), kept(course)) == before
 
 
 def test_what_was_put_aside_is_settled_by_its_bytes_under_any_name(
-    course, book, tmp_path, monkeypatch
+    take, course, book, tmp_path, monkeypatch
 ):
     files = folder(
         tmp_path / "inbox", {"one/x.ipynb": notebook(1), "two/it is (2).ipynb": notebook(2)}
     )
-    collect(course, book, NAME, [files])
+    take(files)
     monkeypatch.chdir(course.root)
     first, *lines = put_aside(course, book, NAME)
-    assert (
-        first.startswith("2 from nobody known")
-        and f"collect {NAME} FILE --as STUDENT" in first
-        and "delete it" in first
-    )
+    assert first.startswith("2 from nobody known")
+    assert f"collect {NAME} FILE --as STUDENT" in first
+    assert "delete it" in first
     listed = [shlex.split(line) for line in lines]  # as a shell reads them
     assert sorted(listed) == sorted([str(f)] for f in Path("collected", NAME, "unknown").iterdir())
-    collect(course, book, NAME, [files / "one" / "x.ipynb"], "bob")
-    collect(
-        course, book, NAME, [archive(tmp_path / "a.zip", [("ada/other name.ipynb", notebook(2))])]
-    )
-    assert put_aside(course, book, NAME) == [] and kept(course) == {
-        notebook(1): {"bob"},
-        notebook(2): {"ada"},
-    }
-    again = collect(course, book, NAME, [files])
-    assert again.counts == {"same": 2} and "The same bytes are bob's." in " ".join(
-        r.note for r in again.rows
-    )
+    take(files / "one" / "x.ipynb", "bob")
+    take([("ada/other name.ipynb", notebook(2))])
+    assert put_aside(course, book, NAME) == []
+    assert kept(course) == {notebook(1): {"bob"}, notebook(2): {"ada"}}
+    again = take(files)
+    assert again.counts == {"same": 2}
+    assert "The same bytes are bob's." in " ".join(r.note for r in again.rows)
     assert put_aside(course, book, NAME) == []
 
 
-def test_many_that_are_nobodys_are_not_all_listed(course, book, tmp_path):
-    collect(
-        course,
-        book,
-        NAME,
-        [folder(tmp_path / "in", {f"{n}.ipynb": notebook(n) for n in range(20)})],
-    )
+def test_many_that_are_nobodys_are_not_all_listed(take, course, book):
+    take({f"{n}.ipynb": notebook(n) for n in range(20)})
     lines = put_aside(course, book, NAME)
     assert len(lines) == 14 and lines[-1].startswith("  and 8 more in ")
 
 
-def test_the_roster_grows_and_the_unknown_are_found(course, book, tmp_path):
+def test_the_roster_grows_and_the_unknown_are_found(take, course, book, tmp_path):
     path = archive(tmp_path / "a.zip", [("strangerzed_9999_1_x.ipynb", notebook(1))])
-    collect(course, book, NAME, [path])
+    take(path)
     book.add_student("zed", "Zed Stranger", canvas_id="9999")
-    assert [(r.student, r.verdict) for r in collect(course, book, NAME, [path]).rows] == [
-        ("zed", "new")
-    ]
+    assert [(r.student, r.verdict) for r in take(path).rows] == [("zed", "new")]
     assert kept(course) == {notebook(1): {"zed"}}
 
 
 @pytest.mark.parametrize(
     ("who", "words"), [("nobody", "is not on the roster"), ("Dan Ng", "could be dan or dan2")]
 )
-def test_as_somebody_who_is_not_one_person(course, book, tmp_path, who, words):
+def test_as_somebody_who_is_not_one_person(take, who, words):
     with pytest.raises(ClassError, match=words):
-        collect(course, book, NAME, [folder(tmp_path / "in", {"x.ipynb": notebook(1)})], who)
+        take({"x.ipynb": notebook(1)}, who)
 
 
-def test_another_assignments_notebook_is_put_aside(course, book, tmp_path):
+def test_another_assignments_notebook_is_put_aside(take, course, book, tmp_path):
     wrong = notebook(1, checks="numbers.dram_over_fma")
-    done = collect(
-        course,
-        book,
-        NAME,
-        [folder(tmp_path / "in", {"ada/x.ipynb": wrong, "bob/x.ipynb": b"torn {"})],
-    )
+    done = take({"ada/x.ipynb": wrong, "bob/x.ipynb": b"torn {"})
     assert {(r.student, r.verdict) for r in done.rows} == {("ada", "foreign"), ("bob", "refused")}
     assert next(r.note for r in done.rows if r.student == "ada").startswith(
         f"It answers numbers.dram_over_fma, not {NAME}. It is kept as "
@@ -362,11 +332,9 @@ def test_another_assignments_notebook_is_put_aside(course, book, tmp_path):
         Assignment("01_numbers", {"cell": (("numbers.dram_over_fma", "answer"),)}), seeded=False
     )
     # a slip of the instructor's changes nothing
-    (row,) = collect(course, book, NAME, [tmp_path / "in" / "ada"], "bob").rows
-    assert (row.student, row.verdict) == (
-        "bob",
-        "foreign",
-    ) and "numbers.dram_over_fma of 01_numbers" in row.note
+    (row,) = take(tmp_path / "in" / "ada", "bob").rows
+    assert (row.student, row.verdict) == ("bob", "foreign")
+    assert "numbers.dram_over_fma of 01_numbers" in row.note
     assert [
         r.verdict
         for r in collect(course, book, "01_numbers", [tmp_path / "in" / "ada"], "ada").rows
@@ -374,7 +342,7 @@ def test_another_assignments_notebook_is_put_aside(course, book, tmp_path):
     assert put_aside(course, book, NAME) == []
 
 
-def test_what_a_killed_run_left_half_written_is_cleared_and_nothing_else(course, book, tmp_path):
+def test_what_a_killed_run_left_half_written_is_cleared_and_nothing_else(take, course):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     own = course.collected(NAME) / "students" / "ada"
@@ -387,7 +355,7 @@ def test_what_a_killed_run_left_half_written_is_cleared_and_nothing_else(course,
     }
     for path in here.values():
         path.write_bytes(b"half")
-    done = collect(course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": notebook(1)})])
+    done = take({"ada/x.ipynb": notebook(1)})
     assert [row.verdict for row in done.rows] == ["new"] and not done.failed
     assert [name for name, path in here.items() if not path.exists()] == ["left"]
 
@@ -423,11 +391,9 @@ def test_a_notebook_that_was_not_released_to_the_student(
 ):
     book = own
     (row,) = collect(course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": content})]).rows
-    assert (
-        (row.student, row.verdict) == ("ada", "new")
-        and words in row.note
-        and bool(row.note) == bool(words)
-    )
+    assert (row.student, row.verdict) == ("ada", "new")
+    assert words in row.note
+    assert bool(row.note) == bool(words)
     assert remarks(book, NAME) == ({"ada": [row.note]} if words else {})
     assert (
         "it was judged with your numbers"
@@ -437,16 +403,12 @@ def test_a_notebook_that_was_not_released_to_the_student(
     assert ("it was judged with your numbers" in page.read_text("utf-8")) == told
 
 
-def test_where_all_have_the_same_numbers_the_courses_own_is_as_good(course, book, tmp_path):
+def test_where_all_have_the_same_numbers_the_courses_own_is_as_good(take, book):
     book.add_assignment(Assignment.of(EXERCISE), seeded=False)
-    (row,) = collect(
-        course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": EXERCISE.read_bytes()})]
-    ).rows
-    assert (
-        row.note == ""
-        and remarks(book, NAME) == {}
-        and told_student(book, book.counting(NAME)["ada"], Origins(book, NAME)) == ""
-    )
+    (row,) = take({"ada/x.ipynb": EXERCISE.read_bytes()}).rows
+    assert row.note == ""
+    assert remarks(book, NAME) == {}
+    assert told_student(book, book.counting(NAME)["ada"], Origins(book, NAME)) == ""
 
 
 def test_a_doubtful_notebook_in_place_of_a_sound_one_is_told_with_the_way_back(
@@ -460,28 +422,18 @@ def test_a_doubtful_notebook_in_place_of_a_sound_one_is_told_with_the_way_back(
         assert (f"to let that one count: lightspeed class choose {NAME} ada" in row.note) == (
             at > 1000
         )
-    assert (
-        row.verdict == "new"
-        and book.content(book.counting(NAME)["ada"].id) == EXERCISE.read_bytes()
-    )
+    assert row.verdict == "new"
+    assert book.content(book.counting(NAME)["ada"].id) == EXERCISE.read_bytes()
 
 
-def test_what_is_told_of_a_submission_besides(course, book, tmp_path):
-    collect(
-        course,
-        book,
-        NAME,
-        [
-            folder(
-                tmp_path / "in",
-                {
-                    "ada/x.ipynb": notebook(1),
-                    "bob/x.ipynb": notebook(1),
-                    "x.ipynb": notebook(2, "cy"),
-                    "dan/x.pdf": b"%PDF",
-                },
-            )
-        ],
+def test_what_is_told_of_a_submission_besides(take, book):
+    take(
+        {
+            "ada/x.ipynb": notebook(1),
+            "bob/x.ipynb": notebook(1),
+            "x.ipynb": notebook(2, "cy"),
+            "dan/x.pdf": b"%PDF",
+        }
     )
     assert remarks(book, NAME) == {
         "ada": ["The same bytes came from bob."], "bob": ["The same bytes came from ada."],
@@ -492,7 +444,7 @@ def test_what_is_told_of_a_submission_besides(course, book, tmp_path):
 # Late, again, and in any order
 
 
-def test_late_by_the_time_of_the_file_and_by_the_mark_of_canvas(course, book, tmp_path):
+def test_late_by_the_time_of_the_file_and_by_the_mark_of_canvas(take, book):
     book.setting(f"due {NAME}", str(time.mktime((2026, 3, 1, 0, 0, 0, 0, 0, -1))))
     members = [
         ("rossbob_LATE_1042_1_x.ipynb", notebook(1)),
@@ -500,7 +452,7 @@ def test_late_by_the_time_of_the_file_and_by_the_mark_of_canvas(course, book, tm
         ("dan2/x.ipynb", notebook(3)),
     ]
     members += [("Élodie OBrien-Dost_7009_assignsubmission_file_/x.ipynb", notebook(4))]
-    done = collect(course, book, NAME, [archive(tmp_path / "a.zip", members)])
+    done = take(members)
     assert {r.student: r.verdict for r in done.rows} == {
         "bob": "late",
         "ada": "new",
@@ -508,11 +460,9 @@ def test_late_by_the_time_of_the_file_and_by_the_mark_of_canvas(course, book, tm
         "cy": "new",
     }
     assert len(book.submissions(NAME)) == 4
-    assert (
-        late("x/ada_LATE_1_2_x.ipynb", 0, None)
-        and not late("ada_1_2_x.ipynb", 9e9, 1.0)
-        and not late("ada/x.ipynb", 1.0, 1.0)
-    )
+    assert late("x/ada_LATE_1_2_x.ipynb", 0, None)
+    assert not late("ada_1_2_x.ipynb", 9e9, 1.0)
+    assert not late("ada/x.ipynb", 1.0, 1.0)
 
 
 def test_moodles_worksheet_knows_who_and_when(course, book, tmp_path):
@@ -536,28 +486,25 @@ def test_moodles_worksheet_knows_who_and_when(course, book, tmp_path):
     assert book.counting(NAME)["bob"].at == time.mktime((2026, 6, 9, 14, 14, 0, 0, 0, -1))
 
 
-def test_a_later_one_counts_and_an_older_one_does_not(course, book, tmp_path):
+def test_a_later_one_counts_and_an_older_one_does_not(take, book, tmp_path):
     second = folder(tmp_path / "2", {"ada/x.ipynb": notebook(2)}, 2000)
     first = folder(tmp_path / "1", {"ada/x.ipynb": notebook(1)}, 1000)
-    assert [
-        r.verdict for p in (second, first, second) for r in collect(course, book, NAME, [p]).rows
-    ] == ["new", "older", "same"]
+    assert [r.verdict for p in (second, first, second) for r in take(p).rows] == [
+        "new",
+        "older",
+        "same",
+    ]
     third = folder(tmp_path / "3", {"ada/x.ipynb": notebook(1)}, 3000)
-    (row,) = collect(course, book, NAME, [third]).rows
+    (row,) = take(third).rows
     assert row.verdict == "same" and "a later one counts" in row.note
     assert book.content(book.counting(NAME)["ada"].id) == notebook(2)
 
 
-def test_two_files_of_one_student_count_in_the_order_of_the_platform(course, book, tmp_path):
+def test_two_files_of_one_student_count_in_the_order_of_the_platform(take, book):
     members = [(f"lovelaceadaking_1041_{n}_x.ipynb", notebook(n)) for n in (100, 99, 1000)]
-    collect(course, book, NAME, [archive(tmp_path / "a.zip", members)])
+    take(members)
     assert book.content(book.counting(NAME)["ada"].id) == notebook(1000)
-    collect(
-        course,
-        book,
-        NAME,
-        [folder(tmp_path / "in", {"bob/x (1).ipynb": notebook(2), "bob/x.ipynb": notebook(1)})],
-    )
+    take({"bob/x (1).ipynb": notebook(2), "bob/x.ipynb": notebook(1)})
     assert book.content(book.counting(NAME)["bob"].id) == notebook(2)
 
 
@@ -603,9 +550,8 @@ def nothing_is_lost(files, cuts, shuffle):
         with course.book() as book:
             fill(book)
             done = collect(course, book, NAME, paths)
-            assert len(done.rows) == len(files) and len(done.left) == sum(
-                not part for part in parts
-            )
+            assert len(done.rows) == len(files)
+            assert len(done.left) == sum(not part for part in parts)
             assert set(kept(course)) == {notebook(mark) for _, mark, _ in files}
             readable = {
                 (s.student, book.content(s.id)) for s in book.submissions(NAME) if not s.refused
@@ -627,7 +573,9 @@ def nothing_is_lost(files, cuts, shuffle):
         shutil.rmtree(place)
 
 
-def test_a_collection_that_was_killed_is_finished_by_the_next(course, book, tmp_path, monkeypatch):
+def test_a_collection_that_was_killed_is_finished_by_the_next(
+    take, course, book, tmp_path, monkeypatch
+):
     path = archive(
         tmp_path / "a.zip",
         [(f"{s}/x.ipynb", notebook(s)) for s in ROSTER] + [("who.ipynb", notebook("who"))],
@@ -650,7 +598,7 @@ def test_a_collection_that_was_killed_is_finished_by_the_next(course, book, tmp_
     stopped = 0
     while True:
         try:
-            collect(course, book, NAME, [path])
+            take(path)
             break
         except KeyboardInterrupt:
             stopped += 1
@@ -661,14 +609,14 @@ def test_a_collection_that_was_killed_is_finished_by_the_next(course, book, tmp_
 # What is no notebook, and what is dangerous
 
 
-def test_a_file_that_is_no_notebook_is_told_to_its_student(course, book, tmp_path):
+def test_a_file_that_is_no_notebook_is_told_to_its_student(take, course, book, tmp_path):
     files = {
         "ada/essay.pdf": b"%PDF",
         "bob/x.ipynb": notebook(1),
         "bob/essay.docx": b"doc",
         "cy/essay": b"?",
     }
-    done = collect(course, book, NAME, [folder(tmp_path / "in", files, 9999)])
+    done = take(files, at=9999)
     assert {(r.student, r.verdict) for r in done.rows} == {
         ("ada", "refused"),
         ("bob", "new"),
@@ -676,15 +624,12 @@ def test_a_file_that_is_no_notebook_is_told_to_its_student(course, book, tmp_pat
         ("cy", "refused"),
     }
     counting = book.counting(NAME)
-    assert (
-        counting["ada"].refused == "It is a file .pdf, not a notebook (.ipynb)."
-        and not counting["bob"].refused
-    )
+    assert counting["ada"].refused == "It is a file .pdf, not a notebook (.ipynb)."
+    assert not counting["bob"].refused
     assert kept(course) == {content: {name[:3].rstrip("/")} for name, content in files.items()}
     later = folder(tmp_path / "later", {"ada/x.ipynb": notebook(2)}, 10000)
-    assert [r.verdict for r in collect(course, book, NAME, [later]).rows] == [
-        "new"
-    ] and not book.counting(NAME)["ada"].refused
+    assert [r.verdict for r in take(later).rows] == ["new"]
+    assert not book.counting(NAME)["ada"].refused
 
 
 def link(name, target="/etc/passwd"):
@@ -713,23 +658,22 @@ def nested():
     (("ada/x.ipynb", nested()), "refused", "not a text in UTF-8"),
 ])  # fmt: skip
 def test_a_dangerous_archive_does_no_harm_and_the_rest_goes_on(
-    course, book, tmp_path, member, verdict, words
+    take, course, book, tmp_path, member, verdict, words
 ):
     before = {p for p in tmp_path.rglob("*") if course.root not in p.parents}
     path = archive(tmp_path / "a.zip", [member, ("bob/x.ipynb", notebook(1))])
-    done = collect(course, book, NAME, [path])
+    done = take(path)
     told = [(r.verdict, r.note) for r in done.rows if r.student != "bob"] + [
         ("left", reason) for reason in done.left
     ]
     assert len(told) == 1 and told[0][0] == verdict and words in told[0][1]
-    assert ("bob", "new") in {(r.student, r.verdict) for r in done.rows} and "bob" in book.counting(
-        NAME
-    )
+    assert ("bob", "new") in {(r.student, r.verdict) for r in done.rows}
+    assert "bob" in book.counting(NAME)
     assert {p for p in tmp_path.rglob("*") if course.root not in p.parents} - before == {path}
     assert sorted(p.name[13:] for p in (course.collected(NAME) / "received").iterdir()) == ["a.zip"]
 
 
-def test_an_encrypted_and_a_damaged_file_in_an_archive(course, book, tmp_path):
+def test_an_encrypted_and_a_damaged_file_in_an_archive(take, book, tmp_path):
     path = archive(
         tmp_path / "a.zip",
         [("ada/x.ipynb", notebook(1)), ("bob/x.ipynb", notebook(2)), ("cy/x.ipynb", notebook(3))],
@@ -738,7 +682,7 @@ def test_an_encrypted_and_a_damaged_file_in_an_archive(course, book, tmp_path):
     content[content.index(b"PK\x01\x02") + 8] |= 1  # the flag for encrypted, of the first
     content[content.index(b"bob/x.ipynb") + 20] ^= 0xFF
     path.write_bytes(content)
-    done = collect(course, book, NAME, [path])
+    done = take(path)
     notes = {r.student: r.note for r in done.rows}
     assert "encrypted" in notes["ada"] and "damaged" in notes["bob"] and notes["cy"] == ""
     assert [s.refused != "" for s in book.submissions(NAME)] == [False, True, True]
@@ -779,22 +723,20 @@ def stays_inside(damage, cut):
         shutil.rmtree(place)
 
 
-def test_an_archive_packed_in_another_way(course, book, tmp_path):
+def test_an_archive_packed_in_another_way(take, tmp_path):
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as made:
         made.writestr("ada/x.ipynb", notebook(1))
-    assert "packed in a way" in collect(course, book, NAME, [path]).rows[0].note
+    assert "packed in a way" in take(path).rows[0].note
 
 
-def test_an_archive_that_lies_about_sizes(course, book, tmp_path):
+def test_an_archive_that_lies_about_sizes(take, tmp_path):
     path = archive(tmp_path / "a.zip", [("ada/x.ipynb", b" " * (LARGEST + 9000))])
     content = bytearray(path.read_bytes())
     at = content.index(b"PK\x01\x02")
     content[at + 24 : at + 28] = (1000).to_bytes(4, "little")
     path.write_bytes(content)
-    assert [(r.student, r.verdict) for r in collect(course, book, NAME, [path]).rows] == [
-        ("ada", "refused")
-    ]
+    assert [(r.student, r.verdict) for r in take(path).rows] == [("ada", "refused")]
 
 
 @pytest.mark.parametrize(
@@ -815,14 +757,14 @@ def test_an_archive_that_is_none_or_has_too_much(
     assert len(done.left) == 1 and words in done.left[0] and len(done.rows) == 1
 
 
-def test_all_of_an_archive_has_a_limit_too(course, book, tmp_path, monkeypatch):
+def test_all_of_an_archive_has_a_limit_too(take, tmp_path, monkeypatch):
     monkeypatch.setattr(unpack, "MOST_BYTES", 3000)
     path = archive(tmp_path / "a.zip", [(f"{s}/x.ipynb", b"1" * 1000) for s in ROSTER])
-    done = collect(course, book, NAME, [path])
+    done = take(path)
     assert len(done.rows) == 3 and len(done.left) == 2 and "GiB" in done.left[0]
 
 
-def test_names_that_turn_the_text_around(course, book, tmp_path):
+def test_names_that_turn_the_text_around(take, course, tmp_path):
     names = [
         "ada/\u202egnp.02.ipynb",
         "bob/a\x07b\u200f.ipynb",
@@ -830,26 +772,25 @@ def test_names_that_turn_the_text_around(course, book, tmp_path):
         "dan2/x.IPYNB",
         "dan/.ipynb",
     ]
-    done = collect(
-        course, book, NAME, [archive(tmp_path / "\u202ea.zip", [(n, notebook(n)) for n in names])]
-    )
+    done = take(archive(tmp_path / "\u202ea.zip", [(n, notebook(n)) for n in names]))
     assert {r.student for r in done.rows} == {"ada", "bob", "cy", "dan2", "dan"}
     assert all(r.file.isprintable() for r in done.rows)
-    assert len(kept(course)) == 5 and all(
+    assert len(kept(course)) == 5
+    assert all(
         p.name.isprintable() for p in course.collected(NAME).rglob("*") if "received" not in p.parts
     )
 
 
-def test_two_files_of_the_same_name_in_an_archive(course, book, tmp_path):
+def test_two_files_of_the_same_name_in_an_archive(take, book, tmp_path):
     with pytest.warns(UserWarning, match="Duplicate"):
         path = archive(
             tmp_path / "a.zip", [("ada/x.ipynb", notebook(1)), ("ada/x.ipynb", notebook(2))]
         )
-    collect(course, book, NAME, [path])
+    take(path)
     assert {book.content(s.id) for s in book.submissions(NAME)} == {notebook(1), notebook(2)}
 
 
-def test_what_is_no_file_in_a_folder(course, book, tmp_path):
+def test_what_is_no_file_in_a_folder(take, course, tmp_path):
     files = folder(
         tmp_path / "in",
         {
@@ -863,7 +804,7 @@ def test_what_is_no_file_in_a_folder(course, book, tmp_path):
     (files / "ada" / "x.ipynb").symlink_to("/etc/passwd")
     (files / "bob" / "all").symlink_to("/etc")
     os.mkfifo(files / "dan" / "x.ipynb")
-    done = collect(course, book, NAME, [files])
+    done = take(files)
     assert {(r.student, r.verdict) for r in done.rows} == {
         ("cy", "new"),
         ("ada", "refused"),
@@ -873,11 +814,11 @@ def test_what_is_no_file_in_a_folder(course, book, tmp_path):
     assert kept(course) == {notebook(1): {"cy"}}
 
 
-def test_what_cannot_be_collected_at_all(course, book, tmp_path):
+def test_what_cannot_be_collected_at_all(take, course, book, tmp_path):
     with pytest.raises(ClassError, match="there is no file or folder"):
-        collect(course, book, NAME, [tmp_path / "nowhere"])
+        take(tmp_path / "nowhere")
     with pytest.raises(ClassError, match="was not released; there are 02_roofline"):
         collect(course, book, "03", [tmp_path])
     (tmp_path / "x.csv").write_text("a,b\n")
     with pytest.raises(ClassError, match="no grading worksheet"):
-        collect(course, book, NAME, [tmp_path / "x.csv"])
+        take(tmp_path / "x.csv")

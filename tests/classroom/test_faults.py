@@ -1,6 +1,4 @@
-"""The grader is killed at ten moments of a batch of 200; what it leaves is what an undisturbed
-run leaves.
-"""
+"""The grader is killed ten times in a batch of 200; the end is an undisturbed run's."""
 
 import os
 import random

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, right
+from processes import finished
 
 from lightspeed_class.gradebook import file as book_file
 from lightspeed_class.gradebook.book import Gradebook
@@ -84,6 +85,7 @@ def test_every_submission_is_kept_and_the_latest_counts(book):
         book.add_submission("nobody", "hostile", b"1", at=1)
 
 
+@pytest.mark.holds("docs/teach.md", "which no grading touches")
 def test_manual_points_stay_over_regrades_and_have_a_history(book):
     id = book.add_submission("ada", "hostile", b"1", at=1)
     word = QUESTIONS["word"]
@@ -170,6 +172,7 @@ def test_the_secret_is_made_once_and_a_newer_file_is_refused(book, tmp_path):
         Gradebook(book.path)
 
 
+@pytest.mark.holds("docs/teach.md", "the gradebook goes without a write-ahead log")
 def test_on_a_network_the_gradebook_goes_without_memory_that_processes_share(book, monkeypatch):
     """Also one that has a write-ahead log from before; what is below a mount is on its kind."""
     mounts = book.path.parent / "mountinfo"
@@ -215,10 +218,8 @@ def test_one_that_cannot_be_graded_does_not_stop_the_rest(book):
 
     seen = []
     tally = grade_all(book, "hostile", submit=AtOnce(work), progress=lambda *a: seen.append(a))
-    assert tally.failed == {bad: "RuntimeError: a fault of the grader"} and (
-        tally.graded,
-        tally.unreadable,
-    ) == (2, 1)
+    assert tally.failed == {bad: "RuntimeError: a fault of the grader"}
+    assert (tally.graded, tally.unreadable) == (2, 1)
     assert [len(book.gradings(id)) for id in (bad, good, refused)] == [0, 1, 1]
     assert book.gradings(refused)[0].graded.notes == ("It is a link.",)
     assert seen[-1][:2] == (2, 3)
@@ -286,9 +287,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
             run.wait()
             run.stdout.close()
             wait_until_gone(workers)
-        last = subprocess.run(
-            [sys.executable, "-c", GRADE, str(path)], capture_output=True, text=True, check=True
-        )
+        last = finished([sys.executable, "-c", GRADE, str(path)], check=True)
         assert last.stdout.endswith("{}\n")
         with Gradebook(path) as book:
             assert [len(book.gradings(s.id)) for s in book.submissions()] == [1] * count
@@ -397,6 +396,5 @@ def test_what_ran_out_of_time_beside_others_is_tried_alone(book, monkeypatch):
     tally = grade_all(book, "hostile", isolated=False, submit=AtOnce(lambda *_: slow))
     assert (tally.graded, pools) == (2, [1, 1])
     points = {who: book.gradings(id)[-1].graded.points for who, id in ids.items()}
-    assert points == {"ada": 4.0, "bob": 0.0} and all(
-        len(book.gradings(id)) == 1 for id in ids.values()
-    )
+    assert points == {"ada": 4.0, "bob": 0.0}
+    assert all(len(book.gradings(id)) == 1 for id in ids.values())

@@ -1,6 +1,4 @@
-"""Gradescope's download: each folder is its submitters', at the time that is told, and a student's
-own files cannot say otherwise.
-"""
+"""Gradescope's download: a folder is its submitters', whatever a student's files say."""
 
 import zipfile
 from datetime import UTC, datetime

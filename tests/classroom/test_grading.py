@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, exercises, notebook, right
 
+from lightspeed.roofline import attainable
 from lightspeed.units import Q
+from lightspeed_class.asked import Asked, frozen
 from lightspeed_class.grading import sandbox
 from lightspeed_class.grading.decode import decode
 from lightspeed_class.grading.grade import grade
@@ -45,11 +47,9 @@ def test_a_score_carries_its_diagnosis():
         word=None,
     )
     found = scores(grade(wrong, ASSIGNMENT))
-    assert (
-        found["ridge"].kind in ("misconception", "slip")
-        and found["ridge"].name
-        and found["ridge"].given
-    )
+    assert found["ridge"].kind in ("misconception", "slip")
+    assert found["ridge"].name
+    assert found["ridge"].given
     assert found["word"].kind == "unanswered" and QUESTIONS["word"] in found["word"].message
     assert found["roof"].found == "check"
 
@@ -80,16 +80,16 @@ def test_a_cell_that_was_not_reached_is_not_called_unanswered(end, why):
     found = scores(graded)
     assert found["ridge"].points == 1
     if why:
-        assert graded.status == why and all(
+        assert graded.status == why
+        assert all(
             found[c].kind == "unanswered" and found[c].message.startswith("Not reached:")
             for c in ("bytes", "roof", "word")
         )
     else:  # out of memory, but alive: the next cells run
         assert found["bytes"].message.startswith("Not answered:") and found["word"].points == 1
     deleted = scores(grade(right("os._exit(0)", word=None), ASSIGNMENT))
-    assert deleted["word"].message.startswith("Not answered:") and deleted[
-        "roof"
-    ].message.startswith("Not reached:")
+    assert deleted["word"].message.startswith("Not answered:")
+    assert deleted["roof"].message.startswith("Not reached:")
 
 
 @pytest.mark.parametrize("answer, given", [
@@ -129,7 +129,8 @@ def test_hidden_inputs_tell_right_from_wrong(q):
     for seed, secret in ((None, "a"), ("ada", "b"), ("bob", "c"), (None, "d")):
         variant = hidden(q.variant(seed), secret)
         assert len(variant.samples) >= 15
-        assert diagnose(variant, q.expected).correct
+        verdict = diagnose(variant, q.expected)
+        assert verdict.correct or verdict.kind == "library"
         for m in q.misconceptions:
             assert not diagnose(variant, m.wrong).correct, m.name
         for name, p in q.parameters.items():
@@ -137,6 +138,41 @@ def test_hidden_inputs_tell_right_from_wrong(q):
             assert q.valid or len(p.choices) < 2 or met >= set(p.choices), name
 
 
+CALLED = {
+    "roof = attainable": 0,
+    "def roof(*numbers):\n    return float(attainable(*numbers)) * 1.0": 0,
+    "import functools\nroof = functools.partial(attainable)": 0,
+    # another law, on the way to the one that is asked for
+    "def roof(intensity, peak, bandwidth):\n    below = intensity < ridge_point(peak, bandwidth)\n"
+    "    return intensity * bandwidth if below else peak": 1,
+}
+
+
+@pytest.mark.parametrize("source", CALLED)
+def test_the_law_of_the_library_is_named_where_it_is_to_be_written(source):
+    content = right(roof=f'{source}\ncheck("roofline.attainable", roof)')
+    score = scores(grade(content, ASSIGNMENT, secret="a"))["roof"]
+    assert score.points == CALLED[source]
+    if not score.points:
+        assert (score.kind, score.name) == ("library", "lightspeed.roofline.attainable")
+        assert score.name in score.message
+    variant = question("roofline.attainable").variant()
+    kept = json.loads(json.dumps(frozen(variant)))
+    assert Asked(kept).library == variant.library
+    del kept["library"]  # as a class has it that was released before this was looked at
+    assert Asked(kept).library is None
+    assert diagnose(Asked(kept), attainable).correct
+
+
+@pytest.mark.parametrize("kind", ["markdown", "raw"])
+def test_a_cell_that_became_text_is_told(kind):
+    cells = exercises()
+    cells[-1] = {k: cells[-1][k] for k in ("id", "source", "metadata")} | {"cell_type": kind}
+    word = scores(grade(notebook(cells), ASSIGNMENT))["word"]
+    assert word.kind == "unanswered" and "is text, not code" in word.message
+
+
+@pytest.mark.holds("docs/teach.md", "on inputs that nobody has seen")
 def test_a_message_never_tells_a_hidden_input():
     known = question("roofline.attainable").variant()
     table = {

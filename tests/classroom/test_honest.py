@@ -78,6 +78,7 @@ def test_each_gets_full_marks_and_hears_what_was_not_run():
     assert not lost, "\n".join(lost)
 
 
+@pytest.mark.holds("docs/teach.md", "A filter of system calls admits")
 def test_the_filter_admits_what_they_call_and_little_else(called):
     admitted = set(seccomp.numbers())
     assert called - admitted <= DONE_WITHOUT

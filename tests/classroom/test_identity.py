@@ -1,11 +1,11 @@
 """A grade's identity is that of the files that decide it, and of no others."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 from lightspeed_class.grading.closure import FOLDERS, deciding
 from lightspeed_class.grading.grade import grader
@@ -63,7 +63,7 @@ def test_all_that_grading_loads_decides():
         "for name, module in list(sys.modules.items()):\n"
         "    if name.startswith('lightspeed'): print(module.__file__)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = finished([sys.executable, "-c", code], check=True)
     loaded = {Path(line) for line in done.stdout.splitlines()}
     assert len(loaded) > 90 and not loaded - set(deciding(LIB))
 

@@ -65,6 +65,7 @@ def handed_in(path, seed, answer, before=""):
     return json.dumps(book).encode()
 
 
+@pytest.mark.holds("docs/teach.md", "and is in no notebook")
 def test_a_notebook_has_no_truth_in_it(path):
     seeds, guessed, truths = [f"s{n}" for n in range(60)], 0, set()
     for seed in seeds:
@@ -155,9 +156,8 @@ def test_the_grader_gives_the_points_of_the_room(path):
     points = {name: graded.points for name, graded in found.items()}
     assert points["right"] == 10 and found["right"].scores[0].kind == "right"
     room = score(truth.case, everything, best["cause"], best["cause"])
-    assert (
-        points["spendthrift"] == pytest.approx(room.points / 10) and 7 <= points["spendthrift"] < 10
-    )
+    assert points["spendthrift"] == pytest.approx(room.points / 10)
+    assert 7 <= points["spendthrift"] < 10
     assert (points["guessed"], points["another fix"], points["no fix"]) == (7, 8, 8)
     worthless = set(cases) - {"right", "spendthrift", "guessed", "another fix", "no fix"}
     assert not any(points[name] for name in worthless), points

@@ -1,6 +1,4 @@
-"""The desk: marks by hand in a browser, of which none is lost, and nothing that a student wrote
-becomes markup.
-"""
+"""The desk: marks by hand in a browser; none is lost, and no words become markup."""
 
 import asyncio
 import contextlib
@@ -203,6 +201,7 @@ def test_a_card_shows_work_beside_diagnosis(desk):
         assert desk[0].send(path).code == 404
 
 
+@pytest.mark.holds("docs/teach.md", "counts for all who have the item")
 def test_changed_points_of_an_item_count_for_all_who_have_it(desk, book):
     eve, finn = desk
     eve.open("ada").post("/item", 'action="/item">', points="0.25", words="The right idea.")
@@ -273,6 +272,7 @@ def test_what_cannot_be_is_told_and_nothing_kept(desk, book):
         assert book.manual(NAME) == [] and given["comment"] in eve.text, sent
 
 
+@pytest.mark.holds("docs/teach.md", "a grade by the machine moves no mark")
 def test_a_regrade_keeps_marks_and_the_card_says_what_changed(desk, book):
     id = book.set_item(NAME, RIDGE, "The idea.", 0.5, "eve")
     assert desk[0].open("ada").mark(id) == 303
@@ -349,6 +349,7 @@ def test_history_and_points_know_the_desk(desk, book, tmp_path, capsys, monkeypa
     ]
 
 
+@pytest.mark.holds("docs/teach.md", "its HTML only as text")
 def test_nothing_of_a_student_becomes_markup(desk, book):
     outputs = [
         {"output_type": "stream", "text": HOSTILE},
@@ -384,6 +385,7 @@ def test_nothing_of_a_student_becomes_markup(desk, book):
     assert pages[0].count("document.title") >= 8  # all of it is there to read
 
 
+@pytest.mark.holds("docs/teach.md", "shows no names and no ids")
 def test_nobody_is_known_at_an_anonymous_desk(desk, book):
     """Neither by a page nor by an address; marks and their undoing reach who they are for."""
     told = code("# made for ada", "class-setup"), code(f'check("{RIDGE}", 1)  # mine', "x")
@@ -394,9 +396,8 @@ def test_nobody_is_known_at_an_anonymous_desk(desk, book):
     masks = sorted(set(re.findall(r"student=(\w+)", queue)))
     notebooks = {mask: eve.send(f"/notebook?student={mask}").body.decode() for mask in masks}
     cards = [eve.open(mask).text for mask in masks]
-    assert len(masks) >= 3 and masks == [
-        m for m in re.findall(r"Student (\w+)", queue) if m in masks
-    ]
+    assert len(masks) >= 3
+    assert masks == [m for m in re.findall(r"Student (\w+)", queue) if m in masks]
     for text in (queue, *notebooks.values(), *cards):
         text = re.sub(r"(?s)<(pre|div class=prose).*?</(pre|div)>", "", text)  # their own words
         assert not re.search("|".join(rf"\b{s.id}\b|{s.name}" for s in book.students()), text)
@@ -413,4 +414,4 @@ def test_notes_on_other_cells_are_told_once(desk, book):
     book.add_grading(id, "key", graded({RIDGE: wrong(RIDGE), WORD: right(WORD)}, notes=notes))
     text = desk[0].open("ada").text
     assert text.count("NameError") < 3 and ">20 notes on other cells<" in text
-    assert "Code cells 5 to 23 stopped" in desk[0].send("/notebook?student=ada").body.decode()
+    assert "Code cells 1 and 5 to 23 stopped" in desk[0].send("/notebook?student=ada").body.decode()

@@ -1,6 +1,4 @@
-"""An exported assignment has the form that nbgrader asks for. tests/install/test_nbgrader.py
-asks nbgrader itself.
-"""
+"""An export has nbgrader's form; tests/install/test_nbgrader.py asks nbgrader itself."""
 
 import ast
 import json
@@ -21,9 +19,7 @@ NAMES = sorted(path.stem for path in ROOT.glob("solutions/*.py"))
 
 
 def broken_rules(notebook):
-    """What nbgraderformat/v3.json and v3.py of nbgrader 0.9.6 (BSD-3-Clause) refuse, in their
-    order.
-    """
+    """What nbgraderformat's v3.json and v3.py (0.9.6, BSD-3-Clause) refuse, in order."""
     seen = set()
     for cell in notebook["cells"]:
         mark = cell["metadata"]["nbgrader"]

@@ -3,19 +3,20 @@
 import errno
 import json
 import os
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 from lightspeed_class.class_folder import write_whole
 from lightspeed_class.grading.grade import grade
 from lightspeed_class.grading.sandbox import Limits
 from lightspeed_class.intake import unpack
+from lightspeed_class.intake.collect import collect
 from lightspeed_class.intake.unpack import items
-from lightspeed_class.notebooks import MOST_CELLS, Assignment, Refused
+from lightspeed_class.notebooks import LARGEST, MOST_CELLS, Assignment, Refused
 
 WORD, CLAIM = "roofline.what_shortens_it", "roofline.claim_more_users"
 ASSIGNMENT = Assignment("own", {"w": ((WORD, "answer"),), "c": ((CLAIM, "answer"),)}, {})
@@ -65,6 +66,7 @@ def test_two_equal_answers_in_a_row_are_two(sandboxed):
     assert list(found.values()) == [True, False, False, False]
 
 
+@pytest.mark.holds("docs/teach.md", "costs its own cell")
 def test_a_call_that_cannot_be_stopped_costs_its_own_cell(sandboxed):
     """Two of them: the answer between them counts, and the one after them."""
     slow = ("a", "sum(range(10**13))"), ("w", right(WORD)), ("b", "max(range(10**13))")
@@ -93,13 +95,7 @@ def test_an_environment_behind_a_link_grades(sandboxed, tmp_path):
     environment = os.environ | {
         "PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parents[1]}"
     }
-    done = subprocess.run(
-        [link / "bin/python", "-c", code],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=100,
-    )
+    done = finished([link / "bin/python", "-c", code], env=environment, timeout=100)
     assert done.stdout == "1.0\n", done.stderr
 
 
@@ -111,3 +107,25 @@ def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left") as caught:
         write_whole(tmp_path / "points.csv", b"1")
     assert caught.value.filename == str(tmp_path / "points.csv") and not list(tmp_path.iterdir())
+
+
+def test_what_is_too_large_to_read_is_kept_too(course, tmp_path):
+    large = b'{"cells": [' + b" " * LARGEST
+    with course.book() as book:
+        for student in ("ada", "bob"):
+            book.add_student(student, student.title())
+        book.add_assignment(ASSIGNMENT)
+        for student in ("ada", "nobody"):
+            file = tmp_path / "in" / student / "own.ipynb"
+            file.parent.mkdir(parents=True)
+            file.write_bytes(large)
+        zipped = packed(tmp_path / "b.zip", {"bob/own.ipynb": large})
+        done = collect(course, book, "own", [tmp_path / "in", zipped])
+    assert {row.verdict for row in done.rows} == {"refused"}
+    notes = {row.file: row.note for row in done.rows}
+    for place, source in (("students/ada", "in: ada/own.ipynb"),
+                          ("unknown", "in: nobody/own.ipynb"),
+                          ("received", "b.zip: bob/own.ipynb")):  # fmt: skip
+        (kept,) = (course.collected("own") / place).iterdir()
+        assert "larger than" in notes[source] and place in notes[source]
+        assert kept.suffix == ".zip" or kept.read_bytes() == large

@@ -69,6 +69,7 @@ def shown(content, monkeypatch):
     return prompts
 
 
+@pytest.mark.holds("docs/teach.md", "draws that student's numbers")
 def test_an_id_draws_what_an_own_notebook_shows(course, book, monkeypatch):
     release(course, book, NAME, one=True)
     release(course, book, NAME)
@@ -109,6 +110,7 @@ def test_every_name_of_a_student_draws_and_slips_are_told(course, book, capsys):
             own_numbers(given, sealed[1])
 
 
+@pytest.mark.holds("docs/teach.md", "It holds no names and no seed")
 def test_it_lists_nobody_and_holds_no_seed(course, book):
     release(course, book, NAME, one=True)
     content = one(course).decode()
@@ -121,9 +123,7 @@ def test_it_lists_nobody_and_holds_no_seed(course, book):
 
 
 def test_a_try_costs_memory_and_what_was_given_out_before_opens():
-    """A million tries are half a day of a core; the notebooks of an earlier version have no cost
-    written on them.
-    """
+    """A million tries take half a day of a core; earlier notebooks have no cost on them."""
     assert 128 * COST["n"] * COST["r"] == 16 << 20, "bytes that scrypt fills and reads for a try"
     given_out = "MTIzNDU2NzgMFU33XPTOAyUOjr51f9pQDBD0"
     assert own_numbers("Ada ", given_out) == "0a0a0a0a0a0a"
@@ -220,7 +220,8 @@ def test_prose_and_functions_are_asked_as_ever(course, book):
         for asked in re.findall(r'check\("([\w.]+)"', cell["source"])
         if question(asked).kind == "function"
     ]
-    assert functions and all(
+    assert functions
+    assert all(
         "".join(ours[id]["source"]) == cell["source"]
         for id, cell in theirs.items()
         if id in ours and "ask(" not in cell["source"]

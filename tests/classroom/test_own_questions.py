@@ -11,7 +11,6 @@ import sys
 import pytest
 
 from lightspeed_class.reports.feedback import open_until, write_feedback
-from lightspeed_cli.main import main
 from lightspeed_course.practice import as_released, questions
 from lightspeed_course.practice.check import check
 from lightspeed_course.practice.questions import question
@@ -23,18 +22,12 @@ ID = "mine.copy_time"
 
 
 @pytest.fixture
-def say(course, tmp_path, monkeypatch, capsys):
-    """Run a verb in the class: (status, what it printed)."""
+def say(say, course, tmp_path, monkeypatch):
+    """Verbs in a class of two, beside a notebook that asks a question of their teacher's own."""
     monkeypatch.setattr(questions, "_registry", dict(questions._registry))
     monkeypatch.setattr(questions, "_own", {})
     monkeypatch.chdir(course.root)
     (course.root / "roster.csv").write_text("id,name\nada,Ada\nbob,Bob\n")
-
-    def say(*words):
-        status = main(["class", *map(str, words)])
-        out = capsys.readouterr()
-        return status, out.out + out.err
-
     cells = [
         {"cell_type": "code", "id": "a", "source": f'from lightspeed_course import *\nask("{ID}")'},
         {"cell_type": "code", "id": "b", "source": f'time = ...\ncheck("{ID}", time)'},
@@ -85,6 +78,7 @@ def test_a_question_of_ones_own_from_release_to_feedback(say, course, tmp_path, 
     assert "Solution" in page and "What is left of the rate" in page
 
 
+@pytest.mark.holds("docs/teach.md", "only their prompts reach students")
 def test_who_has_the_notebook_can_try_no_answer_by_it(say, course, tmp_path, monkeypatch):
     assert say("release", tmp_path / "own.ipynb", "--questions", tmp_path / "mine.md")[0] == 0
     with course.book() as book:
@@ -104,6 +98,7 @@ def test_a_file_with_a_mistake_names_it(say, tmp_path):
     assert status == 2 and "mine.md" in out
 
 
+@pytest.mark.holds("docs/teach.md", "adds worked solutions once nobody")
 def test_solutions_wait_until_nobody_has_time_left(say, course, tmp_path):
     assert say("release", "02")[0] == 0
     status, out = say("feedback", "02", "--solutions")

@@ -1,6 +1,4 @@
-"""More time, late rules, excuses and who has left: each can be undone, is told wherever points are,
-and stays in the history.
-"""
+"""More time, late rules, excuses, leaving: each can be undone and is told with the points."""
 
 import csv
 from pathlib import Path
@@ -14,7 +12,6 @@ from lightspeed_class.lateness import Lateness, Rule, late, settle
 from lightspeed_class.reports.export import export_csv
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.reports.results import outcomes
-from lightspeed_cli import main
 
 RIDGE, WORD, DOT = "roofline.ridge", "roofline.what_shortens_it", "roofline.dot_intensity"
 ONE, TWO = assignment_of(RIDGE, WORD, name="one"), assignment_of(DOT, name="two")
@@ -80,6 +77,7 @@ def test_lateness_takes_off_what_was_earned_and_never_more(book):
     assert len(book.decisions("late rule")) == 2  # the same again is no entry
 
 
+@pytest.mark.holds("docs/teach.md", "What only Canvas calls late")
 def test_what_nobody_can_tell_costs_nothing(book):
     book.set_late_rule(Rule(points_per_day=1.0))
     hand_in(book, "ada", "one", 3, "a.zip: ada_LATE_4001_90001_one.ipynb")
@@ -135,16 +133,12 @@ def test_marks_exports_and_feedback_tell_of_it(book, tmp_path):
     assert "Excused." in pages[2] and "Nothing was handed in" not in pages[2]
 
 
-def test_the_verbs_do_it_undo_it_and_keep_it(book, tmp_path, capsys, monkeypatch):
+@pytest.mark.holds("docs/teach.md", "lists every such act")
+def test_the_verbs_do_it_undo_it_and_keep_it(book, tmp_path, say, monkeypatch):
     monkeypatch.chdir(tmp_path / "class")
     with open("class.toml", "a") as file:
         file.write("[late]\npoints_per_day = 1\n")
     hand_in(book, "ada", "one", 1.0)
-
-    def say(*words):
-        status = main(["class", *words])
-        out = capsys.readouterr()
-        return status, out.out + out.err
 
     assert "1 of 2" in say("status", "one")[1]
     assert say("extend", "one", "ada", "1970-02-01", "--reason", "ill", "--by", "me")[0] == 0

@@ -24,7 +24,6 @@ from lightspeed_class.reports.export import KINDS, Unmarked, export_csv
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.reports.results import Outcome
 from lightspeed_class.score import BY_HAND, Graded, Score
-from lightspeed_cli import main
 
 NAME, WHY, RIDGE = "02_roofline", "prose.why", "roofline.ridge"  # the desk's fixture has this name
 MARK = '<script>alert("x")</script> & **memory** $b_1 < c_2$'
@@ -111,6 +110,7 @@ def test_a_slip_of_the_instructor_is_told(course, tmp_path, cells, told):
         course.assignment(path)
 
 
+@pytest.mark.holds("docs/teach.md", "Until then it has no points")
 def test_what_nobody_marked_is_not_nought(book, tmp_path):
     assert book.assignment(NAME).prose[WHY].prompt == "Why is it slow?"  # kept and read again
     ada = result(book, "ada")
@@ -188,17 +188,12 @@ def test_points_that_change_and_files_that_cannot_be_read(book, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_verb_writes_one_that_is_released_and_graded(tmp_path, capsys, monkeypatch):
+def test_the_verb_writes_one_that_is_released_and_graded(tmp_path, say, monkeypatch):
     """The example of the README."""
     course = new(tmp_path / "class")
     monkeypatch.chdir(course.root)
     (course.root / "roster.csv").write_text("id,name,email\nada,Ada,a@x.org\n")
     asks = ("prose", "why_slower", "Why is a batch of one slow?")
-
-    def say(*words):
-        status = main(["class", *words])
-        told = capsys.readouterr()
-        return status, told.out + told.err
 
     assert say("roster")[0] == say(*asks)[0] == 0
     assert "exists" in say(*asks)[1]

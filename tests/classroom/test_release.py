@@ -45,9 +45,7 @@ def of(course, student, version=1, name="02_roofline"):
 
 
 def run(content, answers, monkeypatch, tmp_path):
-    """Run a released notebook as a kernel would, with answers in place of dots: what each check
-    said.
-    """
+    """Run a released notebook as a kernel would, with answers for dots: what checks said."""
     monkeypatch.setenv("LIGHTSPEED_DATA", str(tmp_path / "data"))
     for name in ("LIGHTSPEED_SEED", "LIGHTSPEED_CLASS", "LIGHTSPEED_VERSION", "LIGHTSPEED_ASKED"):
         monkeypatch.setenv(name, "")  # so that what the notebook sets is undone
@@ -100,6 +98,7 @@ def test_the_same_assignment_in_all_of_them(tmp_path):
         assert Assignment.of(tmp_path / "02_roofline.ipynb") == Assignment.of(ROOFLINE)
 
 
+@pytest.mark.holds("docs/teach.md", "with numbers of their own and no solutions")
 def test_nothing_in_it_answers_a_question_or_is_about_others(course, book):
     release(course, book, "02_roofline")
     text = of(course, "ada").decode()
@@ -145,9 +144,8 @@ def test_format_alone_says_the_same_of_right_and_wrong(monkeypatch, tmp_path):
                 "",
                 "Read.",
             )
-            assert (
-                verdict.message.endswith("It is judged once it is handed in.") and verdict.id == id
-            )
+            assert verdict.message.endswith("It is judged once it is handed in.")
+            assert verdict.id == id
     assert "FLOP/byte" in run(content, right, monkeypatch, tmp_path)[ids[0]].message
     said = run(content, {ids[0]: "text", ids[1]: ..., ids[2]: "nonsense"}, monkeypatch, tmp_path)
     assert [said[id].kind for id in ids] == ["type", "unanswered", "type"]
@@ -187,20 +185,17 @@ def test_a_release_again_gives_only_to_those_who_came_later(course, book):
     book.add_student("cy", "Cy")  # without a seed
     again = release(course, book, "02")
     assert (again.given, again.version, again.students) == (("cy",), 1, 3)
-    assert (
-        of(course, "ada") == before
-        and book.student("cy").seed
-        and book.setting("due 02_roofline") == "1000.0"
-    )
+    assert of(course, "ada") == before
+    assert book.student("cy").seed
+    assert book.setting("due 02_roofline") == "1000.0"
     rows = list(
         csv.DictReader(
             (course.released("02_roofline") / "handout.csv").read_text("utf-8-sig").splitlines()
         )
     )
     assert [(r["id"], r["version"]) for r in rows] == [("ada", "1"), ("bob", "1"), ("cy", "1")]
-    assert rows[1]["name"] == "'=Bob" and all(
-        (course.released("02_roofline") / r["file"]).is_file() for r in rows
-    )
+    assert rows[1]["name"] == "'=Bob"
+    assert all((course.released("02_roofline") / r["file"]).is_file() for r in rows)
 
 
 def test_another_assignment_is_another_version_and_takes_nothing_back(course, book, tmp_path):
@@ -212,20 +207,16 @@ def test_another_assignment_is_another_version_and_takes_nothing_back(course, bo
     shorter["cells"] = shorter["cells"][:6]
     mine.write_text(json.dumps(shorter))
     second = release(course, book, mine)
-    assert (
-        (second.version, second.given) == (2, ("ada", "bob"))
-        and len(second.removed) == OUT_OF - 1
-        and not second.added
-    )
+    assert (second.version, second.given) == (2, ("ada", "bob"))
+    assert len(second.removed) == OUT_OF - 1
+    assert not second.added
     assert of(course, "ada", 1, "own") == before and of(course, "ada", 2, "own") != before
     assert set(book.assignment("own").points) == {"roofline.ridge"}
     mine.write_bytes(ROOFLINE.read_bytes())
     third = release(course, book, mine)
-    assert (
-        third.version == 1
-        and third.versions == {"ada": (2, 1), "bob": (2, 1)}
-        and third.given == ()
-    )
+    assert third.version == 1
+    assert third.versions == {"ada": (2, 1), "bob": (2, 1)}
+    assert third.given == ()
     assert (
         "bob,'=Bob,,1,v1/bob/own.ipynb,2"
         in (course.released("own") / "handout.csv").read_text("utf-8-sig").splitlines()
@@ -259,12 +250,11 @@ def test_the_same_numbers_for_all_if_the_class_wants_it(course, book):
     folder = course.released("02_roofline")
     assert [p.name for p in (folder / "v1").iterdir()] == ["02_roofline.ipynb"]
     content = (folder / "v1/02_roofline.ipynb").read_bytes()
-    assert (
-        content
-        == notebook_for(ROOFLINE, None, version="1", kept=book.asked("02_roofline", "1", None))
-        and "SEED" not in content.decode()
-        and "numbers of your own" not in content.decode()
+    assert content == notebook_for(
+        ROOFLINE, None, version="1", kept=book.asked("02_roofline", "1", None)
     )
+    assert "SEED" not in content.decode()
+    assert "numbers of your own" not in content.decode()
     assert {
         row["file"]
         for row in csv.DictReader((folder / "handout.csv").read_text("utf-8-sig").splitlines())
@@ -275,14 +265,10 @@ def test_the_same_numbers_for_all_if_the_class_wants_it(course, book):
     )
     assert release(course, book, "02").given == ()
     book.add_student("cy", "Cy")
-    assert (
-        release(course, book, "02").given == ("cy",)
-        and (folder / "v1/02_roofline.ipynb").read_bytes() == content
-    )
-    assert (
-        book.seed("02_roofline", "ada") is None
-        and book.assignment("02_roofline").points["roofline.ridge"] == 2.5
-    )
+    assert release(course, book, "02").given == ("cy",)
+    assert (folder / "v1/02_roofline.ipynb").read_bytes() == content
+    assert book.seed("02_roofline", "ada") is None
+    assert book.assignment("02_roofline").points["roofline.ridge"] == 2.5
 
 
 @pytest.mark.parametrize(("name", "words"), [
@@ -352,10 +338,8 @@ def test_points_of_an_own_notebook(course, book, tmp_path):
     course.check_points(book, releasing="own")
     release(course, book, tmp_path / "own.ipynb")
     course.check_points(book)
-    assert (
-        not course.changed_points(book, "own")
-        and book.assignment("own").points["roofline.ridge"] == 2
-    )
+    assert not course.changed_points(book, "own")
+    assert book.assignment("own").points["roofline.ridge"] == 2
 
 
 def test_other_points_are_told_and_change_no_notebook(course, book):
@@ -385,20 +369,16 @@ def test_the_text_of_a_notebook_promises_no_judgement_that_check_does_not_give(p
 
     assert "whether it is right and, if not, what may have happened" in " ".join(text("full"))
     told = " ".join(text("format"))
-    assert (
-        "whether it is right" not in told
-        and "`check` says how your answer was read, and it is judged once you hand it in." in told
-    )
+    assert "whether it is right" not in told
+    assert "`check` says how your answer was read, and it is judged once you hand it in." in told
 
 
 def test_the_first_cell_says_what_is_needed(course, book, monkeypatch):
     release(course, book, "02")
     first, *_ = json.loads(of(course, "ada"))["cells"]
-    assert (
-        first["id"] == ABOUT
-        and "Made for `ada`" in first["source"]
-        and "make lab" in first["source"]
-    )
+    assert first["id"] == ABOUT
+    assert "Made for `ada`" in first["source"]
+    assert "make lab" in first["source"]
     assert "one file" in (course.released("02_roofline") / "README.txt").read_text()
     source = cells(of(course, "ada"))[SETUP]["source"]
     for name in ("LIGHTSPEED_SEED", "LIGHTSPEED_CLASS", "LIGHTSPEED_VERSION", "LIGHTSPEED_ASKED"):
@@ -420,9 +400,8 @@ def test_a_new_class_leaves_other_folders_alone(tmp_path):
     again = courses.new(made.root)
     with again.book() as book:
         assert book.secret == secret and again.name == 'a "quoted" name'
-    assert (
-        "ada" in (made.root / "roster.csv").read_text() and (made.root.stat().st_mode & 0o077) == 0
-    )
+    assert "ada" in (made.root / "roster.csv").read_text()
+    assert (made.root.stat().st_mode & 0o077) == 0
 
 
 def test_a_class_is_found_from_below(course, monkeypatch, tmp_path):

@@ -1,6 +1,4 @@
-"""The sample class holds every mistake that the course knows, in the forms that learning
-platforms give, and is graded as planned.
-"""
+"""The sample class holds every known mistake, as platforms give it, graded as planned."""
 
 import csv
 import json
@@ -62,20 +60,16 @@ def test_the_same_call_writes_the_same_bytes(made, tmp_path):
     folder, people = made
     again = make_sample(tmp_path, ROOFLINE, seeds=seeds)
     files = sorted(p.relative_to(folder) for p in folder.rglob("*") if p.is_file())
-    assert (
-        files == sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file())
-        and len(files) == 34
-    )
+    assert files == sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file())
+    assert len(files) == 34
     assert all(
         (folder / f).read_bytes() == (tmp_path / f).read_bytes()
         and (folder / f).stat().st_mtime == (tmp_path / f).stat().st_mtime
         for f in files
         if f.parts[0] == "plain"
     )
-    assert (
-        all((folder / f).read_bytes() == (tmp_path / f).read_bytes() for f in files)
-        and again == people
-    )
+    assert all((folder / f).read_bytes() == (tmp_path / f).read_bytes() for f in files)
+    assert again == people
 
 
 def test_the_roster(tmp_path):
@@ -85,21 +79,17 @@ def test_the_roster(tmp_path):
     assert rows == roster(800) and list(rows[0]) == list(COLUMNS)
     for column in ("id", "name", "email", "canvas_id", "sis_user_id", "sis_login_id"):
         assert len({row[column] for row in rows}) == 800
-    assert (
-        all(row["email"].endswith("@example.org") for row in rows)
-        and sum(not row["name"].isascii() for row in rows) > 400
-    )
+    assert all(row["email"].endswith("@example.org") for row in rows)
+    assert sum(not row["name"].isascii() for row in rows) > 400
 
 
 def test_everybody_has_a_story(made):
     _, people = made
     assert len(people) == 30 and {p.story for p in people} == {*STORIES, "mistakes"}
     by_story = {p.story: p for p in people}
-    assert (
-        by_story["missing"].files == []
-        and len(by_story["twice"].files) == 2
-        and by_story["twice"].files[0][0] < by_story["twice"].files[1][0] < DUE
-    )
+    assert by_story["missing"].files == []
+    assert len(by_story["twice"].files) == 2
+    assert by_story["twice"].files[0][0] < by_story["twice"].files[1][0] < DUE
     assert all((at > DUE) == (p.story == "late") for p in people for at, _ in p.files)
     kinds = {kind for p in people for kind, _ in p.kinds.values()}
     assert kinds == {
@@ -122,10 +112,9 @@ def test_everybody_has_a_story(made):
 
 
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda p: p.stem)
+@pytest.mark.holds("docs/teach.md", "wrong ones of every kind")
 def test_every_misconception_is_somebodys_answer(path, tmp_path):
-    """For every assignment of the course; and what was dealt is what `diagnose` says of what
-    stands in the notebook.
-    """
+    """For every assignment; and what was dealt is what `diagnose` says of the notebook."""
     people = make_sample(tmp_path, path, students=30, seeds=seeds)
     assignment = Assignment.of(path)
     dealt = {
@@ -152,9 +141,7 @@ def test_every_misconception_is_somebodys_answer(path, tmp_path):
 
 
 def leads_somewhere(variant, name):
-    """Some misconceptions have an answer for some numbers only; in a small class nobody may have
-    these.
-    """
+    """Some misconceptions have answers for some numbers only; a small class may lack them."""
     return variant.question.kind != "number" or all(
         math.isfinite(v)
         for m in variant.question.misconceptions
@@ -172,9 +159,7 @@ def coincides(variant, name):
 
 
 def run(content, assignment):
-    """The answers in a notebook of ours, which is no stranger's: cell by cell, without the
-    checks.
-    """
+    """The answers in a notebook of ours, no stranger's: cell by cell, without checks."""
     answers, world = {}, {"math": math, "Q": Q}
     for id, source in code_cells(content):
         for q, variable in assignment.cells.get(id, ()):
@@ -184,9 +169,7 @@ def run(content, assignment):
 
 
 def test_canvas_form(made):
-    """<family, given>[_LATE]_<user>_<file>_<title>: lib/content_zipper.rb of
-    instructure/canvas-lms.
-    """
+    """<family, given>[_LATE]_<user>_<file>_<title>: Canvas' lib/content_zipper.rb."""
     folder, people = made
     numbers = {row["canvas_id"]: row for row in roster()}
     with zipfile.ZipFile(folder / "canvas.zip") as archive:
@@ -196,10 +179,8 @@ def test_canvas_form(made):
             for name in names
         ]
         assert all(found) and len(names) == 30 and len({m[4] for m in found}) == 30
-        assert (
-            all(m[1] == m[1].lower() for m in found)
-            and sum(bool(m[2]) for m in found) == sum(bool(m[5]) for m in found) == 1
-        )
+        assert all(m[1] == m[1].lower() for m in found)
+        assert sum(bool(m[2]) for m in found) == sum(bool(m[5]) for m in found) == 1
         assert {m[3] for m in found} == numbers.keys() - {numbers_of(people, "missing")}
         files = {p.id: p.files for p in people}
         assert all(archive.read(m[0]) == files[numbers[m[3]]["id"]][bool(m[5])][1] for m in found)
@@ -211,9 +192,7 @@ def numbers_of(people, story):
 
 
 def test_moodle_form(made):
-    """<name>_<participant>_assignsubmission_file/<title>: mod/assign/classes/downloader.php of
-    moodle/moodle; and the worksheet.
-    """
+    """<name>_<participant>_assignsubmission_file/<title>: Moodle's downloader.php."""
     folder, people = made
     with open(folder / "moodle.csv", encoding="utf-8", newline="") as file:
         sheet = {
@@ -226,10 +205,8 @@ def test_moodle_form(made):
             who, number, turn = re.fullmatch(
                 r"([^_/]+)_(\d+)_assignsubmission_file/02_roofline( \(1\))?\.ipynb", name
             ).groups()
-            assert (
-                sheet[number]["Full name"] == who
-                and archive.read(name) == by_name[who].files[bool(turn)][1]
-            )
+            assert sheet[number]["Full name"] == who
+            assert archive.read(name) == by_name[who].files[bool(turn)][1]
         assert len(archive.namelist()) == 30
     for row in sheet.values():
         person = by_name[row["Full name"]]
@@ -256,9 +233,7 @@ def test_plain_form(made):
 
 @pytest.fixture(scope="module")
 def book(made, tmp_path_factory):
-    """The sample in a gradebook, graded in the real sandbox; the endless loop costs less than by
-    default.
-    """
+    """The sample, graded in the real sandbox; the endless loop costs less than by default."""
     _, people = made
     with Gradebook(tmp_path_factory.mktemp("book") / "book") as book:
         book.add_assignment(Assignment.of(ROOFLINE))
@@ -299,9 +274,8 @@ def test_it_is_graded_as_planned(made, book):
         if person.story in ("right", "rounded", "unlucky"):
             assert (result.points, graded.notes) == (OUT_OF, ()), person.story
         stopped = {"crashed": "NameError", "endless": "OutOfTime"}.get(person.story)
-        assert bool(graded.notes) == (
-            person.story in ("crashed", "endless", "hostile", "torn")
-        ) and (not stopped or stopped in graded.notes[0])
+        assert bool(graded.notes) == (person.story in ("crashed", "endless", "hostile", "torn"))
+        assert not stopped or stopped in graded.notes[0]
 
 
 def test_all_that_is_made_of_it(book, tmp_path):

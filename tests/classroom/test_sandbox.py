@@ -5,13 +5,13 @@ and a fork server that is replaced when it is odd.
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 from cases import ASSIGNMENT, right
+from processes import finished
 
 from lightspeed_class.grading import cgroups, forkserver
 from lightspeed_class.grading.grade import grade
@@ -46,10 +46,12 @@ def test_an_ordinary_user_grades_too_wherever_the_interpreter_is():
         command += ["--ro-bind", str(path), str(path)]
     command += ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", "--"]
     program = AS_ANOTHER.format(cases=str(ROOT / "tests/classroom/hostile"))
-    done = subprocess.run(
-        [*command, sys.executable, "-c", program], capture_output=True, text=True,
-        env=os.environ | {"HOME": "/nowhere"}, cwd="/", timeout=300,
-    )  # fmt: skip
+    done = finished(
+        [*command, sys.executable, "-c", program],
+        env=os.environ | {"HOME": "/nowhere"},
+        cwd="/",
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     *verdicts, isolation = done.stdout.splitlines()
     assert all(v.startswith("4.0 ok") and "Breach" not in v for v in verdicts), verdicts
@@ -76,9 +78,7 @@ def test_a_course_that_lies_below_tmp_is_not_hidden_by_the_sandboxs_own():
             ROOT / "lib", f"{folder}/lib", ignore=shutil.ignore_patterns("__pycache__")
         )
         program = BELOW_TMP.format(course=course, cases=str(ROOT / "tests/classroom/hostile"))
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
-        )
+        done = finished([sys.executable, "-c", program], timeout=120)
     assert (done.returncode, done.stdout.strip()) == (0, "4.0 ()"), done.stderr[-2000:]
 
 
@@ -92,7 +92,7 @@ def test_a_group_of_its_own_where_the_kernel_has_them(tmp_path, monkeypatch):
     cgroups.joined.cache_clear()
     words, told = cgroups.joined(1 << 30, 16)
     (group,) = (p for p in mine.iterdir() if p.is_dir())
-    said = subprocess.run([*words, "/bin/sh", "-c", "echo $$"], capture_output=True, text=True)
+    said = finished([*words, "/bin/sh", "-c", "echo $$"])
     # It joined the group before it began, so that nothing it starts is outside.
     assert (group / "cgroup.procs").read_text() == said.stdout
     assert told == "cgroup v2 (delegated)"
@@ -120,10 +120,9 @@ def test_a_server_is_used_again_and_replaced_when_it_is_odd():
     assert first not in forkserver.servers() and len(forkserver.servers()) >= 1
 
 
+@pytest.mark.holds("docs/teach.md", "tells nothing that the program says after")
 def test_hidden_inputs_come_last_and_nothing_is_told_after_them():
-    """A function that spells its inputs in the names of its errors, and one that tells them by the
-    way it ends.
-    """
+    """One that spells its inputs in its errors' names, and one that tells by how it ends."""
     published = len(question("roofline.attainable").variant().samples)
     for end in ("raise type(f'Seen_{int(i * 1e3)}', (Exception,), {})", "os._exit(3)"):
         spy = (

@@ -1,6 +1,4 @@
-"""Collecting, and then: times that become known, choices that stand, a slip taken back, and
-nothing that could be collected.
-"""
+"""After collecting: times that become known, choices that stand, a slip taken back."""
 
 import os
 import sqlite3
@@ -8,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_collect import NAME, archive, fill, folder, kept, notebook
+from test_collect import NAME, archive, fill, folder, kept, notebook, taker
 
 from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.gradebook.schema import MIGRATIONS
@@ -17,7 +15,6 @@ from lightspeed_class.intake.kept_files import put_aside
 from lightspeed_class.intake.origins import remarks
 from lightspeed_class.lateness import late
 from lightspeed_class.reports.results import outcomes
-from lightspeed_cli import main
 
 DUE = time.mktime((2026, 6, 10, 14, 0, 0, 0, 0, -1))
 MOODLE = "{}_assignsubmission_file_/{}"
@@ -33,16 +30,15 @@ def book(course):
 
 
 @pytest.fixture
-def say(course, book, monkeypatch, capsys):
-    """Run a verb in the class: (status, what it printed)."""
+def take(course, book, tmp_path):
+    return taker(course, book, tmp_path)
+
+
+@pytest.fixture
+def say(say, course, book, monkeypatch):
+    """Verbs in this class."""
     monkeypatch.chdir(course.root)
     (course.root / "class.toml").write_text("")
-
-    def say(*words):
-        status = main(["class", *map(str, words)])
-        out = capsys.readouterr()
-        return status, out.out + out.err
-
     return say
 
 
@@ -76,9 +72,9 @@ def of(book, student):
 # Times
 
 
-def test_a_worksheet_that_comes_later_gives_the_times(course, book, tmp_path):
+def test_a_worksheet_that_comes_later_gives_the_times(take, course, book, tmp_path):
     path, sheet = moodle(tmp_path / "a.zip"), worksheet(tmp_path / "Grades.csv")
-    first = collect(course, book, NAME, [path])
+    first = take(path)
     assert {r.verdict for r in first.rows} == {"new"} and first.untimed and first.timed == 0
     assert {s.id for s in book.submissions(NAME) if late(s.source, s.at, DUE)} == set()
     done = collect(course, book, NAME, [path, sheet])
@@ -95,11 +91,9 @@ def test_a_worksheet_that_comes_later_gives_the_times(course, book, tmp_path):
     # the first that is known stays
     for paths in ([path, sheet], [path], [path, worksheet(tmp_path / "Later.csv", 55)]):
         again = collect(course, book, NAME, paths)
-        assert (
-            again.counts == {"same": 2}
-            and (again.timed, again.untimed) == (0, False)
-            and book.submissions(NAME) == before
-        )
+        assert again.counts == {"same": 2}
+        assert (again.timed, again.untimed) == (0, False)
+        assert book.submissions(NAME) == before
     with (
         sqlite3.connect(book.path) as file,
         pytest.raises(sqlite3.IntegrityError, match="only added"),
@@ -115,11 +109,9 @@ def test_the_worksheet_is_asked_for_only_where_a_time_is_missing(say, tmp_path):
     assert "give it again with its grading worksheet" in say("collect", NAME, path)[1]
     assert "give it again with its grading worksheet" in say("collect", NAME, path)[1]
     status, out = say("collect", NAME, path, sheet)
-    assert (
-        status == 0
-        and "grading worksheet" not in out
-        and "The worksheet told when 2 submissions that were there already came in." in out
-    )
+    assert status == 0
+    assert "grading worksheet" not in out
+    assert "The worksheet told when 2 submissions that were there already came in." in out
     assert (
         "grading worksheet" not in (out := say("collect", NAME, path)[1])
         and "The worksheet told" not in out
@@ -134,8 +126,8 @@ def test_two_files_with_one_time_are_not_called_older_than_each_other(course, bo
     assert book.content(book.counting(NAME)["ada"].id) == notebook(3)
 
 
-def test_a_time_from_elsewhere_is_not_replaced(course, book, tmp_path):
-    collect(course, book, NAME, [folder(tmp_path / "mail", {"ada/x.ipynb": notebook(1)}, DUE - 5)])
+def test_a_time_from_elsewhere_is_not_replaced(take, course, book, tmp_path):
+    take({"ada/x.ipynb": notebook(1)}, at=DUE - 5, under="mail")
     done = collect(
         course, book, NAME, [moodle(tmp_path / "a.zip"), worksheet(tmp_path / "Grades.csv")]
     )
@@ -166,14 +158,9 @@ def test_a_gradebook_of_the_first_schema_goes_on(tmp_path, monkeypatch):
 # Which one counts
 
 
-def test_after_a_choice_a_later_one_says_that_it_does_not_count(course, book, tmp_path):
+def test_after_a_choice_a_later_one_says_that_it_does_not_count(take, book):
     def hand_in(mark, at, student="ada"):
-        (row,) = collect(
-            course,
-            book,
-            NAME,
-            [folder(tmp_path / str(at), {f"{student}/x.ipynb": notebook(mark)}, at)],
-        ).rows
+        (row,) = take({f"{student}/x.ipynb": notebook(mark)}, at=at, under=str(at)).rows
         return row
 
     hand_in(1, 1000)
@@ -201,44 +188,25 @@ def test_after_a_choice_a_later_one_says_that_it_does_not_count(course, book, tm
         (b"\xff", "not a text in UTF-8"),
     ],
 )
-def test_one_that_cannot_be_read_never_counts_over_one_that_can(
-    course, book, tmp_path, content, words
-):
-    collect(
-        course,
-        book,
-        NAME,
-        [folder(tmp_path / "1", {"ada/x.ipynb": notebook(1), "bob/x.ipynb": content}, 1000)],
-    )
+def test_one_that_cannot_be_read_never_counts_over_one_that_can(take, book, content, words):
+    take({"ada/x.ipynb": notebook(1), "bob/x.ipynb": content}, at=1000, under="1")
     for _ in range(2):
-        done = collect(course, book, NAME, [folder(tmp_path / "2", {"ada/x.ipynb": content}, 2000)])
+        done = take({"ada/x.ipynb": content}, at=2000, under="2")
     assert done.counts == {"same": 1}
     assert book.content(book.counting(NAME)["ada"].id) == notebook(1)
     refused = book.submissions(NAME, "ada")[1]
     assert words in refused.refused and book.content(refused.id) == content
-    assert (
-        words in book.counting(NAME)["bob"].refused
-        and book.content(book.counting(NAME)["bob"].id) == content
-    )
-    later = collect(
-        course, book, NAME, [folder(tmp_path / "3", {"ada/x.ipynb": content + b" "}, 3000)]
-    )
-    assert [r.verdict for r in later.rows] == ["refused"] and later.rows[0].note.endswith(
-        "Another of theirs, which can be read, counts."
-    )
+    assert words in book.counting(NAME)["bob"].refused
+    assert book.content(book.counting(NAME)["bob"].id) == content
+    later = take({"ada/x.ipynb": content + b" "}, at=3000, under="3")
+    assert [r.verdict for r in later.rows] == ["refused"]
+    assert later.rows[0].note.endswith("Another of theirs, which can be read, counts.")
 
 
-def test_two_of_one_name_and_for_whom_it_was_made(course, book, tmp_path):
-    (row,) = collect(
-        course,
-        book,
-        NAME,
-        [archive(tmp_path / "a.zip", [("ngdan_9999_1_x.ipynb", notebook(1, "dan2"))])],
-    ).rows
-    assert (
-        row.verdict == "unknown"
-        and "It could be from dan or dan2. It was made for dan2." in row.note
-    )
+def test_two_of_one_name_and_for_whom_it_was_made(take):
+    (row,) = take([("ngdan_9999_1_x.ipynb", notebook(1, "dan2"))]).rows
+    assert row.verdict == "unknown"
+    assert "It could be from dan or dan2. It was made for dan2." in row.note
 
 
 # Taking a slip back
@@ -250,11 +218,9 @@ def test_what_was_given_to_the_wrong_one_can_be_taken_back(say, course, book, tm
     assert put_aside(course, book, NAME)
     say("collect", NAME, path, "--as", "ada")
     status, out = say("choose", NAME, "ada", "--none")
-    assert (
-        status == 0
-        and "None of these of ada counts; what comes after them does." in out
-        and "  out     " in out
-    )
+    assert status == 0
+    assert "None of these of ada counts; what comes after them does." in out
+    assert "  out     " in out
     assert book.counting(NAME) == {} and remarks(book, NAME) == {}
     assert "1 from nobody known" in "".join(
         put_aside(course, book, NAME)
@@ -264,9 +230,8 @@ def test_what_was_given_to_the_wrong_one_can_be_taken_back(say, course, book, tm
     assert os.stat(file).st_mtime == DUE - 60
     status, out = say("collect", NAME, file, "--as", "bob")
     assert status == 0 and "same bytes" not in out and "1 new" in out
-    assert {s: c.at for s, c in book.counting(NAME).items()} == {"bob": DUE - 60} and remarks(
-        book, NAME
-    ) == {}
+    assert {s: c.at for s, c in book.counting(NAME).items()} == {"bob": DUE - 60}
+    assert remarks(book, NAME) == {}
     assert put_aside(course, book, NAME) == [] and len(book.submissions(NAME)) == 2
     assert "nothing from" in (out := say("status", NAME)[1]) and "ada (Ada King Lovelace)" in out
 
@@ -283,8 +248,8 @@ def test_none_is_of_what_is_there_and_a_choice_takes_it_back(say, course, book, 
     assert (
         f"It was taken out of counting; to let it count: lightspeed class choose {NAME} ada 2"
         in out
-        and "ada" not in book.counting(NAME)
     )
+    assert "ada" not in book.counting(NAME)
     say("collect", NAME, folder(tmp_path / "3", {"ada/z.pdf": b"%PDF"}, 3500))
     assert book.counting(NAME)["ada"].refused
     say("collect", NAME, folder(tmp_path / "4", {"ada/x.ipynb": notebook(3)}, 500))
@@ -302,15 +267,11 @@ def test_none_is_of_what_is_there_and_a_choice_takes_it_back(say, course, book, 
 def test_whose_the_files_are_that_no_score_is_for(say, tmp_path):
     files = {f"ada/data{n:02}.csv": b"%d" % n for n in range(14)}
     _, out = say("collect", NAME, folder(tmp_path / "in", {"ada/x.ipynb": notebook(1), **files}))
-    assert (
-        "beside: 14 files that no score is for" in out
-        and "    ada: in: ada/data00.csv: It is a file .csv, not a notebook" in out
-    )
-    assert (
-        "ada/data11.csv" in out
-        and "ada/data12.csv" not in out
-        and "and 2 more in collected/" in out
-    )
+    assert "beside: 14 files that no score is for" in out
+    assert "    ada: in: ada/data00.csv: It is a file .csv, not a notebook" in out
+    assert "ada/data11.csv" in out
+    assert "ada/data12.csv" not in out
+    assert "and 2 more in collected/" in out
 
 
 def test_nothing_to_collect_says_why_and_fails(say, tmp_path):
@@ -325,11 +286,9 @@ def test_nothing_to_collect_says_why_and_fails(say, tmp_path):
         (sheet, "a worksheet alone. Give the archive with it"),
     ):
         status, out = say("collect", NAME, path)
-        assert (
-            status == 1
-            and f"{NAME}: nothing to collect.\n  left out: {path}: " in out
-            and words in out
-        )
+        assert status == 1
+        assert f"{NAME}: nothing to collect.\n  left out: {path}: " in out
+        assert words in out
     status, out = say("collect", NAME, tmp_path / "torn.zip", tmp_path / "a.zip")
     assert status == 1 and "1 new." in out and "torn.zip" in out
     status, out = say("collect", NAME, tmp_path / "empty", tmp_path / "a.zip")
@@ -346,11 +305,9 @@ def test_the_same_unknown_file_from_two_platforms_is_listed_once(say, course, bo
     )
     say("collect", NAME, path)
     first, line = put_aside(course, book, NAME)
-    assert (
-        first.startswith("1 from nobody known")
-        and ", the same as " in line
-        and line.count("Stranger") + line.count("stranger") == 2
-    )
+    assert first.startswith("1 from nobody known")
+    assert ", the same as " in line
+    assert line.count("Stranger") + line.count("stranger") == 2
     assert len(kept(course)[notebook(1)]) == 1
 
 
@@ -358,11 +315,9 @@ def test_an_export_writes_over_nothing(say, tmp_path):
     mine = tmp_path / "mine.csv"
     mine.write_text("my notes")
     status, out = say("export", NAME, "--into", mine)
-    assert (
-        status == 2
-        and f"{mine} exists; choose another name, or delete it" in out
-        and mine.read_text() == "my notes"
-    )
+    assert status == 2
+    assert f"{mine} exists; choose another name, or delete it" in out
+    assert mine.read_text() == "my notes"
     assert say("export", NAME, "--into", tmp_path / "new.csv")[0] == 0
 
 

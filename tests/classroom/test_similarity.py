@@ -1,6 +1,4 @@
-"""Code that is alike is a hint: a copy with other names, numbers and layout is seen, what many have
-is not, and no mark knows of it.
-"""
+"""Alike code is a hint: a renamed copy is seen, common code is not, no mark knows of it."""
 
 import pytest
 from scored import assignment_of, graded, right
@@ -60,6 +58,7 @@ def hand_in(book, student, source, at=1.0):
     book.add_grading(id, "key", graded({RIDGE: right(RIDGE)}))
 
 
+@pytest.mark.holds("docs/teach.md", "whatever their names and numbers", "no mark rests on it")
 def test_a_copy_with_other_names_is_a_hint_and_no_more(book):
     before = [r.points for r in book.results(NAME)]
     found = alike(book, NAME)

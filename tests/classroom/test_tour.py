@@ -4,11 +4,11 @@ import csv
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 from lightspeed_class.gradebook.book import Gradebook
 
@@ -23,11 +23,9 @@ def test_the_tour(tmp_path):
     (course / ".venv/bin").mkdir(parents=True)
     (course / ".venv/bin/activate").write_text(f'PATH="{Path(sys.executable).parent}:$PATH"')
     (course / "Makefile").write_text("env:\n")
-    done = subprocess.run(
+    done = finished(
         ["bash", "-euo", "pipefail", "-c", TOUR],
         cwd=course,
-        capture_output=True,
-        text=True,
         env=os.environ | {"HOME": str(tmp_path)},
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -406,9 +406,7 @@ def test_learners_keep_as_much_as_with_boxes_in_three_quarters_of_the_reviews():
 
 @pytest.mark.slow
 def test_what_each_part_of_the_desk_is_worth():
-    """The README says: the pace earns most, credit for parts some, difficulty and retry nothing
-    that shows.
-    """
+    """The README: the pace earns most, parts some, difficulty and retry nothing visible."""
     kinds = (learners.SLOW, learners.USUAL, learners.QUICK)
 
     def total(policy):

@@ -1,16 +1,14 @@
-"""Incidents: the truth is what the simulator was told, the policy finds it, chance does not, and
-what was bought is never lost.
-"""
+"""Incidents: the truth is the simulator's, the policy finds it, nothing bought is lost."""
 
 import functools
 import os
 import random
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
 
 import pytest
+from processes import finished
 
 from lightspeed_cli.main import main
 from lightspeed_course import incident
@@ -96,6 +94,9 @@ def _brute(setting_id, left, owned=()):
     return min(costs, default=0.0)
 
 
+@pytest.mark.holds("docs/learn.md", "the cheapest decision tree over all causes")
+@pytest.mark.holds("incidents", "The policy that is cheapest on average")
+@pytest.mark.holds("practice", "the policy that is cheapest on average")
 def test_no_order_of_purchases_is_cheaper_than_the_policy():
     everything = frozenset(range(len(policy.draws("serving"))))
     assert policy.plan("serving", everything)[0] == pytest.approx(_brute("serving", everything))
@@ -116,6 +117,9 @@ def test_no_order_of_purchases_is_cheaper_than_the_policy():
         assert paid >= best, order
 
 
+@pytest.mark.holds(
+    "practice", "The cause counts most, then the fix", "would have shown anything else"
+)
 def test_the_score_sees_guesses_wrong_purchases_and_what_was_paid():
     case = named()["training: numa"]
     best, cause = policy.solve(case)
@@ -213,10 +217,11 @@ def test_what_a_full_disk_does_not_keep_is_an_error(tmp_path):
     (tmp_path / "taken").write_text(store.dumps())
     best, _ = policy.solve(incident_of(7))
     for words in ("incident", "7", "--buy", best[0]), ("progress", "--take", tmp_path / "taken"):
-        done = subprocess.run(
-            [sys.executable, "-c", FULL, *words], capture_output=True, text=True, timeout=60,
+        done = finished(
+            [sys.executable, "-c", FULL, *words],
+            timeout=60,
             env=os.environ | {"LIGHTSPEED_DATA": str(tmp_path / "full")},
-        )  # fmt: skip
+        )
         assert done.returncode == 2 and "not being saved in" in done.stderr, done.stderr
         assert done.stderr.endswith("Nothing of this was kept.\n") and "goes on" not in done.stderr
         assert "taken in" not in done.stdout
@@ -243,5 +248,5 @@ def test_a_bare_python_runs_it():
         "from lightspeed_course.incidents.incident import incident_of\n"
         "case = incident_of(7); print(policy.solve(case)[1] == case.cause.id)"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    run = finished([sys.executable, "-c", code])
     assert run.stdout.strip() == "True", run.stderr[-2000:]

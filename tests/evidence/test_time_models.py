@@ -64,9 +64,7 @@ def test_a_model_left_out_is_expected(finished):
 
 
 def test_the_plan_ranked_first(sweep):
-    """End to end: memory is predicted, and a plan that did not finish scores nothing. The oracle
-    is told both.
-    """
+    """Memory is predicted, a plan that did not finish scores nothing; the oracle knows both."""
     masks = kinds(sweep.rows)
     for name, cells, mean, p10, oracle, worst in (
         ("no pipeline, up to 32 nodes", 17, 0.97, 0.90, 0.97, 0.90),
@@ -157,6 +155,7 @@ def test_what_a_sweep_cannot_tell():
 
 
 @pytest.mark.slow
+@pytest.mark.holds("evidence", "A chip whose cache holds the operands", "the host sets the pace")
 def test_a_chip_left_out_is_expected():
     rows = dataset("gemm")
     predicted, low, high = products.left_out(rows)

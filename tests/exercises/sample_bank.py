@@ -1,6 +1,4 @@
-"""A small bank to test the machinery on: one question of each kind, and one for each generic
-slip.
-"""
+"""A small bank to test the machinery: a question of each kind, and of each generic slip."""
 
 from lightspeed import roofline as r
 from lightspeed_course.practice.amounts import nice, powers_of_two

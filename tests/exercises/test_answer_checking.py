@@ -1,6 +1,4 @@
-"""The verdict on an answer: what is looked at first, what is said, and that nothing gets past or
-breaks it.
-"""
+"""The verdict on an answer: what comes first, what is said, and that nothing breaks it."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -85,9 +83,8 @@ def test_what_a_verdict_says():
     assert "You have 1,500 ms" in verdict(1500).message and "too high" in verdict(1500).message
     assert "within a factor of three" in verdict(1500).message
     assert "about a hundred times too high" in verdict(63000).message
-    assert (
-        "less than a factor of ten" in verdict(90.0).message and "too low" in verdict(90.0).message
-    )
+    assert "less than a factor of ten" in verdict(90.0).message
+    assert "too low" in verdict(90.0).message
     assert "GB" in verdict(Q(640, "GB")).message and "ms" in verdict(Q(640, "GB")).message
     assert verdict(640)._repr_markdown_() == "**Right.** You have 640 ms."
     assert repr(verdict(640)) == "Right. You have 640 ms."
@@ -113,23 +110,17 @@ def test_a_factor_of_two_has_the_reasons_of_its_dimensions():
         variant = replace(TRANSFER, **{**TIME_ONLY, **changes}).variant()
         return " ".join(reason for _, factor, reason in factors(variant) if factor == 2)
 
-    assert (
-        "multiply-add" not in told()
-        and "direction" not in told()
-        and "there and back" not in told()
-    )
-    assert "there and back" in told(unit="km", expected=lambda: 640e3) and "sparse" not in told(
-        unit="km", expected=lambda: 640e3
-    )
-    assert "sparse" in told(unit="TFLOP/s", expected=lambda: 640e12) and "direction" not in told(
-        unit="TFLOP/s", expected=lambda: 640e12
-    )
-    assert "two directions" in told(
-        unit="GB/s", expected=lambda: 640e9
-    ) and "there and back" not in told(unit="GB/s", expected=lambda: 640e9)
-    assert "multiply-add" not in told(
-        unit="J", expected=lambda: 640
-    ) and "there and back" not in told(unit="J", expected=lambda: 640)
+    assert "multiply-add" not in told()
+    assert "direction" not in told()
+    assert "there and back" not in told()
+    assert "there and back" in told(unit="km", expected=lambda: 640e3)
+    assert "sparse" not in told(unit="km", expected=lambda: 640e3)
+    assert "sparse" in told(unit="TFLOP/s", expected=lambda: 640e12)
+    assert "direction" not in told(unit="TFLOP/s", expected=lambda: 640e12)
+    assert "two directions" in told(unit="GB/s", expected=lambda: 640e9)
+    assert "there and back" not in told(unit="GB/s", expected=lambda: 640e9)
+    assert "multiply-add" not in told(unit="J", expected=lambda: 640)
+    assert "there and back" not in told(unit="J", expected=lambda: 640)
 
 
 def test_plain_numbers_have_no_prefix_to_lose():
@@ -390,6 +381,7 @@ def test_every_float_is_judged_by_its_value(value):
     assert verdict(value).correct == (abs(value - RIGHT) <= 0.02 * RIGHT * (1 + 1e-9))
 
 
+@pytest.mark.holds("practice", "Your function agrees with the library")
 def test_functions():
     def run(function):
         return verdict(function, question("sample.crossover_size"))
@@ -408,12 +400,9 @@ def test_functions():
     # right at latency zero alone
     assert "on 1" in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message
     constant = run(lambda latency, bandwidth: 5.0).message
-    assert (
-        "none of the" in constant
-        and "just where" not in constant
-        and "just where latency"
-        in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message
-    )
+    assert "none of the" in constant
+    assert "just where" not in constant
+    assert "just where latency" in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message
     assert run(lambda latency, bandwidth: Q(1, "s")).kind == "dimension"
     assert run(1e-6 * 50e9).kind == "type"
 
@@ -432,22 +421,19 @@ def test_functions():
     assert "50 kB" not in message, "the right result is not shown"
 
 
+@pytest.mark.holds("practice", "Your function gives no number")
 def test_what_is_said_of_a_function_that_gives_no_number():
     def run(function):
         return verdict(function, question("sample.crossover_size"))
 
     gap = run(lambda latency, bandwidth: latency * bandwidth if latency else None)
-    assert (
-        gap.kind == "partial"
-        and "at latency = 0 s" in gap.message
-        and "which branch" in gap.message
-    )
+    assert gap.kind == "partial"
+    assert "at latency = 0 s" in gap.message
+    assert "which branch" in gap.message
     assert run(lambda latency, bandwidth: None).kind == "unanswered"
     assert "takes 1 argument; 2 are asked: latency, bandwidth." in run(lambda latency: 1.0).message
-    assert (
-        "takes 3 arguments; 2 are asked" in run(lambda a, b, c: 1.0).message
-        and run(lambda a, b, c: 1.0).kind == "error"
-    )
+    assert "takes 3 arguments; 2 are asked" in run(lambda a, b, c: 1.0).message
+    assert run(lambda a, b, c: 1.0).kind == "error"
 
     def told(error):
         def raises(latency, bandwidth):
@@ -463,10 +449,9 @@ def test_what_is_said_of_a_function_that_gives_no_number():
     assert "NotImplementedError at" in told(NotImplementedError())
 
 
+@pytest.mark.holds("practice", "in another order than asked")
 def test_another_order_costs_the_grader_no_calls():
-    """Its stand-in for the student's function takes any names; only what it gave is compared
-    with the library.
-    """
+    """Its stand-in for the student's function takes any names; what it gave is compared."""
     roof, calls = question("roofline.attainable").variant(), []
 
     def replay(**inputs):
@@ -477,6 +462,7 @@ def test_another_order_costs_the_grader_no_calls():
     assert diagnose(roof, replay).name == "another order" and len(calls) == len(roof.samples)
 
 
+@pytest.mark.holds("practice", "nothing here is below zero")
 def test_a_sign_and_two_values_that_are_no_list():
     assert "sign is wrong" in verdict(-640).message and "difference" not in verdict(-640).message
     assert (
@@ -500,10 +486,8 @@ def test_a_slight_misconception_is_no_mistake_within_the_tolerance():
     )
     many = replace(q, parameters={**TRANSFER.parameters, "gpus": Parameter(32)})
     assert diagnose(q.variant(), q.variant().right[0] * (1 + 0.3 / 12)).name.startswith("slight")
-    assert (
-        many.variant().is_sound()
-        and diagnose(many.variant(), many.variant().right[0] * (1 + 0.3 / 32)).correct
-    )
+    assert many.variant().is_sound()
+    assert diagnose(many.variant(), many.variant().right[0] * (1 + 0.3 / 32)).correct
 
 
 def test_a_function_that_changes_its_mind_is_judged_on_each_call():
@@ -522,11 +506,9 @@ def test_arrays():
     assert verdict(right, clocks).correct
     assert verdict([right[0], Q(right[1] / 1e6, "s")], clocks).correct
     half = verdict([right[0], right[1] * 1.4], clocks)
-    assert (
-        half.kind == "partial"
-        and "1 of 2" in half.message
-        and "Look again: traffic is too high" in half.message
-    )
+    assert half.kind == "partial"
+    assert "1 of 2" in half.message
+    assert "Look again: traffic is too high" in half.message
     both = verdict([right[0] * 0.7, right[1] * 1.4], clocks).message
     assert "0 of 2" in both and "arithmetic is too low" in both and "traffic is too high" in both
     assert verdict(right[:1], clocks).kind == verdict([*right, 1], clocks).kind == "type"

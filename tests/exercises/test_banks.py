@@ -1,6 +1,4 @@
-"""Every question of every bank: right answers pass in any honest style, wrong ones are told
-apart, nothing gives the answer away.
-"""
+"""Every question: right answers pass in any honest style, wrong ones are told apart."""
 
 import re
 from dataclasses import replace
@@ -80,10 +78,9 @@ def is_well_formed(q):
     assert len({m.name for m in q.misconceptions}) == n, "two misconceptions have one name"
     short = [m.name for m in q.misconceptions if len(m.hint.split()) < 4]
     assert not short, f"hints of four words or more are asked, those of {short} are shorter"
-    assert "us" not in {
-        q.unit,
-        *(p.unit for p in q.parameters.values()),
-    }, "microseconds are written µs"
+    assert "us" not in {q.unit, *(p.unit for p in q.parameters.values())}, (
+        "microseconds are written µs"
+    )
     texts = [variant.prompt, variant.solution, *(variant.fill(m.hint) for m in q.misconceptions)]
     unfilled = [text for text in texts if "{{" in text]
     assert not unfilled, f"no parameter has the name in braces: {unfilled}"
@@ -124,9 +121,7 @@ def test_the_prompt_names_the_function_that_the_page_asks_for():
 
 @of_each()
 def a_prompt_speaks_of_no_other_question(q):
-    """Each draws numbers of its own: what "the same model" of the question before was, nobody
-    can know.
-    """
+    """Each draws its own numbers: nobody can know what "the same model" before was."""
     assert not re.search(
         r"^(the same|now|again|still|then)\b|\b(as before|that machine|question (above|before))\b",
         q.prompt,
@@ -153,15 +148,16 @@ def right_answers(variant):
     if q.kind == "choice":
         return {"key": right, "shouted": f"  {right.upper()} ", "text": variant.options[right]}
     if q.kind == "function":
-        unit = q.unit or "dimensionless"
+        unit, inputs = q.unit or "dimensionless", map(variant.inputs, variant.samples)
+        known = {repr([*i.values()]): q.expected(**i) for i in inputs}  # without another call
 
         def positional(*arguments):
-            return q.expected(*arguments)
+            return known[repr([*arguments])]
 
         return {
-            "the library's": q.expected,
-            "numpy": lambda **p: np.float64(q.expected(**p)),
-            "quantity": lambda **p: Q(float(q.expected(**p)), unit),
+            "by name": lambda **p: positional(*p.values()),
+            "numpy": lambda **p: np.float64(positional(*p.values())),
+            "quantity": lambda **p: Q(float(positional(*p.values())), unit),
             "positional": positional,
         }
     if q.kind == "array":
@@ -192,6 +188,26 @@ def right_answers_pass_in_every_honest_style(q, seeds):
         for style, answer in right_answers(variant).items():
             verdict = diagnose(variant, answer)
             assert verdict.correct and verdict.kind == "right", f"{style}, seed {seed}: {verdict}"
+
+
+@of_each(few=1, of=3)
+def a_law_of_the_library_is_no_answer_to_write_it(q, seeds):
+    """Under its own name, inside another function, or turned into another number on the way."""
+    for variant in (variant_of(q.id, seed) for seed in seeds):
+        if q.kind != "function" or not variant.library["gives"]:
+            continue
+        for called in (q.expected, lambda **p: float(q.expected(**p)) * 1.0):
+            verdict = diagnose(variant, called)
+            assert (verdict.correct, verdict.kind) == (False, "library"), verdict
+            assert verdict.name in variant.library["gives"] and verdict.name in verdict.message
+
+
+def test_what_a_student_with_the_library_cannot_look_up():
+    """docs/teach.md names them."""
+    functions = (q for topic in topics() for q in bank(topic) if q.kind == "function")
+    alone = [q.id for q in functions if not variant_of(q.id).library["gives"]]
+    teach = (Path(__file__).parents[2] / "docs/teach.md").read_text()
+    assert alone == re.findall(r"`([\w.]+)` alone asks for a function", teach)
 
 
 def wrong_answer(variant, misconception):
@@ -456,11 +472,9 @@ def test_a_small_whole_number_is_not_taken_for_a_binary_prefix():
 def test_the_reasons_for_a_factor_of_two_are_of_the_question(id, factor):
     variant = variant_of(id)
     verdict = diagnose(variant, variant.right[0] * factor)
-    assert (
-        "sparse" not in verdict.message
-        and "two directions" not in verdict.message
-        and "here: ." not in verdict.message
-    )
+    assert "sparse" not in verdict.message
+    assert "two directions" not in verdict.message
+    assert "here: ." not in verdict.message
     assert ("multiply-add" in verdict.message) == (variant.question.unit == "FLOP/byte")
 
 
@@ -468,14 +482,11 @@ def test_peaks_and_links_keep_their_reasons():
     def reasons(id):
         return " ".join(reason for _, _, reason in factors(variant_of(id)))
 
-    assert (
-        "sparse" in reasons("roofline.relu_share")
-        and "sparse" in reasons("numbers.dense_peak")
-        and "directions" not in reasons("numbers.dense_peak")
-    )
-    assert "two directions" in reasons("parallelism.nic_time") and "sparse" not in reasons(
-        "parallelism.nic_time"
-    )
+    assert "sparse" in reasons("roofline.relu_share")
+    assert "sparse" in reasons("numbers.dense_peak")
+    assert "directions" not in reasons("numbers.dense_peak")
+    assert "two directions" in reasons("parallelism.nic_time")
+    assert "sparse" not in reasons("parallelism.nic_time")
     assert "two directions" in reasons("numbers.nvlink_one_way")
 
 

@@ -61,9 +61,7 @@ def test_honest_answers_are_accepted_in_a_cell_as_in_the_box():
 
 
 def test_a_number_out_of_the_air_is_seldom_explained():
-    """A candidate that fits everything explains nothing: of random three-digit answers few may
-    meet one.
-    """
+    """What fits everything explains nothing: few random three-digit answers may meet one."""
     rng, tried, explained = random.Random(1), 0, 0
     for q in (q for topic in topics() for q in bank(topic) if q.kind == "number" and q.tolerance):
         variant = q.variant()

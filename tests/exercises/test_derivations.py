@@ -1,6 +1,4 @@
-"""Worked solutions: a line that disagrees with the library is refused, hints tell no result, and
-the way to a smaller question ends.
-"""
+"""Worked solutions: a wrong line is refused, hints tell no result, and the way ends."""
 
 import re
 

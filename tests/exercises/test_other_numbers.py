@@ -12,9 +12,7 @@ ASKED = re.compile(r'^ *(?:ask|check|predict|reveal)\("([a-z]\w*\.\w+)"([^)]*)\)
 
 
 def asked(page):
-    """(id, values) of each question that a page poses; functions and incidents, which have no
-    values of their own, aside.
-    """
+    """(id, values) of a page's questions, without functions and incidents."""
     posed = set()
     for id, rest in ASKED.findall(page.read_text(encoding="utf-8")):
         if id.startswith("incident.") or question(id).kind == "function":

@@ -1,6 +1,4 @@
-"""The record of what a learner did: nothing lost, nothing overwritten, whatever happens to the
-process or the disk.
-"""
+"""The record of a learner: nothing lost or overwritten, whatever process or disk do."""
 
 import os
 import signal
@@ -267,6 +265,7 @@ def test_progress_travels_as_a_file_and_is_never_taken_twice(own_store, monkeypa
     "text", ["", "[]", "{}", '{"format": "speed-of-light progress", "version": 2, "events": []}',
              '{"format": "speed-of-light progress", "version": 1, "events": [{"key": "a"}]}'],
 )  # fmt: skip
+@pytest.mark.holds("practice", "This is no file of progress")
 def test_a_file_that_is_no_progress_adds_nothing(text):
     with pytest.raises(ValueError, match="file of progress"):
         store.loads(text)

@@ -31,10 +31,8 @@ def test_parameters_are_shown_in_their_unit_and_computed_with_in_si():
     assert (link.text(400), link.si(400)) == ("400 Gbit/s", 50e9)
     assert (count.text(8192), count.si(8192), type(count.si(8192))) == ("8,192", 8192, int)
     assert (name.text("fast"), name.si("fast")) == ("FAST", "fast")
-    assert (
-        Parameter(40, unit="%").si(40) == pytest.approx(0.4)
-        and Parameter(40, unit="%").text(40) == "40 %"
-    )
+    assert Parameter(40, unit="%").si(40) == pytest.approx(0.4)
+    assert Parameter(40, unit="%").text(40) == "40 %"
 
 
 @pytest.mark.parametrize(
@@ -84,12 +82,10 @@ def test_nice_numbers_stay_inside(low, ratio):
 def test_close():
     inf = float("inf")
     assert close(1.02, 1, 0.02) and not close(1.021, 1, 0.02)
-    assert (
-        close([inf, 0], [inf, 0], 0.1)
-        and not close(inf, 1, 0.1)
-        and not close(1, inf, 0.1)
-        and not close(inf, -inf, 0.1)
-    )
+    assert close([inf, 0], [inf, 0], 0.1)
+    assert not close(inf, 1, 0.1)
+    assert not close(1, inf, 0.1)
+    assert not close(inf, -inf, 0.1)
     assert not close(float("nan"), 1, 0.1) and not close(float("nan"), float("nan"), 0.1)
     assert close(7, 7, 0) and not close(7.001, 7, 0)
     assert not close([1e-3, 1], [0, 1], 1e-4), "a zero is as exact as its neighbours"

@@ -1,6 +1,4 @@
-"""Labels can be read: over a grid of every explorer's states, none lies on another, on a bar or
-a marker, or outside of the drawing.
-"""
+"""Labels can be read: in every explorer's states none lies on another or on a mark."""
 
 import math
 
@@ -54,9 +52,7 @@ RECORDED = ("amd_epyc_2core", "intel_xeon_2core")
 
 
 def boxes_of(text, x, y):
-    """The box of a label, for one along a slope a row of small ones; as high as its capitals and
-    digits.
-    """
+    """A label's box, for one along a slope a row of small ones; as high as its digits."""
     px, py, wide = x.px(text["x"]), y.px(text["y"]), text_width(text["text"], bold=text["bold"])
     if "along" in text:
         ax, ay, bx, by = text["along"]

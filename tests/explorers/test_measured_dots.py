@@ -1,6 +1,4 @@
-"""Measured rows under the curves: each is a row of the evidence that the state describes, and a
-state that no row describes says so.
-"""
+"""Measured rows under curves are the evidence's that fit the state, or it says so."""
 
 import gzip
 import itertools
@@ -39,6 +37,7 @@ def test_the_file_is_what_the_sampler_writes_and_light():
     assert len(gzip.compress(sampler.FILE.read_bytes())) < WEIGHT
 
 
+@pytest.mark.holds("explorers", "products measured on this chip in these formats")
 def test_dots_of_a_roof_are_products_of_that_chip_at_those_widths():
     rows, drawn = dataset("gemm"), 0
     formats = {

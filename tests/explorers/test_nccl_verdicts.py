@@ -1,6 +1,4 @@
-"""Every universal or superlative sentence of chapter 7's explorer, against brute force over all
-that it speaks of.
-"""
+"""Universal sentences of chapter 7's explorer, against brute force over all they mean."""
 
 import functools
 import random
@@ -56,9 +54,7 @@ def time_shown(state):
 
 
 def said(pattern):
-    """(state, facts, match) wherever a verdict says this; enough of them for the test to mean
-    something.
-    """
+    """(state, facts, match) wherever a verdict says this; enough to mean something."""
     found = [
         (state, dict(shown.facts), re.search(pattern, f"{shown.verdict} {shown.advice}"))
         for state, shown in states()
@@ -102,6 +98,7 @@ def test_no_algorithm_is_faster_than_the_fastest():
 
 
 @pytest.mark.slow
+@pytest.mark.holds("explorers", "Half of the best rate is reached from")
 def test_from_its_size_on_half_of_the_best_rate_is_reached_and_before_it_is_not():
     for state, _, match in said(r"Half of the best rate is reached from (\S+ \S+) on"):
         half = Q(match[1]).to("byte").magnitude
@@ -130,6 +127,7 @@ def test_where_no_other_link_helps_none_does():
             assert time_shown(changed) >= seconds(facts["time"]), (state, key)
 
 
+@pytest.mark.holds("explorers", "Steps at half the cost would bring it to")
 def test_cheaper_steps_bring_what_is_said():
     for state, _, match in said(r"Steps at half the cost would bring it to (\S+ \S+);"):
         assert time_shown(
@@ -137,11 +135,18 @@ def test_cheaper_steps_bring_what_is_said():
         ) == seconds(match[1]), state
 
 
+@pytest.mark.holds(
+    "explorers",
+    "The switch has nothing to add",
+    "has no switch that adds here",
+    "the switch is not asked to add",
+)
 def test_where_the_box_changes_nothing_it_changes_nothing():
     for state, facts, _ in said(r"the box changes nothing|nothing to add"):
         assert dict(nccl.view(**state | {"switch": False}).facts) == facts, state
 
 
+@pytest.mark.holds("explorers", "algorithm is faster here: with the switch")
 def test_where_another_algorithm_is_faster_than_the_switch_it_is():
     for state, facts, match in said(
         r"The switch adds, but the (.+) algorithm is faster here: with the switch it takes (\S+"
@@ -161,9 +166,7 @@ def test_a_ticked_box_is_always_answered():
 
 
 def test_busbw_is_above_the_line_only_where_fewer_bytes_cross_it():
-    """Ranks that add and one link each cannot do it: the switch, traffic that stays at home, or
-    fewer bytes on the network.
-    """
+    """Ranks that add and one link each can't: the switch, traffic at home, or fewer bytes."""
     for state, facts, _ in said(r"though no link carries more than it can"):
         kinds = {"switch", "pairwise", "two levels", "double tree"}
         assert facts["fastest"] in kinds, state

@@ -56,7 +56,8 @@ def test_one_rank_sends_nothing():
     shown = nccl.explore().at(nodes=1, per_node=1)
     assert "nothing is sent" in shown.verdict
     bars = [mark for chart in shown.charts for mark in chart.marks if isinstance(mark, Bars)]
-    assert bars and all(
+    assert bars
+    assert all(
         end == start for mark in bars for start, end in zip(mark.start, mark.to, strict=True)
     )
 

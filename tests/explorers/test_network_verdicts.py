@@ -66,6 +66,14 @@ def test_a_crossed_ring_is_mended_but_for_a_quarter():
 
 
 @pytest.mark.slow
+@pytest.mark.holds(
+    "explorers",
+    "Nothing was lost: the port stopped",
+    "Nothing was lost: the buffer held",
+    "and a timer had to ring",
+    "longer than the link needs",
+    "Of the four settings, first done",
+)
 def test_an_incast_says_what_its_packets_did():
     explorer, met = network.explore(), Counter()
     for state, shown in sampled(explorer, 8):
@@ -107,6 +115,12 @@ def test_an_incast_says_what_its_packets_did():
 
 
 @pytest.mark.slow
+@pytest.mark.holds(
+    "explorers",
+    "times as long as for its adapters",
+    "No other design, place or route",
+    "Of all designs, places and routes",
+)
 def test_a_fabric_says_what_each_link_carries():
     explorer, met = network.explore_fabric(), Counter()
     menus = {name: [v for _, v in c.options] for name, c in explorer.controls.items()}

@@ -87,6 +87,7 @@ def test_the_advice_is_a_setting_that_the_reader_can_make():
     assert dict(better.facts)["tokens a step"] == dict(shown.facts)["tokens a step"]
 
 
+@pytest.mark.holds("explorers", "Traffic in grey is hidden behind")
 def test_traffic_behind_the_step_is_drawn_beside_it():
     def row(shown, name):
         """(from, to) of the bar of this row of the second chart."""
@@ -103,9 +104,8 @@ def test_traffic_behind_the_step_is_drawn_beside_it():
     assert row(three, parallelism.HIDDEN) == (0, pytest.approx(7.94 / took, rel=0.01))
     assert row(one, parallelism.HIDDEN)[1] < row(three, parallelism.HIDDEN)[1] / 10
     alone = parallelism.explore().at(gpus=32)
-    assert dict(alone.facts)["gradients and shards"] == "none" and row(
-        alone, parallelism.HIDDEN
-    ) == (0, 0)
+    assert dict(alone.facts)["gradients and shards"] == "none"
+    assert row(alone, parallelism.HIDDEN) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +136,7 @@ def test_a_long_step_is_drawn_as_it_runs(stages, micro_batches):
         ),
     ],
 )
+@pytest.mark.holds("explorers", "this model has no experts")
 def test_an_impossible_split_says_why(params, words):
     verdict = parallelism.explore().at(**params).verdict
     assert words in verdict

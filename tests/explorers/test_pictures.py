@@ -211,6 +211,7 @@ def test_the_most_micro_batches_held_is_the_peak_of_the_schedule():
         assert not any(over_time[-1]), how
 
 
+@pytest.mark.holds("explorers", "is no multiple of")
 def test_a_schedule_that_is_not_possible_says_why():
     found = schedules.explore_schedules().at(schedule="interleaved", stages=4, micro_batches=6)
     assert found.moments == 1 and "6 is no multiple of 4" in found.verdict
@@ -225,6 +226,7 @@ def drawn_in(row, **state):
     return sum(b - a for a, b in zip(bars.start, bars.to, strict=True)) / chart.x.domain[1]
 
 
+@pytest.mark.holds("explorers", "The GPU never waits")
 def test_four_fifths_are_blank_and_the_tokens_of_the_law_fill_them():
     assert drawn_in("computing") == pytest.approx(2048 / 9895, rel=1e-3)
     assert drawn_in("arriving") == pytest.approx(1)
@@ -250,6 +252,14 @@ def test_the_turn_of_the_layer_is_that_of_a_single_weight():
 # ---------------------------------------------------------------- sums, cuts, a map (chapter 6)
 
 
+@pytest.mark.holds(
+    "explorers",
+    "collected one quarter from everybody",
+    "No two have the same quarter",
+    "A column is a quarter of the gradient",
+    "Four GPUs by four quarters",
+    "First each row has one colour",
+)
 def test_the_halves_of_a_sum_are_those_of_a_ring():
     """Whose numbers each GPU holds: at the start, and where the sum is finished."""
     ring = states("ring", sums.GPUS)
@@ -270,6 +280,13 @@ def test_the_halves_of_a_sum_are_those_of_a_ring():
         assert share == pytest.approx(max(state.sent))
 
 
+@pytest.mark.holds(
+    "explorers",
+    "every GPU keeps everything of every weight",
+    "The optimizer has six squares",
+    "with four groups of eight squares",
+    "more squares stay on the diagonal alone",
+)
 def test_the_squares_of_a_weight_are_the_bytes_of_each_stage():
     for stage in range(4):
         (chart,) = sixteen.view(stage, 2).charts
@@ -282,6 +299,16 @@ def test_the_squares_of_a_weight_are_the_bytes_of_each_stage():
 
 
 @pytest.mark.parametrize("cut", [split_mlp.FIRST, split_mlp.OTHER])
+@pytest.mark.holds(
+    "explorers",
+    "Each has half of the columns of",
+    "make half of the hidden columns",
+    "neither GPU needs the other",
+    "out comes a part of every number",
+    "Now each GPU has half of the rows",
+    "a part is no use to ReLU",
+    "make half of the columns of the result",
+)
 def test_the_parts_that_a_gpu_has_make_the_whole_mlp(cut):
     """Each GPU multiplies what is coloured in its row, and nothing else."""
     t, wide, hidden = 6, 8, 12
@@ -303,6 +330,12 @@ def test_the_parts_that_a_gpu_has_make_the_whole_mlp(cut):
     assert np.allclose(found, np.maximum(tensors["X"] @ tensors["up"], 0) @ tensors["down"])
 
 
+@pytest.mark.holds(
+    "explorers",
+    "the first and only time that they talk",
+    "They have talked twice",
+    "on the widest tensor of the block",
+)
 def test_columns_first_talk_once_and_send_less():
     ends = [split_mlp.exchanged(cut, 4) for cut in (split_mlp.FIRST, split_mlp.OTHER)]
     assert [count for count, _ in ends] == [1, 2]
@@ -335,6 +368,7 @@ def test_every_gpu_of_the_map_can_be_drawn():
 # ---------------------------------------------------------------- an all-reduce (chapter 7)
 
 
+@pytest.mark.holds("explorers", "filled as far as the numbers of all GPUs")
 def test_boxes_are_filled_as_far_as_the_sum_has_come():
     for algorithm in allreduce.NAMES.values():
         for n in range(2, allreduce.MOST + 1):
@@ -387,6 +421,7 @@ def test_both_clocks_end_with_all_bytes_and_all_flops():
                 assert so_far == whole == traffic.si(law(batch, 8192, 8192), unit)
 
 
+@pytest.mark.holds("explorers", "X and Y have crossed the bus")
 def test_tiles_read_what_the_law_says():
     for side in (512, 4096):
         for across in (1, 2, 4, 8):
@@ -421,6 +456,7 @@ def test_each_tile_reads_its_own_row_and_column():
             assert grown == [[order[done - 1][0]], [order[done - 1][1]]]
 
 
+@pytest.mark.holds("explorers", "Every number was read")
 def test_a_chain_moves_the_bytes_of_its_kernels():
     for passes in range(1, 5):
         for fused in (False, True):
@@ -594,6 +630,9 @@ def test_the_line_has_every_value_of_the_format_once():
             assert all(b - a == FORMATS[name].spacing(a) for a, b in pairwise(now)), (name, moment)
 
 
+@pytest.mark.holds(
+    "explorers", "The step has doubled", "on the logarithmic one each power has as many"
+)
 def test_gaps_double_with_each_power_and_each_power_has_as_many_values():
     for name in number_line.NAMES:
         low, *powers = number_line.binades(name)
@@ -604,6 +643,7 @@ def test_gaps_double_with_each_power_and_each_power_has_as_many_values():
         assert {len(values) for values in powers[:-1]} == {2 ** FORMATS[name].mantissa_bits}
 
 
+@pytest.mark.holds("explorers", "are crowded below 1")
 def test_the_share_below_one_is_counted():
     for name in number_line.NAMES:
         groups = number_line.binades(name)
@@ -620,6 +660,12 @@ def area(boxes):
     return sum((b - a) * (d - c) for a, b, c, d in sides)
 
 
+@pytest.mark.holds(
+    "explorers",
+    "The wire always carries the same rate",
+    "as high as the algbw",
+    "as high as the busbw",
+)
 def test_the_areas_are_the_buffer_and_what_crosses_the_wire():
     for collective in wire.PASSES:
         for ranks in (2, 3, 8, 1000):
@@ -671,6 +717,7 @@ def test_a_tank_is_as_full_as_the_queue_and_tells_its_time_at_the_end_only():
         assert facts["packets lost so far"] == f"{ran.lost:,}"
 
 
+@pytest.mark.holds("explorers", "Some columns are empty")
 def test_hashed_flows_leave_as_many_links_idle_as_the_law_says():
     for flows in (8, 32):
         throws = [packets.loads(packets.thrown(flows, seed)) for seed in range(3000)]
@@ -685,6 +732,9 @@ def test_hashed_flows_leave_as_many_links_idle_as_the_law_says():
     assert (counts.count(0), max(counts), sum(counts)) == (2, 3, 8)
 
 
+@pytest.mark.holds(
+    "explorers", "makes better use of that one reading", "a count of FLOP per byte rises by one"
+)
 def test_each_token_adds_its_flops_and_the_matrix_is_read_once():
     picture = tokens.explore_tokens()
     for weights, width in (("bf16", 2), ("int8", 1), ("int4", 0.5)):
@@ -707,6 +757,7 @@ def drawn_time(bars):
     return sum(end - start for end, start in zip(bars.to, bars.start, strict=True))
 
 
+@pytest.mark.holds("explorers", "have a blue bar of the same length")
 def test_all_work_is_drawn_on_any_number_of_processors():
     for moment in range(shrinking.MOST):
         serial, divided = (

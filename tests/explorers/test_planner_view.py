@@ -31,6 +31,7 @@ def test_the_fastest_dot_is_the_fastest_of_all_plans(network):
     assert min(s.time for s in dots) == pytest.approx(best, rel=1e-9)
 
 
+@pytest.mark.holds("explorers", "nothing is both leaner and faster")
 def test_the_front_is_beaten_by_none():
     splits = every(job.NETWORK, job.SEQUENCES, CARD)
     line = front(splits)
@@ -39,6 +40,7 @@ def test_the_front_is_beaten_by_none():
     assert min(splits, key=lambda s: s.time) in line
 
 
+@pytest.mark.holds("explorers", "of which a plan may take")
 def test_what_cannot_be_shows_no_results():
     e = explore_planner()
     for state in ({"tensor": 16, "pipeline": 16}, {"tensor": 2, "pipeline": 2, "stage": 3}):

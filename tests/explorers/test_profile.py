@@ -1,6 +1,4 @@
-"""The explorer of chapter 11: what is taken away is what the job was made with, and what is drawn
-is the replay.
-"""
+"""Chapter 11's explorer: what is taken away was put in, what is drawn is the replay."""
 
 import pytest
 
@@ -9,6 +7,7 @@ from lightspeed_tools.trace.replay import replay
 
 
 @pytest.mark.parametrize("fault", profile.MENDS)
+@pytest.mark.holds("explorers", "That was it: the step is")
 def test_the_right_cause_gains_the_most_and_the_truth(fault):
     gains = {}
     for cause in filter(None, profile.CAUSES.values()):

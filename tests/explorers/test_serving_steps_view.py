@@ -35,6 +35,7 @@ def test_the_verdict_is_that_of_the_requests():
         assert words.startswith("Nobody") == (late == len(between))
 
 
+@pytest.mark.holds("explorers", "More prompts come than can be read")
 def test_where_prompts_pile_up_it_says_so():
     e = explore_serving_steps()
     assert "grows for as long as you look" in e.at(rate=e.controls["rate"].options[-1][1]).verdict

@@ -1,18 +1,16 @@
-"""Floor 2: charts are checked data, drawn alike by both renderers, the same bytes at every run,
-with quantities as people write them.
-"""
+"""Charts are checked data, drawn alike by both renderers, the same bytes at every run."""
 
 import ast
 import json
 import math
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from urllib.parse import unquote
 
 import numpy as np
 import pytest
+from processes import finished
 
 import lightspeed_show as show
 from lightspeed_show import static
@@ -99,9 +97,7 @@ def residuals():
 
 
 def curves():
-    """Curves that end just short of the edge (their labels still go into the margin), close
-    together, at the foot of the chart.
-    """
+    """Curves close together at the chart's foot, that end just short of its edge."""
     load = np.linspace(0, 0.98, 50)
     return show.Chart(
         show.Axis("load", "%", domain=(0, 1)),
@@ -348,9 +344,7 @@ def test_colours_keep_their_contrast_on_white():
 
 
 def test_labels_keep_clear_of_each_other():
-    """At the narrowest width, no two texts of the roofline share a pixel: the placer's own
-    promise, checked on what it sends out.
-    """
+    """At the narrowest width no two texts of the roofline share a pixel, as placed."""
     spec = lay_out(roofline())
     x, y = spec["x"]["domain"], spec["y"]["domain"]
     margin, width, height = spec["margin"], NARROWEST, spec["height"]
@@ -392,9 +386,9 @@ def test_points_outside_a_given_domain_are_left_out():
         next(m for m in spec["marks"] if m["type"] == "dot"),
         [m["text"] for m in spec["marks"] if m["type"] == "text"],
     )
-    assert (
-        dot["x"] == [5] and texts == ["in"] and sum(m["type"] == "line" for m in spec["marks"]) == 2
-    )
+    assert dot["x"] == [5]
+    assert texts == ["in"]
+    assert sum(m["type"] == "line" for m in spec["marks"]) == 2
 
 
 # The static renderer
@@ -409,10 +403,8 @@ def test_svg_is_the_same_in_two_processes(tmp_path):
         " make in t.CHARTS.values()], 'a', 'b', 'c: d', 'e', ['f']))"
     )
     first, second = (
-        subprocess.run(
+        finished(
             [sys.executable, "-c", program],
-            capture_output=True,
-            text=True,
             check=True,
             env={"PYTHONHASHSEED": seed, "PYTHONUTF8": "1"},
         )
@@ -425,10 +417,8 @@ def test_svg_is_the_same_in_two_processes(tmp_path):
 def test_svg_holds_every_text_of_the_spec_as_text(chart):
     spec = lay_out(chart)
     root = ET.fromstring(static.svg([chart], "the caption", "the description"))
-    assert (
-        root.find(f"{SVG}title").text == "the caption"
-        and root.find(f"{SVG}desc").text == "the description"
-    )
+    assert root.find(f"{SVG}title").text == "the caption"
+    assert root.find(f"{SVG}desc").text == "the description"
     drawn = " ".join("".join(node.itertext()) for node in root.iter(f"{SVG}text"))
     ticks = [text for axis in ("x", "y") for _, text in spec[axis]["ticks"]]
     labels = [mark["text"] for mark in spec["marks"] if mark["type"] == "text"] + [
@@ -477,18 +467,15 @@ def displayed(monkeypatch):
 def test_figure_shows_svg_then_its_words(displayed):
     show.figure(ladder(), caption="A **ladder**.", alt="Three bars < four.")
     picture, below = displayed
-    assert (
-        set(picture) == {"text/html", "text/plain"}
-        and picture["text/plain"] == "Three bars < four."
-    )
+    assert set(picture) == {"text/html", "text/plain"}
+    assert picture["text/plain"] == "Three bars < four."
     assert picture["text/html"].startswith(
         '<img alt="Three bars &lt; four." src="data:image/svg+xml,'
-    ) and ET.fromstring(drawing(picture["text/html"]))
-    assert (
-        below["text/markdown"].startswith("*A **ladder**.*")
-        and "<details>" in below["text/markdown"]
-        and "bars &lt; four" in below["text/markdown"]
     )
+    assert ET.fromstring(drawing(picture["text/html"]))
+    assert below["text/markdown"].startswith("*A **ladder**.*")
+    assert "<details>" in below["text/markdown"]
+    assert "bars &lt; four" in below["text/markdown"]
 
 
 @pytest.mark.parametrize(
@@ -590,11 +577,9 @@ def test_a_change_is_one_update_of_one_trait():
     demo.chart._handle_custom_msg(message, [])
     assert updates == ["content"]
     assert demo.params == {"batch": 1, "chip": "A100", "wrong": False}
-    assert (
-        demo.chart.content["turn"] == 7
-        and demo.chart.content["verdict"] == "A100: 1 token"
-        and demo.chart.content["at"] == message["at"]
-    )
+    assert demo.chart.content["turn"] == 7
+    assert demo.chart.content["verdict"] == "A100: 1 token"
+    assert demo.chart.content["at"] == message["at"]
 
 
 @pytest.mark.parametrize(
@@ -636,10 +621,8 @@ def test_an_error_at_first_stops_the_cell():
 def test_grid_covers_the_controls():
     states = list(explorer().grid(each=4))
     assert len(states) == 4 * 2 * 2
-    assert {s["batch"] for s in states} >= {1, 4096} and {s["chip"] for s in states} == {
-        "H100",
-        "A100",
-    }
+    assert {s["batch"] for s in states} >= {1, 4096}
+    assert {s["chip"] for s in states} == {"H100", "A100"}
 
 
 @pytest.mark.parametrize("most", [5, 7, 8])
@@ -675,12 +658,10 @@ def test_explorers_refuse_what_cannot_work(build, message):
 def test_controls_read_as_quantities():
     slider = show.LogSlider("batch", "B", 1, 100, 8, unit="token", whole=True, include=[37])
     values = [value for _, value in slider.options]
-    assert (
-        values == sorted(set(values))
-        and {1, 8, 37, 100} <= set(values)
-        and slider.text(37) == "37 tokens"
-        and slider.text(1) == "1 token"
-    )
+    assert values == sorted(set(values))
+    assert {1, 8, 37, 100} <= set(values)
+    assert slider.text(37) == "37 tokens"
+    assert slider.text(1) == "1 token"
     assert [
         text for text, _ in show.LogSlider("d", "D", 256, 2048, 512, base=2, whole=True).options
     ] == ["256", "512", "1,024", "2,048"]
@@ -699,14 +680,7 @@ def test_importing_show_loads_nothing_heavy():
         "import sys, lightspeed_show as s; s.Chart, s.si; print([m for m in ('matplotlib',"
         " 'ipywidgets', 'anywidget', 'numpy', 'IPython') if m in sys.modules])"
     )
-    assert (
-        ast.literal_eval(
-            subprocess.run(
-                [sys.executable, "-c", program], capture_output=True, text=True, check=True
-            ).stdout
-        )
-        == []
-    )
+    assert ast.literal_eval(finished([sys.executable, "-c", program], check=True).stdout) == []
 
 
 @pytest.mark.slow
@@ -718,7 +692,5 @@ def test_drawing_leaves_pyplot_and_its_settings_alone():
         " m.rcParams['svg.fonttype'])\nm.rcdefaults(); print(odd == t.static.svg([t.ladder()],"
         " 'a', 'b'))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = finished([sys.executable, "-c", program], check=True)
     assert done.stdout.split() == ["False", "9.0", "path", "True"]

@@ -111,6 +111,12 @@ def compute_bound(machine, state, batch=None):
 
 
 @pytest.mark.slow
+@pytest.mark.holds(
+    "explorers",
+    "states no dense peak for",
+    "No batch reaches the ridge",
+    "No other machine here with a peak for",
+)
 def test_the_roofline_speaks_of_its_menu():
     explorer = roofline.explore()
     menu = {name: hardware(key) for name, key in options(explorer, "hardware").items()}
@@ -228,6 +234,13 @@ def batches(key, chips, model, weights, context, budget):
 
 
 @pytest.mark.slow
+@pytest.mark.holds(
+    "explorers",
+    "On every chip here that can do it",
+    "No other chip here can do it",
+    "No batch is possible",
+    "leave none for a prompt",
+)
 def test_serving_speaks_of_its_menu_and_counts_the_prompts():
     explorer = queueing.explore_serving()
     menu = options(explorer, "hardware")
@@ -346,6 +359,12 @@ def test_the_peak_of_scaling_is_the_peak_of_all():
 # ---------------------------------------------------------------- numbers and formats
 
 
+@pytest.mark.holds(
+    "explorers",
+    "Latency decides:",
+    "Both matter: {the_bytes} of the time the bytes",
+    "A path twice as wide saves",
+)
 def test_what_decides_a_transfer_decides_it():
     catalog = {
         "gpu_shared": ("gpu_shared", 132),
@@ -390,6 +409,7 @@ def test_what_decides_a_transfer_decides_it():
     )
 
 
+@pytest.mark.holds("explorers", "Kept within a factor of")
 def test_ratios_that_are_said_to_be_kept_are():
     def ratios(key):
         m = accelerator(key)
@@ -413,6 +433,7 @@ def test_ratios_that_are_said_to_be_kept_are():
     judge(numbers.explore_generations(), claims, 11, {"kept": 300, "lost": 300})
 
 
+@pytest.mark.holds("explorers", "keeps this code for results")
 def test_neighbours_are_the_nearest_of_all_codes():
     @functools.cache
     def values(name):
@@ -523,6 +544,15 @@ def helps(remedy, loss, state):
 
 
 @pytest.mark.slow
+@pytest.mark.holds(
+    "explorers",
+    "The largest share,",
+    "the step loses most to",
+    "gains more than a hundredth",
+    "makes it fit, or even smaller",
+    "change of the split makes it fit.",
+    "comes nearest, with",
+)
 def test_the_plans_advice_is_the_best_of_all_single_changes():
     explorer = parallelism.explore()
     menus = {name: options(explorer, name) for name in SPLIT.values()}

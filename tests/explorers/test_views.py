@@ -1,6 +1,4 @@
-"""Every explorer, over the grid of its controls: a drawable view, finite, with words and the
-same facts.
-"""
+"""Every explorer over its controls' grid: drawable, finite, with words and facts."""
 
 import json
 import math
@@ -47,9 +45,7 @@ WITH_POINTS = EXPLORERS | {
 
 
 def inside(axis, values):
-    """Whether all values can be seen on an axis; one that fits itself to its data shows them
-    all.
-    """
+    """Whether all values can be seen on an axis; one that fits its data shows them all."""
     if axis.scale == "category" or axis.domain is None:
         return True
     low, high = sorted(axis.domain)

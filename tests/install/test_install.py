@@ -16,6 +16,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
@@ -24,9 +25,7 @@ pytestmark = pytest.mark.install
 
 @pytest.fixture
 def clone(tmp_path):
-    """The files of the checkout that git knows or would add, in a folder with a space in its
-    name.
-    """
+    """The checkout's files that git knows or would add, in a folder with a space."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -42,9 +41,7 @@ def clone(tmp_path):
 
 
 def bare(clone, **more):
-    """An environment in which nothing of this one is left over: no caches, no virtual
-    environment, no home.
-    """
+    """An environment with nothing of this one: no caches, no virtual environment, no home."""
     unwanted = ("VIRTUAL_ENV", "PYTHONPATH", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     keep = {name: value for name, value in os.environ.items() if name not in unwanted}
     home = clone.parent / "home"
@@ -62,9 +59,7 @@ def bare(clone, **more):
 
 
 def run(command, clone, **more):
-    done = subprocess.run(
-        command, cwd=clone, env=bare(clone, **more), capture_output=True, text=True, timeout=900
-    )
+    done = finished(command, cwd=clone, env=bare(clone, **more), timeout=900)
     assert done.returncode == 0, f"{command}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout + done.stderr
 
@@ -104,9 +99,7 @@ def opens(clone, command):
 
 
 def test_make_lab_on_a_bare_machine(clone):
-    """The README's first command: by uv, from empty caches, in a folder with a space; then again
-    at once.
-    """
+    """README's first command: by uv, from empty caches, in a folder with a space; twice."""
     cold = opens(clone, ["make", "lab"])
     warm = opens(clone, ["make", "lab"])
     print(f"\nmake lab: {cold:.0f} s from nothing, {warm:.1f} s the second time")
@@ -121,9 +114,7 @@ def test_make_lab_on_a_bare_machine(clone):
 
 
 def readme_commands(word):
-    """The commands of the block in docs/learn.md that begins so, but for the last, which
-    opens the lab.
-    """
+    """The commands of the block in docs/learn.md that begins so, without the lab's."""
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs/learn.md").read_text(), re.DOTALL)
     [block] = [block for block in blocks if block.startswith(word)]
     lines = block.strip().splitlines()
@@ -179,9 +170,7 @@ def test_a_file_that_does_not_match_its_hash_is_refused(small):
     )
     assert spoilt != lock.read_text()
     lock.write_text(spoilt)
-    done = subprocess.run(
-        ["make", "env"], cwd=small, env=bare(small), capture_output=True, text=True, timeout=900
-    )
+    done = finished(["make", "env"], cwd=small, env=bare(small), timeout=900)
     assert done.returncode != 0 and "hash" in (done.stdout + done.stderr).lower()
     assert not (small / ".venv/lightspeed.stamp").exists()
     assert (
@@ -225,5 +214,5 @@ def test_no_system_has_to_compile_anything(python, platform, tmp_path):
         "-r",
         ROOT / "requirements-dev.lock",
     ]
-    done = subprocess.run(ask, capture_output=True, text=True, timeout=300)
+    done = finished(ask, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,6 +1,4 @@
-"""The lock is complete, hashed and names no host; the wheel carries the notebooks; make env
-knows when it is done.
-"""
+"""The lock is complete, hashed, names no host; the wheel has notebooks; make env ends."""
 
 import re
 import subprocess
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from processes import finished
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -48,9 +47,7 @@ def test_the_lock_names_no_host(name):
 
 @both
 def test_every_python_gets_the_same_versions(name):
-    """What was computed on one is what is computed on all; a lock that forks is tested on one
-    branch only.
-    """
+    """What was computed on one is computed on all; of a forked lock one branch is tested."""
     names = [package for package, _ in VERSIONS[name]]
     assert len(names) == len(set(names))
 
@@ -130,9 +127,7 @@ def test_an_installed_wheel_delivers_its_own_notebooks(wheel, tmp_path):
         "-c",
         f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n{code}",
     ]
-    done = subprocess.run(
-        [*isolated, tmp_path / "home"], capture_output=True, text=True, timeout=60
-    )
+    done = finished([*isolated, tmp_path / "home"], timeout=60)
     assert done.returncode == 0, done.stderr
     delivered = [
         path
@@ -152,21 +147,15 @@ def test_an_old_python_is_told_what_to_do():
         "import sys; sys.version_info = (3, 9, 1); sys.path.insert(0, 'tools'); import env;"
         " env.main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert (
-        done.returncode == 1
-        and "make lab PYTHON=" in done.stderr
-        and "Traceback" not in done.stderr
-    )
+    done = finished([sys.executable, "-c", code], cwd=ROOT, timeout=60)
+    assert done.returncode == 1
+    assert "make lab PYTHON=" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_every_target_of_the_makefile_is_in_its_help():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    shown = subprocess.run(
-        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    shown = finished(["make", "help"], cwd=ROOT, check=True).stdout
     assert (
         targets
         == set(re.findall(r"^make ([a-z-]+)", shown, re.MULTILINE))

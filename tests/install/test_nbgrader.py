@@ -1,6 +1,4 @@
-"""nbgrader itself takes an exported assignment through its whole course and gives the marks that
-our grader gives.
-"""
+"""nbgrader itself takes an export through its whole course, to our grader's marks."""
 
 import json
 import os
@@ -9,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 from lightspeed_authoring.solved import solved
 from lightspeed_class.grading.grade import grade
@@ -23,15 +22,9 @@ POINTS = {"roofline.ridge": 3, "roofline.relu_share": 0.5}
 ASSIGNMENT = Assignment.of(ROOT / f"exercises/{NAME}.ipynb", POINTS)
 SECRET = "of the test"
 NEEDS = (
-    "nbgrader==0.9.6",
-    "numpy",
-    "pint",
-    "markdown-it-py",
-    "platformdirs",
-    "anywidget",
-    "ipywidgets",
+    "nbgrader==0.9.6", "numpy", "pint", "markdown-it-py", "platformdirs", "anywidget", "ipywidgets",
     "matplotlib",
-)
+)  # fmt: skip
 MARKS = f"""
 import json
 from nbgrader.api import Gradebook
@@ -44,9 +37,7 @@ pytestmark = pytest.mark.install
 
 @pytest.fixture(scope="module")
 def nbgrader(tmp_path_factory):
-    """A course folder with the exported assignment, and a function that runs a program of
-    nbgrader's environment there.
-    """
+    """A folder with the exported assignment, and a function that runs nbgrader's programs."""
     folder = tmp_path_factory.mktemp("course")
     home = tmp_path_factory.mktemp("environment")
     subprocess.run([UV, "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
@@ -60,13 +51,8 @@ def nbgrader(tmp_path_factory):
     }
 
     def run(program, *arguments):
-        done = subprocess.run(
-            [home / "bin" / program, *arguments],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=600,
+        done = finished(
+            [home / "bin" / program, *arguments], cwd=folder, env=environment, timeout=600
         )
         assert done.returncode == 0, f"{arguments}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done.stdout + done.stderr
@@ -140,12 +126,10 @@ def test_the_whole_course(nbgrader):
     nbgrader("nbgrader", "generate_assignment", NAME, "--create")
     released = folder / f"release/{NAME}/{NAME}.ipynb"
     text = released.read_text()
-    assert (
-        "BEGIN SOLUTION" not in text
-        and "HIDDEN" not in text
-        and SECRET not in text
-        and text.count("# YOUR CODE HERE") == len(ASSIGNMENT.cells)
-    )
+    assert "BEGIN SOLUTION" not in text
+    assert "HIDDEN" not in text
+    assert SECRET not in text
+    assert text.count("# YOUR CODE HERE") == len(ASSIGNMENT.cells)
     assert f"FAILED ON {len(ASSIGNMENT.points)} CELL(S)" in nbgrader(
         "nbgrader", "validate", str(released)
     )

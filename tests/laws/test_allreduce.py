@@ -1,6 +1,4 @@
-"""An all-reduce in rounds: every number is added once and everywhere, in the rounds and with the
-traffic of the closed forms.
-"""
+"""An all-reduce in rounds: each number added once and everywhere, as closed forms say."""
 
 from itertools import pairwise
 

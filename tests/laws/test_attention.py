@@ -1,6 +1,4 @@
-"""Kinds of attention: published sizes, counts by brute force, and the two sides of each
-break-even.
-"""
+"""Kinds of attention: published sizes, counts by brute force, both sides of break-evens."""
 
 import json
 import math
@@ -57,9 +55,7 @@ def test_a_window_reads_what_is_in_it(context, window):
 
 
 def latent_flops(new, cached, absorbed):
-    """FLOPs of scores and results of `new` tokens over `cached` ones, and of expanding or of
-    absorbing, product by product.
-    """
+    """FLOPs of scores and results of `new` tokens over `cached`, product by product."""
     total = 0
     for _ in range(128):  # heads
         if absorbed:

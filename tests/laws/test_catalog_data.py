@@ -1,6 +1,4 @@
-"""The data of the catalog: sourced, consistent with itself, complete. The loader has tests of
-its own.
-"""
+"""The catalog's data: sourced, consistent, complete. The loader has its own tests."""
 
 import itertools
 import math
@@ -28,52 +26,16 @@ NUMBERS = {
     if isinstance(raw, dict)
 }
 DATACENTRE = [
-    "v100_sxm",
-    "a100_40gb",
-    "a100_80gb",
-    "h100_sxm",
-    "h100_pcie",
-    "h200_sxm",
-    "b200",
-    "gb200",
-    "rubin",
-    "mi300x",
-    "mi325x",
-    "mi350x",
-    "mi355x",
-    "tpu_v4",
-    "tpu_v5e",
-    "tpu_v5p",
-    "tpu_v6e",
-    "tpu7x",
-    "trainium2",
-    "trainium3",
-    "gaudi3",
-]
+    "v100_sxm", "a100_40gb", "a100_80gb", "h100_sxm", "h100_pcie", "h200_sxm", "b200", "gb200",
+    "rubin", "mi300x", "mi325x", "mi350x", "mi355x", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e",
+    "tpu7x", "trainium2", "trainium3", "gaudi3",
+]  # fmt: skip
 SMALL = ["apple_m4_max", "apple_a17_pro", "ryzen_9_7950x"]
 LINKS = [
-    "pcie3_x16",
-    "pcie4_x16",
-    "pcie5_x16",
-    "pcie6_x16",
-    "nvlink3",
-    "nvlink4",
-    "nvlink5",
-    "nvlink6",
-    "neuronlink4",
-    "ici_v7x",
-    "infiniband_ndr",
-    "infiniband_xdr",
-    "efa_p5",
-    "ethernet_100g",
-    "ethernet_200g",
-    "ethernet_400g",
-    "ethernet_800g",
-    "ici_v4",
-    "ici_v5e",
-    "ici_v5p",
-    "ici_v6e",
-]
+    "pcie3_x16", "pcie4_x16", "pcie5_x16", "pcie6_x16", "nvlink3", "nvlink4", "nvlink5", "nvlink6",
+    "neuronlink4", "ici_v7x", "infiniband_ndr", "infiniband_xdr", "efa_p5", "ethernet_100g",
+    "ethernet_200g", "ethernet_400g", "ethernet_800g", "ici_v4", "ici_v5e", "ici_v5p", "ici_v6e",
+]  # fmt: skip
 
 
 def accelerators():
@@ -156,16 +118,9 @@ def test_entry_keys_are_unique_over_all_files():
 
 def test_plain_metadata_hides_no_quantity():
     counts = {
-        "layers",
-        "dense_layers",
-        "width",
-        "heads",
-        "kv_heads",
-        "head_width",
-        "hidden",
-        "vocabulary",
-        "context",
-    }
+        "layers", "dense_layers", "width", "heads", "kv_heads", "head_width", "hidden",
+        "vocabulary", "context",
+    }  # fmt: skip
     counts |= {
         "mlp_matrices",
         "experts",

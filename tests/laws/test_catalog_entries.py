@@ -1,6 +1,4 @@
-"""An entry of the catalog in a notebook: it completes, shows itself, travels, and answers a
-slip.
-"""
+"""A catalog entry in a notebook: it completes, shows itself, travels, answers a slip."""
 
 import copy
 import pickle

@@ -1,6 +1,4 @@
-"""Collectives: closed forms, limits, bounds, duality, the ring run on real arrays, the fit,
-NCCL's tables.
-"""
+"""Collectives: closed forms, bounds, duality, the ring on arrays, the fit, NCCL's tables."""
 
 import itertools
 import math
@@ -54,9 +52,7 @@ def test_factors(collective, n, factor):
 
 @given(n=st.integers(2, 64))
 def test_factors_count_what_ranks_must_send(n):
-    """n shards: reduce_scatter sends all but the own one, all_gather sends the own one to n - 1,
-    all_reduce both.
-    """
+    """n shards: reduce_scatter sends all but its own, all_gather its own, all_reduce both."""
     shard = 1 / n
     sent = {
         "reduce_scatter": (n - 1) * shard,
@@ -154,9 +150,7 @@ def test_logarithms_are_those_of_whole_numbers(n):
     size=sizes, inside=rates, alpha=alphas, per_node=st.integers(1, 16), nodes=st.integers(1, 64)
 )
 def test_hierarchy(size, inside, alpha, per_node, nodes):
-    """One level alone is a plain ring; levels of one rate move together what one ring of all
-    ranks moves.
-    """
+    """One level alone is a plain ring; levels of one rate move what one ring moves."""
     alone = c.hierarchical_time(size, per_node, 1, inside, inside, alpha, alpha)
     assert alone.upper == pytest.approx(c.ring_time(size, per_node, inside, alpha))
     flat = c.hierarchical_time(size, 1, nodes, inside, inside, alpha, alpha)
@@ -360,9 +354,7 @@ def test_with_one_gpu_a_node_every_step_is_the_trees():
 
 
 def test_a_simple_step_bears_the_overhead_three_times():
-    """2 us on AMD hosts: 6 us a step, more than the 3.4 us of NVLink; on Intel's 1 us it is less
-    and does not count.
-    """
+    """AMD's 2 us are 6 us a step, more than NVLink's 3.4 us; Intel's 1 us does not count."""
     intel, amd = (
         nccl_tuner.ring_latency(16, 2, net_overhead=overhead) * 1e6 for overhead in (1e-6, 2e-6)
     )

@@ -44,9 +44,7 @@ def test_rows_add_up_to_what_the_tokens_chose(experts, tokens, data):
 
 @pytest.mark.parametrize(("experts", "active", "ranks"), [(6, 2, 3), (8, 3, 2), (8, 4, 4)])
 def test_copies_by_brute_force(experts, active, ranks):
-    """Experts chosen together reach a little more ranks than chosen one by one; with one expert a
-    token, as many.
-    """
+    """Experts chosen together reach a few more ranks than one by one; one a token, as many."""
     each = experts // ranks
     afresh = [*itertools.product(range(experts), repeat=active)]
     mean = sum(len({e // each for e in choice}) for choice in afresh) / len(afresh)
@@ -63,9 +61,7 @@ def test_with_256_experts_chosen_together_the_law_is_within_one_percent():
 
 
 def test_a_copy_of_a_token_as_deepep_counts_it():
-    """internode_ll of DeepEP: 7168 numbers are 7,168 bytes of fp8 with 224 of scales, 14,336 in
-    bf16; it adds 16 of its own.
-    """
+    """DeepEP's internode_ll: 7168 fp8 bytes and 224 of scales, 14,336 in bf16; 16 of its own."""
     out, back = (exchanged_bytes(1, 7168, 2, 2, width) for width in (1 + 4 / 128, 2))
     assert (out, back) == (7168 + 224, 14336)
 

@@ -15,9 +15,7 @@ from lightspeed_models.simulators.fabric_traffic import DESIGNS, TRAFFIC, Fabric
 
 
 def built_fat_tree(radix, levels):
-    """(hosts, switches) of a tree put together port by port: every layer but the top one turns
-    half of its ports down.
-    """
+    """(hosts, switches) of a tree built port by port: layers turn half of the ports down."""
     half = radix // 2
     hosts = radix * half ** (levels - 1)  # each port of each top switch, split level after level
     tops, links, switches = half ** (levels - 1), hosts, half ** (levels - 1)
@@ -130,10 +128,7 @@ def test_random_places_leave_a_group_as_often_as_the_law_says():
     assert sum(shares) / 400 == pytest.approx((64 - 8) / (64 - 1), rel=0.01)
 
 
-@given(
-    ratio=st.floats(0.5, 16),
-    leaving=st.floats(0.01, 1),
-)
+@given(ratio=st.floats(0.5, 16), leaving=st.floats(0.01, 1))
 def test_an_oversubscribed_leaf_shares_its_uplinks(ratio, leaving):
     rate = fabrics.across_rate(50e9, ratio, leaving)
     assert rate == pytest.approx(min(50e9, 50e9 / (ratio * leaving)))

@@ -1,6 +1,4 @@
-"""The house stands: packages import one way, no file imports round in a circle, and the laws
-start at once.
-"""
+"""The house stands: imports go one way, no file's in a circle, laws start at once."""
 
 import ast
 import functools
@@ -8,10 +6,11 @@ import graphlib
 import itertools
 import pkgutil
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+from processes import finished
 
 import lightspeed
 from lightspeed_authoring.site import build as site
@@ -21,15 +20,9 @@ from lightspeed_class.handout import autograder as for_autograders
 LIB = Path(lightspeed.__file__).parents[1]
 # each may import those before it, and authoring and the class not each other
 PACKAGES = (
-    "lightspeed",
-    "lightspeed_show",
-    "lightspeed_models",
-    "lightspeed_tools",
-    "lightspeed_course",
-    "lightspeed_authoring",
-    "lightspeed_class",
-    "lightspeed_cli",
-)
+    "lightspeed", "lightspeed_show", "lightspeed_models", "lightspeed_tools", "lightspeed_course",
+    "lightspeed_authoring", "lightspeed_class", "lightspeed_cli",
+)  # fmt: skip
 APART = {"lightspeed_authoring", "lightspeed_class"}
 FILES = sorted(path for package in PACKAGES for path in (LIB / package).rglob("*.py"))
 LAWS = sorted(m.name for m in pkgutil.iter_modules(lightspeed.__path__) if not m.ispkg)
@@ -174,9 +167,7 @@ def test_laws_load_nothing_heavy():
         f"import sys, {', '.join(f'lightspeed.{m}' for m in LAWS)}; print(*[m for m in {heavy} if m"
         " in sys.modules])"
     )
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+    loaded = finished([sys.executable, "-c", code], check=True).stdout.split()
     assert not loaded, f"importing the laws loads {loaded}"
 
 
@@ -185,14 +176,12 @@ def test_the_roofline_runs_without_numpy():
         "import sys; sys.modules['numpy'] = None; from lightspeed.roofline import time_bounds;"
         "print(time_bounds(2.0, 1.0, 1.0, 1.0).upper)"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = finished([sys.executable, "-c", code], check=True)
     assert run.stdout.strip() == "3.0"
 
 
 def test_the_library_is_an_afternoon_of_reading():
-    """What runs event by event or is fitted stands in lightspeed_models. Docstrings are for who
-    asks for help, and don't count.
-    """
+    """What runs by events or is fitted stands in lightspeed_models; docstrings don't count."""
     lines = sum(
         lines_of_code(path.read_text("utf-8"))
         for name, path in MODULES.items()

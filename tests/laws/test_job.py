@@ -1,6 +1,4 @@
-"""The job that runs through the lessons: each line of its sheet against a closed form, or against
-the figures that lessons print.
-"""
+"""The lessons' job: each line of its sheet against closed forms or printed figures."""
 
 import math
 
@@ -90,9 +88,8 @@ def test_narrower_numbers_help_only_what_is_computed():
     whole = job.step("split")
     assert near(job.narrower(2), 1 / (1 - whole.compute / whole.time / 2), 1e-9)
     assert near(job.narrower(2), 1.59) and job.narrower(1.435) == pytest.approx(1.29, abs=0.005)
-    assert job.narrower(1) == 1 and job.narrower(math.inf) < whole.time / (
-        whole.time - whole.compute
-    ) * (1 + 1e-12)
+    assert job.narrower(1) == 1
+    assert job.narrower(math.inf) < whole.time / (whole.time - whole.compute) * (1 + 1e-12)
 
 
 def test_the_offer_again():

@@ -1,6 +1,4 @@
-"""Muon's orthogonalization: its FLOPs by counting products, and the overheads that its authors
-print.
-"""
+"""Muon's orthogonalization: FLOPs by counting products, and its authors' overheads."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,4 @@
-"""The reader of nccl-tests output: versions, noise, truncation, errors with their line,
-consistency.
-"""
+"""The reader of nccl-tests output: versions, noise, truncation, errors by line."""
 
 import pytest
 

@@ -1,6 +1,4 @@
-"""NCCL's tuner: our model against NCCL's own code, release by release, and against a table that
-a job printed.
-"""
+"""NCCL's tuner: ours against NCCL's own code by release, and a table that a job printed."""
 
 import csv
 from pathlib import Path
@@ -17,9 +15,7 @@ NUMBERS = ("latency_us", "algbw_GBps", "time_us")
 
 
 def expected():
-    """(release, job, size) -> {(algorithm, protocol): (latency, bandwidth, time)} as NCCL's own
-    code computes them.
-    """
+    """(release, job, size) -> {(algorithm, protocol): (latency, ...)} by NCCL's own code."""
     lines = [line for line in EXPECTED.read_text().splitlines() if not line.startswith("#")]
     found = {}
     for row in csv.DictReader(lines):
@@ -46,9 +42,7 @@ def job_of(row):
 
 
 def test_every_release_computes_what_its_source_computes():
-    """Latency, bandwidth, time and choice, to the seven digits of a float, in states drawn at
-    random.
-    """
+    """Latency, bandwidth, time and choice, to a float's seven digits, in random states."""
     seen, wrong = set(), []
     for row, theirs in expected():
         job, size = job_of(row), float(row["size"])
@@ -70,9 +64,7 @@ def test_every_release_computes_what_its_source_computes():
 
 
 def test_the_errors_of_one_table_for_all_would_be_seen():
-    """The comparison can fail: another release, another CPU or no flush gives other numbers
-    somewhere in the data.
-    """
+    """The comparison can fail: another release, CPU or no flush gives other numbers."""
     for change in ({"release": "2.21.5"}, {"cpu": "intel"}, {"net_latency": 0.0}):
         differs = 0
         for row, theirs in expected():
@@ -124,9 +116,7 @@ def test_an_old_release_says_which_gpus_it_knows():
 
 
 def test_a_printed_table_is_read_and_is_what_the_model_says():
-    """NCCL 2.29.7, two hosts of one RTX 5090 each over sockets: a log in public (yunwei37's
-    nccl-eBPF).
-    """
+    """NCCL 2.29.7, two hosts of one RTX 5090 over sockets: yunwei37's nccl-eBPF, public."""
     (table,) = read_tuning_tables(LOG)
     assert list(table) == ["broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce"]
     assert {key for costs in table.values() for key in costs} == {
@@ -173,9 +163,7 @@ def test_each_communicator_has_its_table():
 
 
 def test_the_wide_table_of_old_releases():
-    """The header of NVIDIA/nccl issue 340 (NCCL 2.6.4); its rows were cut there, so these are
-    made up.
-    """
+    """The header of NVIDIA/nccl issue 340 (NCCL 2.6.4); its rows were cut, so made up."""
     head = (
         "w:5637:5670 [0] NCCL INFO Latency/AlgBw |    Tree/    LL |    Tree/ LL128 |    Tree/Simple"
         " |    Ring/    LL |"

@@ -249,9 +249,7 @@ def test_a_slip_is_answered(call, says):
 
 
 def test_the_queue_is_seen_to_the_end_of_a_run_that_waits_for_timers():
-    """A lost last packet costs hundreds of times what the link needs; the peak is kept all the
-    same.
-    """
+    """A lost last packet costs hundreds of times the link's need; the peak is kept."""
     sim = simulate_incast(
         Senders(32, 262144, resend="go_back_n", timeout=0.1), Port(50e9, 5e5), random.Random(8)
     )

@@ -1,6 +1,4 @@
-"""Traffic of each strategy counted by hand, its compute-bound conditions from the two clocks,
-and the step they make.
-"""
+"""Each strategy's traffic by hand, its compute-bound conditions, the step they make."""
 
 from dataclasses import replace
 from statistics import median
@@ -30,9 +28,7 @@ A100 = machine("a100_80gb", "infiniband_hdr")
 
 @given(n=ways, params=st.floats(1e6, 1e12))
 def test_zero_sends_what_its_paper_says(n, params):
-    """Stages 0 to 2 send the same with one micro-batch, stage 3 half as much again (Rajbhandari
-    et al., section 7).
-    """
+    """Stages 0 to 2 send the same, stage 3 half as much again (Rajbhandari, section 7)."""
     sent = [par.data_parallel_bytes(params, n, stage) for stage in range(4)]
     assert (
         sent[0]
@@ -101,9 +97,7 @@ def test_tensor_parallel_bytes_are_megatrons(t, x, h, layers):
 
 @given(p=st.integers(2, 16), t=st.integers(2, 16), x=tokens, h=width)
 def test_a_pipeline_sends_least(p, t, x, h):
-    """Per layer a tensor-parallel GPU sends more than a stage does at its border, from two ways
-    on.
-    """
+    """Per layer a tensor-parallel GPU sends more than a stage at its border, from 2 on."""
     assert par.pipeline_bytes(x, h) <= par.tensor_parallel_bytes(x, h, t)
 
 
@@ -145,9 +139,7 @@ def test_skew_by_moving_tokens():
 
 @given(peak=peaks, link=links, D=width, F=width, n=st.just(10**9))
 def test_data_parallel_condition(peak, link, D, F, n):
-    """One matrix, forward and backward: 6 B D F FLOPs on a chip, the gradient of D x F weights
-    all-reduced behind 4 B D F.
-    """
+    """One matrix: 6 B D F FLOPs on a chip, D x F gradients all-reduced behind 4 B D F."""
     critical = par.data_parallel_tokens(peak, link)
     backward = 4 * critical * D * F / peak
     assert par.data_parallel_bytes(D * F, n) / link == pytest.approx(backward)
@@ -155,9 +147,7 @@ def test_data_parallel_condition(peak, link, D, F, n):
 
 @given(peak=peaks, link=links, D=width, F=width, x=tokens)
 def test_tensor_parallel_condition(peak, link, D, F, x):
-    """An MLP forward: 4 B D F / Y FLOPs against one gather and one scatter of B D; the batch
-    cancels.
-    """
+    """An MLP forward: 4 B D F / Y FLOPs, a gather and a scatter of B D; batches cancel."""
     Y = par.tensor_parallel_ways(F, peak, link)
     math = 4 * x * D * F / Y / peak
     comms = 2 * x * D * 2 / link
@@ -200,9 +190,7 @@ def test_the_best_mixture_by_search(peak, link, tensor_link, D, F, N, each):
 
 @given(peak=peaks, link=links, tensor_link=links, D=width, F=width, N=st.integers(2, 10**5))
 def test_the_least_tokens_of_a_mixture(peak, link, tensor_link, D, F, N):
-    """There both take as long as arithmetic, one after the other; and it beats FSDP alone where
-    F V / C > 4.
-    """
+    """Both take as long as arithmetic there; it beats FSDP alone where F V / C > 4."""
     each = par.mixed_tokens(F, peak, link, tensor_link)
     X = (each * N * N * link / (F * tensor_link)) ** 0.5
     arithmetic, fsdp, tensor = mlp_times(peak, link, tensor_link, D, F, each * N, X, N / X)
@@ -261,9 +249,7 @@ def test_terms_add_up_and_recomputing_costs(data, tensor, pipeline, m, stage, re
 
 
 def test_the_step_by_hand():
-    """GPT-3 on 512 A100: tensor 8, pipeline 8, data 8, 64 micro-batches of one sequence,
-    everything recomputed.
-    """
+    """GPT-3 on 512 A100: tensor, pipeline, data 8; 64 micro-batches, all recomputed."""
     plan = Plan(data=8, tensor=8, pipeline=8, micro_batches=64, recompute="full")
     step, x, h = ts.step(GPT3, 2048, plan, A100), 2048, 12288
     assert step.compute == pytest.approx(ts.flops(GPT3, 64, 2048, "full") / 64 / 312e12)

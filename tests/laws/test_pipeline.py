@@ -52,9 +52,7 @@ def test_zero_bubble_closed_forms(p, more):
 
 @given(p=stages, m=micro)
 def test_memory_is_bought_with_the_schedule(p, m):
-    """GPipe holds all micro-batches, 1F1B what is between a stage and the end, interleaving a
-    little more.
-    """
+    """GPipe holds all micro-batches, 1F1B a stage's rest, interleaving a little more."""
     assert schedules.simulate("gpipe", p, m).peak_activations == (m,) * p
     assert schedules.simulate("1f1b", p, m).peak_activations == tuple(
         min(m, p - i) for i in range(p)
@@ -79,9 +77,7 @@ def test_the_first_stage_of_an_interleaved_pipeline(p, v):
     transfer=st.floats(0, 2),
 )
 def test_what_every_run_obeys(data, schedule, p, k, transfer):
-    """Each pass once, none before its input, no GPU does two things at once; unequal stages and
-    transfers included.
-    """
+    """Each pass once, after its input, one at a time on a GPU; unequal stages, too."""
     m, v = (k * p, data.draw(st.integers(1, 3))) if schedule == "interleaved" else (k, 1)
     forward = [data.draw(seconds) for _ in range(p)]
     backward = [data.draw(seconds) for _ in range(p)]

@@ -110,9 +110,7 @@ def fillings(ranks, per_node, node=0):
 
 
 def test_experts_over_the_ranks_of_a_stage():
-    """Every expert once in each copy, by hand: ranks of a stage, those that share an expert next to
-    each other, node by node.
-    """
+    """Every expert once a copy, by hand: a stage's ranks, sharers side by side, by node."""
     for sizes in sizes_of(16):
         for order, experts in itertools.product(ORDERS, (1, 2, 4, 8, 16)):
             stage_ranks = sizes["tensor"] * sizes["context"] * sizes["data"]
@@ -128,9 +126,7 @@ def test_experts_over_the_ranks_of_a_stage():
 
 
 def test_a_way_that_is_placed_later_pays_for_it():
-    """64 GPUs, data 8 and pipeline 8: only one of the two is inside a node of eight, whichever is
-    placed first.
-    """
+    """64 GPUs, data 8, pipeline 8: only one of them fits a node of eight, whichever."""
     llama, h100 = transformer("llama3_8b"), machine("h100_sxm", "infiniband_ndr")
     plan = Plan(data=8, pipeline=8, micro_batches=8)
     first = work(llama, 4096, plan, h100)

@@ -174,9 +174,7 @@ def test_fp64_encodes_to_its_own_bits():
 
 
 def test_tf32_is_fp32_rounded_to_ten_bits():
-    """By integer arithmetic on the bits of a float32: add half of the dropped 13 bits, ties to
-    even.
-    """
+    """On a float32's bits, by integers: add half of the dropped 13, ties to even."""
     rng = np.random.default_rng(9)
     bits = rng.integers(0, 2**32, 10**6, dtype=np.uint32)
     ties = (bits & ~np.uint32(0x1FFF)) | np.uint32(0x1000)

@@ -1,6 +1,4 @@
-"""Queues: closed forms against limits, sums, simulation, and two packages that know nothing of
-ours.
-"""
+"""Queues: closed forms against limits, sums, simulation and two other packages."""
 
 import math
 
@@ -114,8 +112,7 @@ def test_servers_for_is_the_fewest(load, share):
 
 
 def test_erlang_of_a_hundred_thousand_servers():
-    # Sums of factorials overflow at 171 servers. Heavy traffic: Jagerman's asymptote of erlang_b at
-    # load = servers.
+    # Factorials overflow at 171 servers. Jagerman's asymptote of erlang_b at load = servers.
     n = 10**5
     assert q.erlang_b(n, n) == pytest.approx(math.sqrt(2 / (math.pi * n)), rel=1e-2)
     assert 0 < q.erlang_c(n - 300.0, n) < 1
@@ -164,8 +161,7 @@ def test_sojourn_of_one_server_is_exponential(service_rate, rho, share):
 
 @pytest.mark.parametrize(("rate", "servers"), [(1, 2), (3.2, 4), (2, 3), (1, 50)])
 def test_sojourn_percentiles_add_up_to_the_mean(rate, servers):
-    # The mean is the area over the distribution: the mean of all percentiles. (1, 2) has equal
-    # exponents.
+    # The mean is the area over the distribution, of all percentiles; (1, 2) has equal ones.
     shares = 0.01 + 0.9899 * (np.arange(20_000) + 0.5) / 20_000
     mean = q.sojourn_percentile(shares, rate, 1, servers).mean()
     assert mean == pytest.approx(q.mmc(rate, 1, servers).W, rel=0.01)
@@ -333,9 +329,7 @@ def test_littles_law_is_exact_on_every_path(pairs, servers):
 
 
 def test_littles_law_holds_in_the_long_run():
-    """In mid-flight the two sides differ by those still inside; the longer the watch, the less
-    that matters.
-    """
+    """In mid-flight the sides differ by those inside; a longer watch makes it less."""
     rng = np.random.default_rng(5)
     path = simulate(poisson_arrivals(9, N, rng), rng.exponential(0.1, N))
     gaps = [
@@ -347,9 +341,7 @@ def test_littles_law_holds_in_the_long_run():
 
 
 def test_batch_means_cover_the_truth():
-    """Of 200 intervals at 90 %, nine tenths hold the mean; as if waits were independent, far
-    fewer do.
-    """
+    """Of 200 intervals at 90 %, nine tenths hold the mean; naive ones far fewer."""
     rng = np.random.default_rng(7)
     held = naive_held = 0
     for _ in range(200):
@@ -510,8 +502,7 @@ def test_serving_queue_by_its_balance_equations(rho, slots):
 
 
 def test_serving_queue_is_mmc_when_steps_do_not_slow():
-    # No cache to read and little arithmetic: a step takes as long for any batch, so slots are
-    # servers.
+    # No cache to read, little arithmetic: any batch's step takes as long, slots are servers.
     step = serving.decode_step(8, 1e9, 0.0, **CHIP).time
     queue = serving.serving_queue(3.0, 100, 8, 1e9, 0.0, **CHIP)
     np.testing.assert_allclose(numbers(queue), numbers(q.mmc(3.0, 1 / (100 * step), 8)), rtol=1e-9)

@@ -74,9 +74,7 @@ def test_an_interval_that_never_succeeds():
 
 
 def failed_at_random(rng, interval, write, mtbf, restart, segments):
-    """Seconds until so many intervals are written, failures striking also while writing and
-    restarting.
-    """
+    """Seconds until so many intervals are written, failures striking at any time."""
     time = 0.0
     for _ in range(segments):
         need = interval + write

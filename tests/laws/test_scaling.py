@@ -205,9 +205,7 @@ def test_fit_recovers_exact_data(serial, kappa, baseline):
     ("serial", "kappa", "noise"), [(0.05, 0.003, 0.03), (0.0, 0.001, 0.02), (0.2, 0.0, 0.05)]
 )
 def test_intervals_are_honest(serial, kappa, noise):
-    """A 95 % interval holds the truth in about 95 % of noisy experiments: 1000 of them, within 3
-    sigma.
-    """
+    """A 95 % interval holds the truth in 95 % of 1000 noisy runs, within 3 sigma."""
     rng, n = np.random.default_rng(7), np.array([1.0, 2, 3, 4, 6, 8, 12, 16, 24, 32])
     truth = s.usl_speedup(n, serial=serial, kappa=kappa)
     fits = [fit_usl(n, truth * (1 + noise * rng.standard_normal(n.size))) for _ in range(1000)]
@@ -235,8 +233,7 @@ def test_fit_agrees_with_scipy_and_with_the_published_fit():
     def model(n, serial, kappa, baseline):
         return baseline * n / (1 + serial * (n - 1) + kappa * n * (n - 1))
 
-    # The residual of ours is relative to the model, SciPy's to the data: equal to first order in
-    # the scatter.
+    # Our residual is relative to the model, SciPy's to the data: equal to first order.
     relative, _ = curve_fit(model, n, rate, p0=(0.02, 1e-3, 1000), sigma=rate)
     fit = fit_usl(n, rate / rate[0])
     assert relative[0] == pytest.approx(fit.serial, abs=fit.serial_error / 3)

@@ -18,9 +18,7 @@ def of(plan, holds=COUNTED, model=LLAMA):
 
 
 def test_one_stage_is_the_count():
-    """Without fitted constants it is `training_memory`, but for a waste that is not taken and a few
-    norms that no layer owns.
-    """
+    """Without fits it is `training_memory`, but for waste and norms that no layer owns."""
     for stage in (0, 1, 2):
         plan = Plan(data=8, tensor=2, micro_size=2, stage=stage)
         mine = of(plan)

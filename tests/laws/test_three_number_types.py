@@ -41,6 +41,7 @@ def numbers_of(result):
 
 @pytest.mark.parametrize("examples", [2, pytest.param(25, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("f", LAWS)
+@pytest.mark.holds("docs/your-own-question.md", "gives one answer to all three")
 def test_one_answer(f, examples):
     @settings(max_examples=examples, deadline=None)
     @given(data=st.data())
@@ -75,9 +76,7 @@ def one_answer(law, data):
 
 
 def at_a_tie(law, arguments, plain):
-    """Whether the tenth digit of some argument changes what is told by yes and no: then the
-    rounding of a unit may, too.
-    """
+    """Whether some argument's tenth digit changes a yes or no: rounding may, too."""
     for name, value in arguments.items():
         for factor in (1 - 1e-9, 1 + 1e-9):
             # not a number, or at the end of its range

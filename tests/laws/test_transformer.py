@@ -1,6 +1,4 @@
-"""Parameters to the last one where published, FLOPs against the closed form, caches, and what
-must fit.
-"""
+"""Parameters as published, FLOPs by closed form, caches, and what must fit."""
 
 import math
 
@@ -213,9 +211,7 @@ def test_a_gpt_keeps_what_its_paper_says(split, recompute):
 
 @pytest.mark.parametrize("hidden", (4, 11, 32))
 def test_megatrons_own_estimate(hidden):
-    """theoretical_memory_usage.py: s b h (18 + 4 F / h) a layer, whatever the hidden width, with
-    sequence parallelism.
-    """
+    """theoretical_memory_usage.py: s b h (18 + 4 F / h) a layer, whatever the hidden width."""
     model = Transformer(3, 8, 4, 2, hidden, 10, mlp_matrices=2)
     kept = memory.transformer_activation_bytes(model, 16, 2, tensor=2, split="tensor+sequence")
     assert kept == pytest.approx(3 * 16 * 2 * 8 * (18 + 4 * hidden / 8) / 2)

@@ -1,6 +1,4 @@
-"""Parts that behave as parts do on machines that we do not have: each is a module that a child
-process imports.
-"""
+"""Parts that behave as on machines we lack: each is a module for a child process."""
 
 from lightspeed_tools.measure.runner import Part
 

@@ -30,9 +30,8 @@ def only(a, b):
 def test_a_machine_beside_itself_is_the_same():
     some = {**SHIPPED["amd_epyc_2core"], "quantities": SHIPPED["amd_epyc_2core"]["quantities"][::8]}
     found = compare.compare(some, some)
-    assert {p.verdict for p in found.pairs} <= {"same", "noisy"} and any(
-        p.verdict == "same" for p in found.pairs
-    )
+    assert {p.verdict for p in found.pairs} <= {"same", "noisy"}
+    assert any(p.verdict == "same" for p in found.pairs)
     assert all(p.ratio == 1 for p in found.pairs)
     assert not (found.only_a or found.only_b or found.differences)
 
@@ -73,8 +72,7 @@ def test_less_than_the_spread_is_no_difference():
 
 
 def test_few_samples_leave_the_interval_open():
-    # Medians 9 % apart, beyond spread and drift; but of five samples each, some lie on the other's
-    # side.
+    # Medians 9 % apart, beyond spread and drift; but of five samples, some on either side.
     pair = only(one([93, 94, 100, 106, 107]), one([99, 100, 109, 110, 112]))
     assert pair.a.trusted and pair.b.trusted and pair.interval[0] <= 1 and pair.verdict == "same"
 
@@ -99,11 +97,9 @@ def test_a_wide_spread_leaves_the_direction_and_no_figure(a, b, who):
 )
 def test_noise_forbids_a_conclusion_about_less(a, b, who):
     pair = only(one(a), one(b))
-    assert (
-        pair.verdict == "noisy"
-        and pair.words.startswith(who)
-        and "nothing can be concluded" in pair.words
-    )
+    assert pair.verdict == "noisy"
+    assert pair.words.startswith(who)
+    assert "nothing can be concluded" in pair.words
 
 
 def test_the_interval_is_that_of_the_medians():
@@ -143,10 +139,8 @@ def test_stated_medians_are_compared_by_their_spreads():
         one((), stated={"median": m, "spread": 0.05}) | {"kind": "summary"} for m in (100, 110, 150)
     ]
     assert only(stated[0], stated[1]).verdict == "same"
-    assert (
-        only(stated[0], stated[2]).verdict == "better"
-        and "by stated spreads alone" in only(stated[0], stated[2]).words
-    )
+    assert only(stated[0], stated[2]).verdict == "better"
+    assert "by stated spreads alone" in only(stated[0], stated[2]).words
     assert only(stated[0], one((), stated={"median": 900})).verdict == "noisy"
 
 
@@ -188,6 +182,7 @@ def test_other_differences_are_named():
     assert "load 9" in words and "core quota" in words and "warn (load)" in words
 
 
+@pytest.mark.holds("measure", "They have no quantity in common")
 def test_nothing_in_common_is_said():
     assert (
         "no quantity in common"
@@ -245,6 +240,7 @@ def test_a_page_holds_all_it_needs_and_runs_nothing(name):
     assert not parser.open_ones
 
 
+@pytest.mark.holds("docs/measure.md", "begins with how far to trust it")
 def test_trust_comes_first_and_every_quantity_is_there():
     shown = SHIPPED["amd_epyc_2core"]
     page = report.to_html(shown)
@@ -266,6 +262,8 @@ def test_trust_comes_first_and_every_quantity_is_there():
     assert page.count('role="img" aria-label=') >= len(record.quantities(shown))
 
 
+@pytest.mark.holds("docs/measure.md", "Where the spread is too wide")
+@pytest.mark.holds("measure", "Where the spread is wider nothing")
 def test_a_wide_spread_is_refused_with_its_likely_causes():
     shown = one(around(100, 0.9)) | {
         "environment": [
@@ -278,11 +276,9 @@ def test_a_wide_spread_is_refused_with_its_likely_causes():
         ]
     }
     said = " ".join(report.verdict(shown))
-    assert (
-        "0 of 1" in said
-        and "nothing can be concluded" in said
-        and "load 9 before the start" in said
-    )
+    assert "0 of 1" in said
+    assert "nothing can be concluded" in said
+    assert "load 9 before the start" in said
     assert "nothing can be concluded" in report.to_html(shown)
     calm = one(around(100)) | {
         "environment": [{"check": "load", "state": "ok", "words": "load 0", "remedy": ""}]

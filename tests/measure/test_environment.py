@@ -217,12 +217,10 @@ hw.perflevel0.l1dcachesize: 131072
 hw.perflevel0.l2cachesize: 16777216
 hw.perflevel0.cpusperl2: 4
 kern.hv_vmm_present: 0""")
-    assert (
-        found["cpu"] == "Apple M2"
-        and found["memory"] == 2**34
-        and found["threads_per_core"] == 1
-        and not found["virtual"]
-    )
+    assert found["cpu"] == "Apple M2"
+    assert found["memory"] == 2**34
+    assert found["threads_per_core"] == 1
+    assert not found["virtual"]
     assert found["caches"] == [
         {"level": 1, "kind": "data", "size": 131072, "shared_by": 1},
         {"level": 2, "kind": "unified", "size": 16777216, "shared_by": 4},
@@ -274,17 +272,9 @@ def test_load(load, expected, machine):
 def ticks(**spent):
     """Ticks of ten seconds in which kinds of time were spent, in seconds."""
     kinds = (
-        "user",
-        "nice",
-        "system",
-        "idle",
-        "iowait",
-        "irq",
-        "softirq",
-        "steal",
-        "guest",
+        "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest",
         "guest_nice",
-    )
+    )  # fmt: skip
     return {"ticks": [round(TICK * spent.get(kind, 0)) for kind in kinds]}
 
 
@@ -398,7 +388,7 @@ def test_a_mouse_that_runs_low_is_no_laptop(machine):
     "tick, source, expected", [(4e-8, "tsc", "ok"), (1.5e-2, "", "warn"), (1e-7, "hpet", "warn")]
 )
 def test_timer(tick, source, expected):
-    assert conditions.timer(tick, source)[1] == expected
+    assert conditions.timer(tick, source)[0] == expected
 
 
 def test_a_snapshot_of_files(machine):

@@ -1,15 +1,13 @@
-"""The timed loops compute what they say, move what is counted, and go on without numba or a
-folder to write to.
-"""
+"""The timed loops compute and move what they say, without numba or a folder, too."""
 
 import json
 import os
-import subprocess
 import sys
 import threading
 
 import numpy as np
 import pytest
+from processes import finished
 
 from lightspeed import roofline as law
 from lightspeed_tools.measure.instruments import kernels
@@ -87,26 +85,22 @@ def test_counted_flops_and_bytes_are_those_of_the_laws(width):
     dot = law.dot_flops(n) / law.dot_bytes(n, width)
     assert kernels.FLOPS["dot"] / (kernels.PASSES["dot"][0] * width) == pytest.approx(dot, rel=1e-5)
     # Three passes, each of which reads a vector and writes one.
-    assert (
-        kernels.PASSES["unfused"][0] == 3 * kernels.PASSES["relu"][0]
-        and kernels.FLOPS["unfused"] == kernels.FLOPS["fused"]
-    )
+    assert kernels.PASSES["unfused"][0] == 3 * kernels.PASSES["relu"][0]
+    assert kernels.FLOPS["unfused"] == kernels.FLOPS["fused"]
 
 
 def test_samples_count_what_all_threads_do():
     seconds, counted = kernels.samples("triad", 2, 3 * 8 * 1000, np.float64, 5)
     assert len(seconds) == 5 and min(seconds) > 0
-    assert counted["flops"] == 2 * 1000 and counted["bytes"] == kernels.bytes_moved(
-        "triad", 1000, 8
-    )
+    assert counted["flops"] == 2 * 1000
+    assert counted["bytes"] == kernels.bytes_moved("triad", 1000, 8)
 
 
 def test_each_thread_keeps_its_part():
     with kernels.Team(3) as team:
         parts = team.vectors(2, 30, np.float32)
-        assert [len(part) for part in parts] == [2, 2, 2] and all(
-            v.shape == (10,) and v.dtype == np.float32 for part in parts for v in part
-        )
+        assert [len(part) for part in parts] == [2, 2, 2]
+        assert all(v.shape == (10,) and v.dtype == np.float32 for part in parts for v in part)
         assert all(v.ctypes.data % kernels.LINE == 0 for part in parts for v in part)
         barrier = threading.Barrier(3)  # nobody passes unless all three run at once
 
@@ -119,13 +113,7 @@ def test_each_thread_keeps_its_part():
 
 
 def python(code, **environment):
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = finished([sys.executable, "-c", code], env=os.environ | environment, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -158,11 +146,9 @@ print(json.dumps({
 def test_without_numba_the_rest_is_measured_and_the_gaps_are_named():
     got = json.loads(python(WITHOUT))
     assert got["compiled"] is False and got["latency"][0] == "Missing"
-    assert (
-        "pointer chase" in got["latency"][1]
-        and "pip install" in got["latency"][2]
-        and "pip install" in got["said"]
-    )
+    assert "pointer chase" in got["latency"][1]
+    assert "pip install" in got["latency"][2]
+    assert "pip install" in got["said"]
     # two passes where a compiled loop makes one
     assert min(got["copy"]) > 0 and got["triad"] == 5 * 8 * 1000
     assert set(got["names"]) == {"dot", "relu", "unfused", "gemv"} and len(got["missing"]) == 2

@@ -1,6 +1,4 @@
-"""The latency ladder: what it walks along, and the levels that synthetic ladders must and must
-not show.
-"""
+"""The latency ladder: what it walks along, and the levels that made-up ones show."""
 
 import numpy as np
 import pytest
@@ -13,9 +11,7 @@ KIB, MIB = 2**10, 2**20
 
 
 def machine(sizes, caches, memory, blur=0.15):
-    """Latencies of a machine: below each capacity that cache's latency, past it a short climb to
-    the next.
-    """
+    """Latencies: below each capacity that cache's, past it a short climb to the next."""
     octave = np.log2(np.asarray(sizes, float))
     height = np.full(len(sizes), np.log(caches[0][1]))
     for (capacity, latency), (_, following) in zip(
@@ -45,6 +41,7 @@ def test_three_caches_and_memory_are_found_through_noise(per_octave, seed):
         assert low / 1.5 <= capacity <= high * 1.5
 
 
+@pytest.mark.holds("measure", "but no step is near")
 def test_a_hidden_cache_is_not_made_up():
     sizes = latency_levels.sizes(256 * MIB)
     # an advertised third level shows nothing
@@ -56,6 +53,7 @@ def test_a_hidden_cache_is_not_made_up():
 
 
 @pytest.mark.parametrize("factor", [1.5, 2.0, 4.0])
+@pytest.mark.holds("measure", "Latency climbs all the way")
 def test_a_steady_climb_has_no_levels(factor):
     sizes = latency_levels.sizes(256 * MIB)
     climb = 1e-9 * factor ** np.log2(np.asarray(sizes) / sizes[0])
@@ -76,6 +74,7 @@ def test_a_disturbed_stretch_is_no_level():
     assert [level.latency for level in latency_levels.levels(sizes, seen)] == [2e-9, 100e-9]
 
 
+@pytest.mark.holds("measure", "more than the largest working set", "is no advertised cache")
 def test_each_cache_and_each_stray_step_gets_a_sentence():
     levels = [
         latency_levels.Level(4 * KIB, 32 * KIB, 1e-9),
@@ -91,6 +90,7 @@ def test_each_cache_and_each_stray_step_gets_a_sentence():
     assert "no advertised cache" in latency_levels.beside_advertised(levels, {"L1": 32 * KIB})[-1]
 
 
+@pytest.mark.holds("measure", "have too wide a spread, so nothing")
 def test_a_noisy_ladder_is_not_concluded_from():
     sizes = latency_levels.sizes(MIB)
     steady = [Quantity("host.latency", "s", [1e-9] * 7, {"size": s}, "lower") for s in sizes]
@@ -106,20 +106,16 @@ def test_advertised_takes_the_caches_that_hold_data():
         {"level": 1, "kind": "instruction", "size": 2},
         {"level": 2, "kind": "unified", "size": 3},
     ]
-    assert (
-        latency_levels.advertised({"caches": caches}) == {"L1": 1, "L2": 3}
-        and latency_levels.advertised({}) == {}
-    )
+    assert latency_levels.advertised({"caches": caches}) == {"L1": 1, "L2": 3}
+    assert latency_levels.advertised({}) == {}
 
 
 def test_sizes_are_whole_lines_and_end_at_the_largest():
     sizes = latency_levels.sizes(MIB, per_octave=3)
-    assert (
-        sizes[0] == 4096
-        and sizes[-1] == MIB
-        and sizes == sorted(set(sizes))
-        and not any(s % 64 for s in sizes)
-    )
+    assert sizes[0] == 4096
+    assert sizes[-1] == MIB
+    assert sizes == sorted(set(sizes))
+    assert not any(s % 64 for s in sizes)
 
 
 @pytest.mark.parametrize("lines", [1, 2, 3, 64, 1000, 4096])

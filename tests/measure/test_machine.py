@@ -1,6 +1,4 @@
-"""A record as hardware: the laws and explorers take it, and what a page shows by itself does not
-depend on it.
-"""
+"""A record as hardware: laws and explorers take it, pages don't depend on it."""
 
 import json
 
@@ -66,16 +64,12 @@ def test_the_fastest_of_each_becomes_a_number_with_its_provenance():
     assert "fp64" not in entry
     with pytest.raises(AttributeError, match=r"has no fp64\. It has fp32"):
         _ = entry.fp64
-    assert (
-        entry.fp32.printed == "200 GFLOP/s"
-        and entry.fp32.unit == "FLOP/s"
-        and "n 1024" in entry.fp32.note
-    )
+    assert entry.fp32.printed == "200 GFLOP/s"
+    assert entry.fp32.unit == "FLOP/s"
+    assert "n 1024" in entry.fp32.note
     assert "repeats" in entry.fp32.note and "nothing can be concluded" in entry.bf16.note
-    assert (
-        "Laptop" in str(entry.fp32.source)
-        and entry.fp32.quantity.units == accelerator("h100_sxm").bf16.quantity.units
-    )
+    assert "Laptop" in str(entry.fp32.source)
+    assert entry.fp32.quantity.units == accelerator("h100_sxm").bf16.quantity.units
     with pytest.raises(AttributeError):
         entry.fp32.note = "better"
 
@@ -220,9 +214,8 @@ def test_a_record_beside_a_law(shown_table):
 def test_a_table_without_a_law_has_no_columns_for_it(shown_table):
     show_recorded("notes_2core_48mib", ROWS[:1])
     ((rows, columns, caption),) = shown_table
-    assert columns == ["quantity", "measured", "spread"] and rows == [
-        ["triad", "24.6 GB/s", "2.3 %"]
-    ]
+    assert columns == ["quantity", "measured", "spread"]
+    assert rows == [["triad", "24.6 GB/s", "2.3 %"]]
     assert "samples were not kept" in caption and "Source: " in caption
     with pytest.raises(BadArgument, match="Did you mean"):
         show_recorded("notes_2core", ROWS)
@@ -236,10 +229,8 @@ def test_this_machine_beside_the_shipped_ones(shown_table, capsys):
     assert others and set(others) <= {r["name"] for r in record.shipped().values()}
     assert all(any(cell != "–" for cell in column) for column in list(zip(*rows, strict=True))[5:])
     assert len(others) < len(record.shipped()), "one of them has none of these rows"
-    assert (
-        rows[1][:5] == ["copy", "10 GB/s", "10 GB/s", "0.71 %", "1.00"]
-        and rows[0][-1] == "24.6 GB/s"
-    )
+    assert rows[1][:5] == ["copy", "10 GB/s", "10 GB/s", "0.71 %", "1.00"]
+    assert rows[0][-1] == "24.6 GB/s"
     assert "gpu: no GPU was found. Plug one in." in capsys.readouterr().out
 
 

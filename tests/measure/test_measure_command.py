@@ -1,6 +1,4 @@
-"""`lightspeed measure` on machines that lack this or that: a clear message, the rest is
-measured, nothing is lost.
-"""
+"""`lightspeed measure` where this or that lacks: told clearly, the rest is measured."""
 
 import contextlib
 import json
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import fakes
 import pytest
+from processes import finished
 
 from lightspeed_cli import main
 from lightspeed_tools.measure import runner
@@ -44,9 +43,7 @@ sys.meta_path.insert(0, Block())
 
 @pytest.fixture
 def room():
-    """A folder that other users may enter, unlike pytest's, with the fake parts and an empty
-    place to stand in.
-    """
+    """A folder for other users, unlike pytest's, with fake parts and a place to stand in."""
     folder = Path(tempfile.mkdtemp(prefix="lightspeed-measure-"))
     for path in (folder, folder / "fakes", folder / "here", folder / "data"):
         path.mkdir(exist_ok=True)
@@ -59,9 +56,7 @@ def room():
 
 
 def measure(room, *words, names=("good", "fails", "partly"), **more):
-    """Run the command in a process; standard input is empty, standard output and error are
-    apart.
-    """
+    """Run the command in a process; standard input is empty, output and error apart."""
     paths = [str(room / "fakes"), str(Path(__file__).parent), LIB]
     code = COMMAND.format(paths=paths, names=names, words=words)
     environment = {
@@ -71,10 +66,8 @@ def measure(room, *words, names=("good", "fails", "partly"), **more):
         "HOME": str(room),
         **more.pop("env", {}),
     }
-    return subprocess.run(
+    return finished(
         [*more.pop("under", ()), sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
         timeout=120,
         cwd=room / "here",
         env=environment,
@@ -88,9 +81,7 @@ def saved(folder):
 
 
 def as_a_user():
-    """What to run a command under, so that the permissions of files hold even if the tests run
-    as root.
-    """
+    """What to run a command under, so that permissions hold even if tests run as root."""
     if os.geteuid():
         return ()
     if not shutil.which("setpriv"):
@@ -132,11 +123,9 @@ def test_a_second_time_is_a_second_file_and_one_part_is_enough(room):
 
 def test_nothing_measured_is_nothing_kept(room):
     run = measure(room, "all", names=("fails", "unavailable"))
-    assert (
-        run.returncode == 1
-        and "nothing is kept" in run.stderr
-        and "no GPU was found. Plug one in." in run.stdout
-    )
+    assert run.returncode == 1
+    assert "nothing is kept" in run.stderr
+    assert "no GPU was found. Plug one in." in run.stdout
     assert not (room / "data/records").exists()
 
 
@@ -155,11 +144,9 @@ def test_nowhere_to_write(room):
     for path in (room / "data", room / "here"):
         path.chmod(0o555)
     run = measure(room, "all", under=as_a_user())
-    assert (
-        run.returncode == 1
-        and run.stderr.count("could not be written") == 2
-        and "--into" in run.stderr
-    )
+    assert run.returncode == 1
+    assert run.stderr.count("could not be written") == 2
+    assert "--into" in run.stderr
     kept = record.check(json.loads(run.stdout[run.stdout.index('{\n  "schema"') :]))
     assert [q.key for q in record.quantities(kept)] == ["good.time", "partly.time"]
 
@@ -198,55 +185,33 @@ def test_a_full_disk(room):
         subprocess.run(["umount", disk], check=True)
 
 
-def test_ctrl_c_keeps_what_was_measured(room):
+def interrupted(room, names, until):
+    """(exit status, output, errors) of a run that gets Ctrl+C after a line that begins so."""
     paths = [str(room / "fakes"), str(Path(__file__).parent), LIB]
-    code = COMMAND.format(paths=paths, names=("good", "hangs", "partly"), words=("all",))
-    environment = os.environ | {
-        "LIGHTSPEED_DATA": str(room / "data"),
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
+    code = COMMAND.format(paths=paths, names=names, words=("all",))
+    environment = {"LIGHTSPEED_DATA": str(room / "data"), "PYTHONPATH": os.pathsep.join(paths)}
     with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=room / "here",
-        env=environment,
-    ) as run:
-        for line in run.stdout:
-            if line.startswith("[2/3]"):
-                break
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=room / "here", env=os.environ | environment,
+    ) as run:  # fmt: skip
+        next(line for line in run.stdout if line.startswith(until))
         run.send_signal(signal.SIGINT)
+        # It ends when nobody holds the other end of its pipes: a part that hangs has ended, too.
         out, err = run.communicate(timeout=60)
-    assert run.returncode == 130 and "Traceback" not in err
-    # `communicate` ends when nobody holds the other end of its pipes, so the part that hangs has
-    # ended, too.
+    assert "Traceback" not in err
+    return run.returncode, out, err
+
+
+def test_ctrl_c_keeps_what_was_measured(room):
+    status, out, _ = interrupted(room, ("good", "hangs", "partly"), "[2/3]")
     shown, _ = saved(room / "data/records")
     assert [q.key for q in record.quantities(shown)] == ["good.time"] and shown["complete"] is False
-    assert "It was interrupted, and is not complete." in out
+    assert status == 130 and "It was interrupted, and is not complete." in out
 
 
 def test_ctrl_c_before_any_result_is_brief(room):
-    paths = [str(room / "fakes"), str(Path(__file__).parent), LIB]
-    code = COMMAND.format(paths=paths, names=("hangs", "good"), words=("all",))
-    environment = os.environ | {
-        "LIGHTSPEED_DATA": str(room / "data"),
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
-    with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=room / "here",
-        env=environment,
-    ) as run:
-        run.stdout.readline()
-        run.send_signal(signal.SIGINT)
-        out, err = run.communicate(timeout=60)
-    assert (
-        run.returncode == 130 and "before anything was measured" in err and "Traceback" not in err
-    )
+    status, out, err = interrupted(room, ("hangs", "good"), "")
+    assert status == 130 and "before anything was measured" in err
     assert "what was seen" not in out and not (room / "data/records").exists()
 
 
@@ -256,12 +221,10 @@ def test_a_page_is_written_where_it_was_asked_for(room):
     assert "good.time" in page.read_text()
     page.write_text("mine")
     run = measure(room, "good", "--page", "mine.html")
-    assert (
-        run.returncode == 2
-        and run.stdout == ""
-        and "there already" in run.stderr
-        and page.read_text() == "mine"
-    )
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert "there already" in run.stderr
+    assert page.read_text() == "mine"
 
 
 @pytest.mark.parametrize(
@@ -278,12 +241,10 @@ def test_a_page_is_written_where_it_was_asked_for(room):
 def test_what_cannot_be_written_is_said_before_anything_is_measured(room, words):
     (room / "here/locked").mkdir(mode=0o555)
     run = measure(room, "good", *words, under=as_a_user())
-    assert (
-        run.returncode == 2
-        and run.stdout == ""
-        and run.stderr.count("\n") == 1
-        and words[0] in run.stderr
-    )
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert run.stderr.count("\n") == 1
+    assert words[0] in run.stderr
 
 
 def test_a_folder_that_is_lost_while_measuring_does_not_lose_the_record(room, monkeypatch, capsys):
@@ -296,20 +257,15 @@ def test_a_folder_that_is_lost_while_measuring_does_not_lose_the_record(room, mo
     monkeypatch.chdir(room / "here")
     monkeypatch.setattr(of, "measure", measured)
     assert main(["measure", "host", "--into", str(room / "into")]) == 1
-    assert (
-        record.quantities(saved(room / "here")[0])
-        and "could not be written" in capsys.readouterr().err
-    )
+    assert record.quantities(saved(room / "here")[0])
+    assert "could not be written" in capsys.readouterr().err
 
 
 def test_a_part_alone_points_to_the_fuller_record(own_records, capsys):
     def keep(day, name, *keys):
         return record.save(
             record.new([Quantity(f"{key}.time", "s", (1.0,) * 5) for key in keys], name=name)
-            | {
-                "when": f"2999-01-{day}T00:00:00Z",
-                "complete": True,
-            }
+            | {"when": f"2999-01-{day}T00:00:00Z", "complete": True}
         )
 
     full = keep("01", "mine", "host", "roofline")
@@ -359,20 +315,17 @@ def test_a_slip_is_one_line_and_status_2(words, capsys, tmp_path, monkeypatch):
 
 
 def test_show_and_compare(capsys, tmp_path):
-    a = record.save(
-        record.new([Quantity("a.b", "s", (1e-3,) * 5, better="lower")], name="one"), tmp_path
+    a, b = (
+        record.save(record.new([Quantity("a.b", "s", (t,) * 5, better="lower")], name=n), tmp_path)
+        for t, n in ((1e-3, "one"), (2e-3, "two"))
     )
-    b = record.save(
-        record.new([Quantity("a.b", "s", (2e-3,) * 5, better="lower")], name="two"), tmp_path
-    )
-    assert main(["measure", "compare", str(a), str(b), "--page", str(tmp_path / "both.html")]) == 0
+    both = ["measure", "compare", str(a), str(b), "--page", str(tmp_path / "both.html")]
+    assert main(both) == 0
     out = capsys.readouterr().out
-    assert (
-        "A: one" in out
-        and "B is worse, 2 times" in out
-        and "B is worse, 2 times" in (tmp_path / "both.html").read_text()
-    )
-    assert main(["measure", "compare", str(a), str(b), "--page", str(tmp_path / "both.html")]) == 2
+    assert "A: one" in out
+    assert "B is worse, 2 times" in out
+    assert "B is worse, 2 times" in (tmp_path / "both.html").read_text()
+    assert main(both) == 2
     assert "exists" in capsys.readouterr().err.lower()
     assert main(["measure", "show", str(a), "--page", str(tmp_path / "one.html")]) == 0
     assert "1 ms" in capsys.readouterr().out and "1 ms" in (tmp_path / "one.html").read_text()
@@ -407,9 +360,7 @@ def test_one_core_without_numba_mpi_and_torch(tmp_path):
         "PYTHONPATH": f"{blocked}{os.pathsep}{LIB}",
         "LIGHTSPEED_DATA": str(tmp_path / "data"),
     }
-    run = subprocess.run(
-        [*one, "measure", "all"], capture_output=True, text=True, env=environment, timeout=900
-    )
+    run = finished([*one, "measure", "all"], env=environment, timeout=900)
     assert run.returncode == 0, run.stderr
     assert "Traceback" not in run.stdout + run.stderr and "it failed" not in run.stdout
     shown, _ = saved(tmp_path / "data/records")
@@ -422,6 +373,5 @@ def test_one_core_without_numba_mpi_and_torch(tmp_path):
         assert word in lacking[key].why and "pip install" in lacking[key].remedy
     assert all(m.why for m in lacking.values())
     warned = {c["check"] for c in shown["environment"] if c["state"] == "warn"}
-    assert shown["machine"]["usable_cores"] == 1 and (
-        "affinity" in warned or shown["machine"]["cores"] == 1
-    )
+    assert shown["machine"]["usable_cores"] == 1
+    assert "affinity" in warned or shown["machine"]["cores"] == 1

@@ -7,12 +7,12 @@ import importlib.util
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 
 import numpy as np
 import pytest
+from processes import finished
 
 from lightspeed.collectives import ring_time
 from lightspeed_cli.argument_types import sizes_of
@@ -265,6 +265,7 @@ def test_without_mpiexec_the_message_says_what_to_install(monkeypatch, tmp_path)
 # ---------------------------------------------------------------- real processes
 
 
+@pytest.mark.holds("measure", "No answer for")
 def test_a_silent_command_is_ended():
     start = time.monotonic()
     with pytest.raises(Unavailable, match="No answer for 1 s"):
@@ -312,7 +313,7 @@ def test_under_a_launcher_the_command_is_a_rank_and_one_speaks(tmp_path):
         "--into",
         str(tmp_path),
     ]
-    done = subprocess.run(command, env=launch.clean(), capture_output=True, text=True, timeout=120)
+    done = finished(command, env=launch.clean(), timeout=120)
     assert done.returncode == 0, done.stderr
     reports = parse(done.stdout)
     assert [r.collective for r in reports] == list(ranks.COLLECTIVES)
@@ -325,20 +326,17 @@ def test_under_a_launcher_the_command_is_a_rank_and_one_speaks(tmp_path):
 
 
 @needs_mpi
+@pytest.mark.holds("measure", "but MPI in them sees")
 def test_another_mpi_than_the_launchers_is_told():
     environ = {**launch.clean(), "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4"}
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-m", "lightspeed_cli", "measure", "collectives", "--size", "8"],
         env=environ,
-        capture_output=True,
-        text=True,
         timeout=120,
     )
     assert done.returncode == 2
-    assert (
-        "Slurm started 4 processes, but MPI in them sees 1" in done.stderr
-        and "srun --mpi" in done.stderr
-    )
+    assert "Slurm started 4 processes, but MPI in them sees 1" in done.stderr
+    assert "srun --mpi" in done.stderr
 
 
 @pytest.mark.slow
@@ -383,7 +381,7 @@ def test_gloo_is_right_between_real_processes():
 
 @needs_mpi
 def test_the_job_is_json():
-    done = subprocess.run(
+    done = finished(
         [
             sys.executable,
             "-m",
@@ -391,8 +389,6 @@ def test_the_job_is_json():
             json.dumps({"backend": "gloo", "limit": 60}),
         ],
         env=launch.clean(),
-        capture_output=True,
-        text=True,
         timeout=60,
     )
     assert done.returncode == 4 and launch.MARK in done.stderr

@@ -1,6 +1,4 @@
-"""What chapters show of scaling and queueing records: the same for the same record, and words
-where there is nothing to show.
-"""
+"""Chapters' scaling and queueing records: same record, same page; or words."""
 
 from dataclasses import replace
 

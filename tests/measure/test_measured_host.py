@@ -1,12 +1,11 @@
-"""The host's numbers: what is measured where something is missing, and that nothing is left
-behind.
-"""
+"""The host's numbers: what is measured with something missing; nothing is left."""
 
 import os
 import subprocess
 import sys
 
 import pytest
+from processes import finished
 
 from lightspeed_tools.measure.instruments import kernels, latency_levels, memory_and_io
 from lightspeed_tools.measure.instruments.timing import FEWEST, Missing
@@ -32,9 +31,8 @@ def test_the_ladder_has_a_quantity_for_each_size(small):
         and len(q.samples) >= FEWEST
         for q in found
     )
-    assert min(q.value for q in found) > 0 and latency_levels.of_quantities(reversed(found))[
-        0
-    ] == latency_levels.sizes(MIB)
+    assert min(q.value for q in found) > 0
+    assert latency_levels.of_quantities(reversed(found))[0] == latency_levels.sizes(MIB)
 
 
 def test_bandwidth_is_counted_as_stream_counts(small):
@@ -61,9 +59,8 @@ def test_storage_leaves_no_file(tmp_path, monkeypatch):
         "host.storage_read",
         "host.storage_flush",
     ]
-    assert all(q.value > 0 for q in found if not isinstance(q, Missing)) and not list(
-        tmp_path.iterdir()
-    )
+    assert all(q.value > 0 for q in found if not isinstance(q, Missing))
+    assert not list(tmp_path.iterdir())
     assert "a folder" in found[0].note and "host or a drive" in found[1].note
 
 
@@ -79,19 +76,13 @@ for m in host.storage():
 
 @pytest.mark.skipif(os.name != "posix", reason="limits on files are set in the POSIX way")
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
-    run = subprocess.run(
-        [sys.executable, "-c", FULL],
-        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
+    run = finished(
+        [sys.executable, "-c", FULL], env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)}, timeout=60
     )
     assert run.returncode == 0, run.stderr
-    assert (
-        run.stdout.count("Missing host.storage_") == 3
-        and "could not be written" in run.stdout
-        and "Free some space" in run.stdout
-    )
+    assert run.stdout.count("Missing host.storage_") == 3
+    assert "could not be written" in run.stdout
+    assert "Free some space" in run.stdout
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
 
 

@@ -1,6 +1,4 @@
-"""Measured errors of sums and products against the laws of chapter 5. Errors do not depend on
-the machine's speed.
-"""
+"""Measured errors of sums and products against chapter 5's laws; speed has no part."""
 
 from fractions import Fraction
 
@@ -82,17 +80,13 @@ def test_wide_products_show_their_accumulator(products):
 @pytest.mark.slow
 def test_speeds_are_counted(sums, products):
     q = sums["precision.sum", "bf16", "running"]
-    assert (
-        q.counted
-        == {
-            "flops": measured.TIMED * measured.SUMMED,
-            "bytes": 2 * measured.TIMED * measured.SUMMED,
-        }
-        and q.unit == "FLOP/s"
-    )
-    assert products["precision.matmul", "int8"].unit == "OP/s" and products[
-        "precision.matmul", "fp32"
-    ].counted == {"flops": 2 * measured.SIDE**3}
+    assert q.counted == {
+        "flops": measured.TIMED * measured.SUMMED,
+        "bytes": 2 * measured.TIMED * measured.SUMMED,
+    }
+    assert q.unit == "FLOP/s"
+    assert products["precision.matmul", "int8"].unit == "OP/s"
+    assert products["precision.matmul", "fp32"].counted == {"flops": 2 * measured.SIDE**3}
     assert all(q.value > 0 for q in (*sums.values(), *products.values()))
 
 
@@ -108,9 +102,8 @@ def test_the_exact_error_is_exact():
     assert measured.exact_error(x, w, got) == pytest.approx(
         float(off / sum(e**2 for e in exact)) ** 0.5, rel=1e-12
     )
-    assert measured.relative_error(got, got) == 0 and measured.relative_error(
-        1.5 * got, got
-    ) == pytest.approx(0.5)
+    assert measured.relative_error(got, got) == 0
+    assert measured.relative_error(1.5 * got, got) == pytest.approx(0.5)
 
 
 def test_without_torch_bf16_is_missing_and_int8_is_numpys(monkeypatch):
@@ -119,11 +112,9 @@ def test_without_torch_bf16_is_missing_and_int8_is_numpys(monkeypatch):
     missing = measured.prepared("bf16", x, w)
     assert isinstance(missing, Missing) and "torch" in missing.why and missing.remedy
     library, multiply, finish = measured.prepared("int8", x, w)
-    assert (
-        library == "numpy"
-        and multiply().dtype == np.int32
-        and measured.relative_error(finish(multiply()), x @ w) < 0.03
-    )
+    assert library == "numpy"
+    assert multiply().dtype == np.int32
+    assert measured.relative_error(finish(multiply()), x @ w) < 0.03
 
 
 def test_an_unknown_order_is_refused():
@@ -152,13 +143,10 @@ def test_recorded_machines_agree_in_their_errors(key):
 
 
 def test_recorded_machines_do_not_agree_in_what_is_fast():
-    """fp16 without units is slower than fp32, though it reads half the bytes; bf16 products win
-    where there is a unit.
-    """
+    """fp16 without units is slower than fp32, at half the bytes; bf16 wins with a unit."""
     sums = {n: recorded("sum", dtype=n, order="library") for n in ("fp16", "fp32")}
-    assert len(sums["fp16"]) == 2 and all(
-        sums["fp16"][name] < sums["fp32"][name] for name in sums["fp16"]
-    )
+    assert len(sums["fp16"]) == 2
+    assert all(sums["fp16"][name] < sums["fp32"][name] for name in sums["fp16"])
     products = {n: recorded("matmul", dtype=n) for n in ("bf16", "fp32")}
     gains = [products["bf16"][name] / products["fp32"][name] for name in products["bf16"]]
     assert max(gains) > 2 and min(gains) < 1

@@ -1,12 +1,10 @@
-"""The machine's own roofline: counted work against the laws, threads that are real, and
-conclusions from records.
-"""
+"""The machine's roofline: counted work by the laws, real threads, records' conclusions."""
 
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from processes import finished
 
 from lightspeed import roofline as law
 from lightspeed_show.layout import lay_out
@@ -25,9 +23,7 @@ def made(rate, key="roofline.kernel", **parameters):
 
 
 def machine(torch=True):
-    """A machine of 100 GFLOP/s in fp32 and half that in fp64, with a cache of 1 MiB at 80 GB/s
-    and memory at 20 GB/s.
-    """
+    """100 GFLOP/s in fp32, half in fp64, a cache of 1 MiB at 80 GB/s, memory at 20 GB/s."""
     found = []
     for dtype, peak in (("fp32", 100e9), ("fp64", 50e9)):
         for n, share in ((64, 0.5), (512, 0.9), (2048, 1.0)):
@@ -96,9 +92,8 @@ def machine(torch=True):
 def test_the_roof_is_the_best_that_was_reached():
     roof = measured.roof(machine())
     assert roof.peaks == {"fp32": 100e9, "fp64": 50e9, "bf16": 30e9, "int8": 300e9}
-    assert roof.bandwidths == pytest.approx(
-        {"up to 1 MiB": 80e9, "memory": 20e9}
-    ) and roof.memory == pytest.approx(20e9)
+    assert roof.bandwidths == pytest.approx({"up to 1 MiB": 80e9, "memory": 20e9})
+    assert roof.memory == pytest.approx(20e9)
 
 
 def test_a_noisy_rate_is_no_roof_if_there_is_a_steady_one():
@@ -137,20 +132,16 @@ def test_points_stand_under_the_roof_of_the_law():
     found = {p.name: p for p in measured.points(machine())}
     dot, relu, small = found["dot product"], found["ReLU"], found["matmul, n = 64"]
     assert dot.intensity == pytest.approx(law.dot_flops(2**24) / law.dot_bytes(2**24, 4))
-    assert (
-        dot.roof == pytest.approx(0.25 * 20e9) and dot.share == pytest.approx(0.9) and dot.trusted
-    )
-    assert relu.intensity == law.elementwise_intensity(1, 1, 1, 4) and relu.share == pytest.approx(
-        0.5
-    )
-    assert (
-        small.intensity == pytest.approx(law.matmul_intensity(64, 64, 64, 4, 4, 4))
-        and small.roof == 100e9
-    )
+    assert dot.roof == pytest.approx(0.25 * 20e9)
+    assert dot.share == pytest.approx(0.9)
+    assert dot.trusted
+    assert relu.intensity == law.elementwise_intensity(1, 1, 1, 4)
+    assert relu.share == pytest.approx(0.5)
+    assert small.intensity == pytest.approx(law.matmul_intensity(64, 64, 64, 4, 4, 4))
+    assert small.roof == 100e9
     assert found["matmul, n = 2048"].share == pytest.approx(1)
-    assert len(found) == 5 and list(found.values()) == sorted(
-        found.values(), key=lambda p: p.intensity
-    )
+    assert len(found) == 5
+    assert list(found.values()) == sorted(found.values(), key=lambda p: p.intensity)
 
 
 def test_slower_than_fp32_is_emulated():
@@ -186,11 +177,9 @@ def test_a_product_is_counted_by_the_laws_and_runs_on_one_thread_when_told(dtype
         "flops": law.matmul_flops(128, 128, 128),
         "bytes": law.matmul_bytes(128, 128, 128, width, width, width),
     }
-    assert (
-        q.parameters == {"dtype": dtype, "n": 128, "threads": 1, "library": "numpy"}
-        and q.unit == "FLOP/s"
-        and q.value > 0
-    )
+    assert q.parameters == {"dtype": dtype, "n": 128, "threads": 1, "library": "numpy"}
+    assert q.unit == "FLOP/s"
+    assert q.value > 0
 
 
 ONE_THREAD = """
@@ -218,7 +207,7 @@ def test_the_threads_of_the_matrix_product_are_real():
     with blas.threads(1):
         assert get() == 1
     assert get() == before
-    done = subprocess.run([sys.executable, "-c", ONE_THREAD], capture_output=True, text=True)
+    done = finished([sys.executable, "-c", ONE_THREAD])
     mine, all_of_them = map(float, done.stdout.split())
     assert mine > 0.8 * all_of_them
 
@@ -247,11 +236,9 @@ def test_without_torch_the_narrow_types_are_missing(monkeypatch):
     for part in ("gemms", "bandwidths", "loops"):
         monkeypatch.setattr(measured, part, lambda quick: [])
     [missing] = measured.measure()
-    assert (
-        missing.key == "roofline.gemm"
-        and "torch" in missing.why
-        and "pip install torch" in missing.remedy
-    )
+    assert missing.key == "roofline.gemm"
+    assert "torch" in missing.why
+    assert "pip install torch" in missing.remedy
 
 
 @pytest.mark.slow

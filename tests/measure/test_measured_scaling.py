@@ -1,6 +1,4 @@
-"""The multi-process job and what is concluded from it. Conclusions are tested on times whose law
-is known; nothing is timed.
-"""
+"""The multi-process job: conclusions are tested on times whose law is known."""
 
 import random
 
@@ -33,6 +31,7 @@ def usl(n):
     return usl_speedup(n, serial=0.05, kappa=0.01)
 
 
+@pytest.mark.holds("measure", "Nothing that grows with n")
 def test_amdahls_law_is_recognised():
     found = scaling.analyse(made_up(amdahl, "wait"), "wait")
     assert found.counted == 0.05 and found.amdahl.mean == pytest.approx(0.05, abs=0.005)
@@ -40,11 +39,11 @@ def test_amdahls_law_is_recognised():
     assert "Nothing that grows" in scaling.findings(found)[-1]
 
 
+@pytest.mark.holds("measure", "Something grows with n")
 def test_a_growing_cost_is_recognised():
     found = scaling.analyse(made_up(usl), "message")
-    assert found.usl.kappa == pytest.approx(0.01, rel=0.1) and found.usl.peak == pytest.approx(
-        9.7, rel=0.1
-    )
+    assert found.usl.kappa == pytest.approx(0.01, rel=0.1)
+    assert found.usl.peak == pytest.approx(9.7, rel=0.1)
     assert [share.mean for share in found.shares] == sorted(share.mean for share in found.shares)
     assert "grows with n" in scaling.findings(found)[-1]
 
@@ -78,6 +77,7 @@ def test_two_processors_say_what_they_cannot_show():
     assert "cannot be told from so few processors" in scaling.findings(found)[-1]
 
 
+@pytest.mark.holds("measure", "With one processor the processes take turns")
 def test_one_processor_says_what_it_cannot_show():
     found = scaling.analyse(made_up(lambda n: 1.0, "count", (1, 2), cpus=1), "count")
     assert found.amdahl is None and "take turns" in scaling.findings(found)[0]
@@ -119,9 +119,8 @@ def test_no_work_is_lost_in_the_split(n, order):
     scaling._job(pipes, n, (order[0], 5), order, 40)
     assert pipes[0].told[0] == (order[0], 5, 0)
     split = [pipe.told[-1] for pipe in pipes[:n]]
-    assert sum(amount for _, amount, _ in split) == pytest.approx(order[1]) and {
-        size for *_, size in split
-    } == {40}
+    assert sum(amount for _, amount, _ in split) == pytest.approx(order[1])
+    assert {size for *_, size in split} == {40}
     assert max(a for _, a, _ in split) - min(a for _, a, _ in split) <= 1
     assert not any(pipe.told for pipe in pipes[n:])
 

@@ -1,6 +1,4 @@
-"""Processes of a measurement answer, fail in words, and are gone afterwards: real ones, ended in
-every way they can end.
-"""
+"""Processes of a measurement answer, fail in words, and are gone, however they end."""
 
 import contextlib
 import multiprocessing
@@ -11,6 +9,7 @@ import sys
 import time
 
 import pytest
+from processes import finished
 
 from lightspeed_tools.measure.instruments.timing import Unavailable
 from lightspeed_tools.measure.instruments.workers import crew, receive
@@ -82,6 +81,7 @@ def test_one_that_dies_is_noticed():
 
 
 @pytest.mark.slow
+@pytest.mark.holds("measure", "A process did not answer within")
 def test_one_that_does_not_answer_is_given_up_and_ended():
     with crew(deaf) as (pipe,):
         pid = receive(pipe, 20)
@@ -105,9 +105,7 @@ if __name__ == "__main__":
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_they_go_when_the_parent_does(tmp_path, how):
-    """By Ctrl+C the parent ends them; if it is killed they see their pipe close, or nobody would
-    end them.
-    """
+    """Ctrl+C lets the parent end them; if it is killed they see their pipe close."""
     (tmp_path / "script.py").write_text(
         SCRIPT.replace("deaf", "deaf" if how == signal.SIGINT else "echoing")
     )
@@ -136,11 +134,7 @@ def test_a_script_that_forgets_its_guard_is_told_so(tmp_path):
     (tmp_path / "script.py").write_text(
         "from lightspeed_tools.measure.instruments import scaling\nscaling.measure()\n"
     )
-    run = subprocess.run(
-        [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=120
-    )
-    assert (
-        run.returncode != 0
-        and "Unavailable" in run.stderr
-        and '__name__ == "__main__"' in run.stderr
-    )
+    run = finished([sys.executable, tmp_path / "script.py"], timeout=120)
+    assert run.returncode != 0
+    assert "Unavailable" in run.stderr
+    assert '__name__ == "__main__"' in run.stderr

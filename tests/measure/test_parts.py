@@ -1,6 +1,4 @@
-"""Whatever becomes of one part, the others are measured, and the record says what is missing and
-why.
-"""
+"""Whatever one part does, others are measured, and the record says what lacks, why."""
 
 import contextlib
 import os
@@ -62,6 +60,7 @@ def test_every_mishap_is_named_and_the_rest_runs(fake):
 
 
 @pytest.mark.slow
+@pytest.mark.holds("measure", "so it was stopped")
 def test_one_that_hangs_is_stopped(fake, monkeypatch):
     monkeypatch.setattr(runner, "PATIENCE", 2)
     shown = fake("hangs", "good")
@@ -107,19 +106,16 @@ def test_progress_says_which_part_and_how_long(fake):
         == "[1/2] good: a part that is good; about 2 s, 4 s with what follows; a busy machine takes"
         " longer"
     )
-    assert (
-        "  working" in fake.said
-        and "  without partly.more: no such counter. Ask for it." in fake.said
-    )
+    assert "  working" in fake.said
+    assert "  without partly.more: no such counter. Ask for it." in fake.said
     assert fake.said[-1].startswith("  1 quantities in ")
 
 
 def test_quick_and_full_reach_the_part(fake):
     assert record.find(fake("good"), "good.time").parameters == {"quick": True}
     shown = fake("good", quick=False)
-    assert (
-        record.find(shown, "good.time").parameters == {"quick": False} and shown["effort"] == "full"
-    )
+    assert record.find(shown, "good.time").parameters == {"quick": False}
+    assert shown["effort"] == "full"
 
 
 def test_an_interruption_keeps_what_was_measured(fake):
@@ -142,9 +138,8 @@ def test_the_record_has_the_machine_its_state_and_versions(fake):
     shown = fake("good")
     assert record.check(shown) is shown
     assert shown["machine"]["cores"] >= 1 and shown["name"]
-    assert len(shown["environment"]) == 14 and {"check", "state", "words", "remedy"} == set(
-        shown["environment"][0]
-    )
+    assert len(shown["environment"]) == 14
+    assert {"check", "state", "words", "remedy"} == set(shown["environment"][0])
     assert shown["versions"]["numpy"]
 
 

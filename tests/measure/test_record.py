@@ -1,6 +1,4 @@
-"""A record: what goes in comes out, nothing is written over, what is damaged is refused, and
-nobody is named.
-"""
+"""A record: out as in, never overwritten, refused if damaged, and nobody named."""
 
 import getpass
 import json

@@ -1,6 +1,4 @@
-"""What nccl-tests prints, in several versions, around times that were really measured
-(catalog/measured_nccl.toml).
-"""
+"""What nccl-tests prints, in several versions, around measured times of the catalog."""
 
 from lightspeed.collectives import busbw_factor
 from lightspeed_models.nccl_fit import measurements
@@ -61,9 +59,7 @@ def printed(
     log=(),
     footer=True,
 ):
-    """The output of one run; `version` is "now" (2.17), "2022" or "old" (2020). `log` are lines
-    of NCCL_DEBUG=INFO.
-    """
+    """A run's output; `version`: "now" (2.17), "2022", "old" (2020); `log`: lines of INFO."""
     lines = [f"$ mpirun -np {n} ./build/{collective}_perf -b 8 -e 16G -f 2 -g 1"]
     lines += [f"# Collective test starting: {collective}_perf"] if version == "now" else []
     lines += [

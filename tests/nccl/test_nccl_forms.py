@@ -146,6 +146,7 @@ def test_the_time_of_2017_is_in_milliseconds():
     assert len(report.rows) == 2
 
 
+@pytest.mark.holds("nccl", "several processes tested each by itself")
 def test_processes_that_do_not_join_are_told():
     """Two hosts, built without MPI: each writes its own list, table and rows into one log."""
     text = table(n=8, nodes=1)

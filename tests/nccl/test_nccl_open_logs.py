@@ -76,9 +76,7 @@ def test_a_page_has_a_row_for_each_size_of_runs_that_cannot_be_judged():
 
 
 def test_eight_in_ten_get_a_verdict_without_options():
-    """A level, or the levels on what such nodes are sold with or usually have; the others are told
-    what keeps them from it.
-    """
+    """A level, or those of usual nodes; others are told what keeps them from it."""
     runs = [
         judge_report(report)
         for name, text in TEXTS.items()

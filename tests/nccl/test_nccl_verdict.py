@@ -1,6 +1,4 @@
-"""`lightspeed nccl report`: realistic logs in, the right verdict in words out, and a page that
-never changes by itself.
-"""
+"""`lightspeed nccl report`: logs in, the right verdict in words out, a stable page."""
 
 import html.parser
 
@@ -52,6 +50,7 @@ def says(run, *words):
 # ---------------------------------------------------------------- what is normal
 
 
+@pytest.mark.holds("nccl", "Nothing to check.")
 def test_the_question_of_the_chapter():
     """125 nodes, 16 GB, algbw 156 GB/s: normal, at 78 % of the line."""
     run = judged(printed([(16_000_000_000, 16e9 / 156e9)], 1000, 125, log=EFA))
@@ -151,6 +150,7 @@ def test_a_pcie_path_inside_a_node():
     assert "PCIe" in checks_of(run)[1]
 
 
+@pytest.mark.holds("nccl", "The log names InfiniBand but no GDRDMA")
 def test_infiniband_without_direct_memory_access():
     log = ("node-000:1:1 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/0",)
     slow = [(2**33, 2 * 8589934592 / 184.25e9)]
@@ -188,6 +188,7 @@ def test_normal_but_below_all_that_was_published_is_mixed():
     assert (among.level, among.above) == ("normal", 0)
 
 
+@pytest.mark.holds("nccl", "Above the line nothing is broken")
 def test_nvls_above_the_link_is_no_alarm():
     run = judged(printed(measured("h200_nvls")[-1:], 8, device=H200))
     assert run.main.level == "normal"
@@ -234,6 +235,7 @@ def test_a_machine_that_cannot_have_carried_it_is_ruled_out():
     assert "450 %" not in "\n".join(in_words(run))
 
 
+@pytest.mark.holds("nccl", "as much as {carried / each:.2g} of {have} adapters carry")
 def test_a_network_may_be_described():
     rows = [(2**33, 2**33 * 1.875 / 90e9)]
     run = judged(printed(rows, 16, 2), nic="8x400G")
@@ -276,6 +278,7 @@ def test_cards_and_relatives_are_not_taken_for_the_machine_that_was_measured(dev
     assert judged(printed([(2**30, 8.2e-3)], 8, device=device)).fabric is None
 
 
+@pytest.mark.holds("nccl", "GPUs of a node take part", "No published run leaves GPUs of a node out")
 def test_one_gpu_of_each_node_has_only_its_own_adapters():
     run = judged(printed([(2**30, 2**30 / 45e9)], 2, 2, log=EFA))
     assert (run.main.level, run.main.model, run.main.line) == ("unknown", None, 50e9)
@@ -287,6 +290,7 @@ def test_one_gpu_of_each_node_has_only_its_own_adapters():
     )
 
 
+@pytest.mark.holds("nccl", "the model is not tested on it")
 def test_an_untested_collective_says_so():
     run = judged(printed([(2**33, 2**33 / 300e9)], 8, collective="broadcast"))
     says(run, "the model is not tested on it")
@@ -331,6 +335,7 @@ def test_what_a_log_does_not_say_is_asked_for():
     assert judged(unnamed).facts.collective.how == "inferred"
 
 
+@pytest.mark.holds("nccl", "one rank sends nothing")
 def test_one_rank_is_no_run():
     lines = printed([(2**30, 1e-3)], 1).splitlines()
     assert judged("\n".join(lines)).level == "invalid"
@@ -346,6 +351,7 @@ def test_a_file_that_contradicts_itself():
     says(run, "About the file", "busbw")
 
 
+@pytest.mark.holds("nccl", "the test reports wrong results")
 def test_wrong_results_are_no_measurement():
     run = judged(printed(measured("a100_sweep"), 8).replace("values : 0 OK", "values : 9 FAILED"))
     assert run.level == "invalid"
@@ -580,6 +586,7 @@ def test_the_link_inside_is_that_of_the_chip(device, line):
     assert run.main.line == (line and pytest.approx(line, rel=1e-3))
 
 
+@pytest.mark.holds("nccl", "public sweeps over as many are as slow")
 def test_a_model_of_eight_gpus_does_not_overrule_peers_of_two():
     """Two B200 gather at 428 GB/s: 44 public sweeps over two reach 421 to 448 GB/s."""
     rows = [(2**29, 626.8e-6), (2**33, 8897.6e-6)]

@@ -125,9 +125,7 @@ def _lines(cell):
 
 
 def repeated_prose(notebooks):
-    """Paragraphs of 80 characters or more that stand twice in these notebooks (path ->
-    notebook).
-    """
+    """Paragraphs of 80 characters or more that stand twice in notebooks (path -> it)."""
     places = {}
     for path, notebook in notebooks.items():
         for number, cell in enumerate(notebook.cells):

@@ -79,21 +79,25 @@ def false_claims(page, file="", old="", new=""):
 
 def never_false(page):
     """The claims of a page that still hold when one of their comparisons is turned round."""
-    from lightspeed_authoring import claims
-
     found = []
     for cell, names, _ in cells_of(page):
-        own = dict(names)
-        for node in ast.parse(cell.metadata.holds).body:
-            if not isinstance(node, ast.Assert):
-                exec(compile(ast.Module([node], []), page, "exec"), own)
-                continue
-            for condition in turned(node.test):
-                tree = ast.fix_missing_locations(ast.Expression(condition))
-                if claims.held(eval(compile(tree, page, "eval"), own)):
-                    line = cell.metadata.holds_line + node.lineno - 1
-                    found.append(f"{page}:{line}: {ast.unparse(condition)}")
+        for line, condition in held_turned(cell.metadata.holds, dict(names)):
+            found.append(f"{page}:{cell.metadata.holds_line + line}: {condition}")
     return found
+
+
+def held_turned(holds, names):
+    """(line from 0, condition turned round) of those of a `holds` cell that are then true."""
+    from lightspeed_authoring import claims
+
+    for node in ast.parse(holds).body:
+        if not isinstance(node, ast.Assert):
+            exec(compile(ast.Module([node], []), "<holds>", "exec"), names)
+            continue
+        for condition in turned(node.test):
+            tree = ast.fix_missing_locations(ast.Expression(condition))
+            if claims.held(eval(compile(tree, "<holds>", "eval"), names)):
+                yield node.lineno - 1, ast.unparse(condition)
 
 
 def turned(node):

@@ -1,6 +1,4 @@
-"""The build: what it writes, what it refuses, and what `check` finds in notebooks that are not
-what it would write.
-"""
+"""The build: what it writes and refuses; what `check` finds where it was not run."""
 
 import json
 import re
@@ -273,9 +271,10 @@ def test_a_long_line_is_shown_where_it_differs():
     row = "<path d='" + " ".join(f"L {n} {n}" for n in range(100))
     shown = _diff(f"first\n{row} Z'>", f"first\n{row} M'>\nlast").splitlines()[1:]
     old, new, added = (line.strip() for line in shown)
-    assert (
-        old.startswith("-…") and old.endswith("Z'>") and new.endswith("M'>") and old[3:] != new[3:]
-    )
+    assert old.startswith("-…")
+    assert old.endswith("Z'>")
+    assert new.endswith("M'>")
+    assert old[3:] != new[3:]
     assert len(old) < 60 and added == "+last"
     assert _diff("x" * 200, "x" * 200 + "y").endswith("xy")
 

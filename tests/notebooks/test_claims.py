@@ -5,18 +5,21 @@ each says something about its page, and a changed constant or law does not pass 
 import ast
 import json
 import re
-import subprocess
 import sys
+from dataclasses import replace
 
 import plain
 import pytest
+from processes import finished
 
 from lightspeed_authoring.build import build, sources
 from lightspeed_authoring.claims import ClaimError, check_anchors, claims, false_claims
 from lightspeed_authoring.notebooks import label, read
 from lightspeed_authoring.sentences import occurs
-from lightspeed_authoring.statements import ROOMS, ROOT, of_outside, outside
+from lightspeed_authoring.statements import ROOMS, ROOT, held_by_tests, of_outside, outside
 from lightspeed_course.content.wrong_claims import claims as gallery_claims
+from lightspeed_course.practice import question_files as files
+from lightspeed_course.practice.questions import question, topics
 
 # --- pages ----------------------------------------------------------------------------------------
 
@@ -122,6 +125,7 @@ def test_what_a_claim_needs_stays_out_of_the_page(tmp_path):
         ("assert all(k < 9 for k in range(9)), 'so'", 0, "reads no name of the page"),
         ("x = 3\nassert x < 9, 'so'", 1, "x < 9 reads no name of the page"),
         ("assert math.pi > 3, 'so'", 0, "reads no name of the page"),
+        ("assert x, 'so'\n#\n# ## The next section", 1, "that no reader would see"),
     ],
 )
 def test_refuses_a_claim_that_says_nothing(source, line, words):
@@ -170,12 +174,10 @@ def test_numpy_says_true_too():
 
 def run(jobs):
     """What plain.py prints for its jobs."""
-    done = subprocess.run(
+    done = finished(
         [sys.executable, plain.__file__],
         input=json.dumps(jobs),
         env={**plain.os.environ, "PYTHONPATH": str(ROOT / "lib")},
-        capture_output=True,
-        text=True,
         timeout=900,
     )
     assert done.returncode == 0, done.stderr
@@ -188,6 +190,36 @@ def test_each_claim_turned_round_fails():
     assert len(pages) >= 9
     found = run([["never_false", page] for page in pages])
     assert [text for page in found for text in page] == []
+
+
+@pytest.mark.parametrize("topic", topics())
+def test_each_claim_of_a_question_turned_round_fails(topic):
+    found = []
+    for text in files.texts(topic):
+        source = "".join(f"assert ({code}), {words!r}\n" for words, code, _ in text.holds)
+        claims(source)  # each reads a name of the library or of the question
+        variant = question(text.id).variant()
+        for words, code, line in text.holds:
+            for node in plain.turned(ast.parse(code, mode="eval").body):
+                other = ast.unparse(ast.fix_missing_locations(node))
+                turned = replace(text, holds=[(words, other, line)])
+                asked = files.built(turned, files.names_of(topic), topic, {})
+                if any(asked.holds[words](**variant.inputs(case)) for case in variant.samples):
+                    found.append(f"{topic}.md:{line}: {other}")
+    assert found == []
+
+
+def test_each_claim_of_the_gallery_and_outside_the_pages_turned_round_fails():
+    found = []
+    for claim in gallery_claims():
+        for words, code in claim.holds.items():
+            for node in plain.turned(ast.parse(code, mode="eval").body):
+                other = ast.unparse(ast.fix_missing_locations(node))
+                if not replace(claim, holds={words: other}).false_statements():
+                    found.append(f"{claim.id}: {other}")
+    for name, source in outside().items():
+        found += [f"{name}: {condition}" for _, condition in plain.held_turned(source, {})]
+    assert found == []
 
 
 def test_a_claim_over_nothing_is_found():
@@ -204,7 +236,10 @@ def test_the_conditions_of_the_gallery_read_what_they_hold():
 def test_claims_outside_the_pages_hold():
     texts = {name: [s.text for s in stated] for name, stated in of_outside().items()}
     assert all(texts[name] for name in ("README.md", *ROOMS)), "a room has moved"
+    held = held_by_tests()
     for name, source in outside().items():
         assert list(false_claims(source, {})) == [], name
-        for claim in claims(source):
-            assert any(occurs(claim.anchor, text) for text in texts[name]), (name, claim.anchor)
+        held.setdefault(name, []).extend(claim.anchor for claim in claims(source))
+    for name, anchors in held.items():
+        for words in anchors:
+            assert any(occurs(words, text) for text in texts[name]), (name, words)

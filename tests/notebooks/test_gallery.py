@@ -1,6 +1,4 @@
-"""The gallery of wrong claims: each is wrong as printed, by more than rounding, and its rebuttal
-computes.
-"""
+"""Wrong claims: each is wrong as printed, beyond rounding, and its rebuttal computes."""
 
 import math
 import re
@@ -17,9 +15,7 @@ WITH_NUMBER = [claim for claim in CLAIMS if claim.claimed is not None]
 
 
 def numbers_in(text):
-    """The numbers of a quote, as printed: "1,000 cycles" has Decimal(1000), "3072e9" has
-    Decimal(3072) too.
-    """
+    """A quote's numbers, as printed: "1,000 cycles" has Decimal(1000), "3072e9" 3072 too."""
     found = re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", text)
     return [Decimal(number.replace(",", "").rstrip(".")) for number in found]
 

@@ -1,6 +1,4 @@
-"""The committed notebooks keep the promises that nbval does not check, and the guards can tell
-when they do not.
-"""
+"""Committed notebooks keep what nbval does not check, and the guards can fail."""
 
 import re
 from pathlib import Path

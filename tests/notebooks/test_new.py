@@ -1,15 +1,13 @@
-"""`lightspeed new`: each skeleton fits where it is put, says what is missing, and writes nothing
-over.
-"""
+"""`lightspeed new`: skeletons fit, say what is missing, and overwrite nothing."""
 
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 from lightspeed_authoring.new import KINDS, new, todos
 from lightspeed_authoring.notebooks import BuildError
@@ -26,12 +24,7 @@ def course(tmp_path):
 
 
 def run(course, code):
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(course / "lib")},
-        capture_output=True,
-        text=True,
-    )
+    done = finished([sys.executable, "-c", code], env={"PYTHONPATH": str(course / "lib")})
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -97,11 +90,9 @@ def test_an_unfinished_chip_is_told_in_a_line(course, numbers, said):
     (file,) = new("chip", "mychip", course)
     with file.open("a", encoding="utf-8") as more:
         more.write(f"[mychip.hbm_bandwidth]\n{numbers}\n")
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-m", "lightspeed_cli", "number", "mychip"],
         env={"PYTHONPATH": str(course / "lib")},
-        capture_output=True,
-        text=True,
     )
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
     assert "the catalog does not hold together" in done.stderr and said in done.stderr

@@ -1,15 +1,13 @@
-"""Proofs on a copy of the course: a wrong constant, a wrong number and a touched file do not get
-through.
-"""
+"""Proofs on a copy: a wrong constant, a wrong number, a touched file are caught."""
 
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import nbformat
 import pytest
+from processes import finished
 
 from lightspeed_authoring.build import ROOT
 
@@ -38,14 +36,7 @@ def course(tmp_path_factory):
 
 def in_copy(root, *arguments):
     environment = {**os.environ, "PYTHONPATH": str(root / "lib")}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=root,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    return finished([sys.executable, *arguments], cwd=root, env=environment, timeout=300)
 
 
 def replace_once(path, old, new):

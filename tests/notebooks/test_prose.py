@@ -1,6 +1,4 @@
-"""Numbers in prose: expressions are found and filled in, typed numbers are refused, names are
-not.
-"""
+"""Numbers in prose: expressions are filled in, typed numbers refused, names not."""
 
 import pytest
 

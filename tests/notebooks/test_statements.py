@@ -1,6 +1,4 @@
-"""What a statement is: how texts are split into sentences, which of them state something, and which
-of those a claim holds.
-"""
+"""What a statement is: how texts are split, which sentences state, which are held."""
 
 import dataclasses
 

@@ -1,13 +1,17 @@
 """The stack of Megatron-Bridge: fitted again from its rows, and held to runs that had no part."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from lightspeed.catalog import fitted
-from lightspeed_models.evidence.pairings import megatron
+from lightspeed_models.evidence.pairings import attention, recipes
+from lightspeed_models.evidence.residuals import weigh
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.stack import stack
 from lightspeed_models.training_runs import training_runs
+from lightspeed_tools.plan.answer import verdict
 from lightspeed_tools.plan.check import checked_cases
 from lightspeed_tools.plan.inputs import cluster_of, given_stack
 from lightspeed_tools.plan.search import bytes_of
@@ -20,26 +24,51 @@ SHAPE = (
 
 @pytest.fixture(scope="module")
 def rows():
-    return dataset("megatron_bridge")
+    return dataset("dgx_cloud")
 
 
-@pytest.mark.parametrize("experts", [False, True])
-def test_the_catalog_has_what_the_rows_give(rows, experts):
-    key = "megatron_h100_experts" if experts else "megatron_h100"
-    _, runs = megatron.runs_on_h100(rows, experts)
-    again, shipped = megatron.fit_on_h100(runs, experts), stack(key)
-    assert len(runs) == 11
-    for name, row in fitted("stacks")[key]["fitted"].items():
-        assert getattr(again, name) == pytest.approx(row["value"], rel=0.01), name
-        assert row["low"] <= row["value"] <= row["high"]
-    assert shipped.launch == again.launch and shipped.passes == again.passes
+def test_the_catalog_has_what_the_rows_give(rows):
+    dense = recipes.fitted(recipes.rows_that_fit(rows, False), False)
+    sparse = recipes.fitted(recipes.rows_that_fit(rows, True), True, dense)
+    for again, key in ((dense, "megatron_h100"), (sparse, "megatron_h100_experts")):
+        shipped = stack(key)
+        for name, row in fitted("stacks")[key]["fitted"].items():
+            assert getattr(again, name) == pytest.approx(row["value"], rel=0.01), name
+            assert row["low"] <= row["value"] <= row["high"]
+        for name, value in vars(again).items():
+            own = getattr(shipped, name)
+            assert own == (value if isinstance(value, str) else pytest.approx(value, rel=0.01))
 
 
-@pytest.mark.parametrize("experts", [False, True])
-def test_the_error_of_a_model_left_out(rows, experts):
-    key = "megatron_h100_experts" if experts else "megatron_h100"
-    off = np.abs(megatron.left_out_on_h100(rows, experts) - 1)
-    assert np.median(off) == pytest.approx(fitted("stacks")[key]["error"], abs=0.005)
+def test_the_error_of_a_model_left_out(rows):
+    """Of models without experts those of both sets; of experts those that set the constant."""
+    recipe, bridge = recipes.runs_of(rows)[1], list(recipes.bridge_runs())
+    off = {}
+    for experts, runs in ((False, recipe + bridge), (True, bridge)):
+        own = [run for run in runs if bool(run.model.experts) == experts]
+        times = np.array([run.time for run in own])
+        off[experts] = np.median(np.abs(recipes.left_out(rows, own) / times - 1))
+    for experts, key in ((False, "megatron_h100"), (True, "megatron_h100_experts")):
+        assert off[experts] == pytest.approx(fitted("stacks")[key]["error"], abs=0.005)
+
+
+def test_runs_that_had_no_part():
+    """Grok-1, Nemotron-4 and GPT-3 set nothing; no constant of Llama has a part in its own row."""
+    one = weigh("step-recipes")
+    assert one.regime("no experts, bf16").median <= 0.04
+    assert one.regime("no experts, bf16").p90 <= 0.08
+    assert one.regime("no experts, fp8").median <= 0.08
+    assert max(one.regime(f"experts, {kind}").median for kind in ("bf16", "fp8")) <= 0.05
+    assert one.all.rows == 70 and len(one.judged.left) == 25
+
+
+def test_a_model_has_no_part_in_its_own_steps(rows):
+    runs = recipes.runs_of(rows)[1]
+    twice = [replace(run, time=2 * run.time) if "70b" in run.name else run for run in runs]
+    assert any(a.time != b.time for a, b in zip(runs, twice, strict=True))
+    own = [run for run in runs if "70b" in run.name]
+    slower = [run for run in twice if "70b" in run.name]
+    assert (recipes.left_out(rows, own) == recipes.left_out(rows, slower)).all()
 
 
 def test_the_launch_is_what_nccl_takes():
@@ -51,17 +80,31 @@ def test_the_launch_is_what_nccl_takes():
 
 def test_what_ran_is_not_refused(rows):
     """Nothing of the footprint was fitted. It is counted: what it says of a plan that ran is that
-    it has room.
+    it has room, or that it can't tell.
     """
-    for experts in (False, True):
-        names, runs = megatron.runs_on_h100(rows, experts)
-        setting, machine = given_stack("megatron_h100", cluster_of("h100_sxm:8"), runs[0].model)
-        held = [
-            float(bytes_of(run.model, run.sequence, run.plan, machine, setting)) for run in runs
-        ]
-        full = np.array(held) / machine.capacity
-        # Rows do not say what they recompute; the largest are said to, and are not told here.
-        assert (full <= 1).mean() >= 0.5, dict(zip(names, full, strict=True))
+    runs = recipes.runs_of(rows)[1]
+    setting, machine = given_stack("megatron_h100", cluster_of("h100_sxm:8"), runs[0].model)
+    held = [float(bytes_of(run.model, run.sequence, run.plan, machine, setting)) for run in runs]
+    told = [verdict(one, machine.capacity) for one in held]
+    assert told.count("refused") == 0 and told.count("fits") > 0.8 * len(told)
+
+
+def test_what_hides_is_not_free():
+    """The constant that Megatron's rows don't tell is that of runs which gather all weights."""
+    count, contention = recipes.fit_contention()
+    assert count == 70
+    assert stack("megatron_h100").contention == pytest.approx(contention, rel=0.03)
+
+
+@pytest.mark.parametrize("chips", list(attention.CLASSES))
+def test_causal_attention_is_as_fast_as_it_was_measured(chips):
+    shipped = fitted("attention")[chips]
+    count, share, ramp, narrow = attention.fit_scores(
+        dataset("prefill_attention"), attention.CLASSES[chips]
+    )
+    assert shipped["rows"] == count and shipped["share"] == pytest.approx(share, rel=0.02)
+    assert shipped["ramp"] == pytest.approx(ramp, rel=0.05)
+    assert shipped["narrow"] == pytest.approx(narrow, rel=0.1)
 
 
 def published(keys):

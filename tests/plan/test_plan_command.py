@@ -131,7 +131,7 @@ def test_nothing_fits(capsys):
     [
         (["plan", "llama4_70b", *SMALL[2:]], "llama3_70b"),
         (["plan", "llama3_8b", "--cluster", "h100_sxm", *SMALL[4:]], "h100_sxm:16384"),
-        (["plan", "llama3_8b", "--cluster", "h100:8", *SMALL[4:]], "h100_sxm"),
+        (["plan", "llama3_8b", "--cluster", "h1000:8", *SMALL[4:]], "h100_sxm"),
         ([*SMALL[:5], "1000k", "--sequence", "3000"], "nearest"),
         ([*SMALL, "--fix", "tensr=8"], "tensor"),
         ([*SMALL, "--limit", "tensor=0"], "--limit tensor"),

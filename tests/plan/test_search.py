@@ -89,6 +89,7 @@ def anew(plan):
 
 
 @pytest.mark.parametrize("first", range(1, 65, 8))
+@pytest.mark.holds("docs/your-own-question.md", "tries every plan")
 def test_every_plan_of_every_number_of_gpus_is_there(first):
     models = list(shapes())
     for gpus in range(first, first + 8):

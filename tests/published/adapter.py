@@ -78,9 +78,7 @@ def evaluate(topic, inputs):
 
 
 def exact(case):
-    """Whether the library must give this case's numbers; if not, it is a measurement that a
-    model comes near.
-    """
+    """Whether the library must give this case's numbers; else it is a measurement."""
     try:
         relation(case["topic"], case["inputs"], (RELATIONS,))
     except KeyError:
@@ -206,9 +204,7 @@ DTYPES = {
 
 
 def _memory_share():
-    """Share of bandwidth that a matmul reaches, from one measured row: a vector times a matrix
-    on an H100.
-    """
+    """A matmul's share of bandwidth, from one row: a vector times a matrix on an H100."""
     row = catalog.find("gemm_h100_sxm_bf16_m1")
     moved = roofline.matmul_bytes(row.m, row.k, row.n)
     return (
@@ -432,8 +428,7 @@ def _(params, tokens, peak, mfu, gpus=1):
 
 @topic("training_time")
 def _(params, tokens, GPUs, TFLOPs_per_gpu):
-    # Megatron's estimate 8 T P / (n X): the whole forward pass is done twice, and X is what was
-    # achieved.
+    # Megatron's 8 T P / (n X): forward passes are done twice, and X is what was achieved.
     return _time(
         training.training_flops(params, tokens, recomputed=1), GPUs, TFLOPs_per_gpu * 1e12, 1
     )
@@ -489,9 +484,7 @@ def _(model):
 
 
 def arriving(relation):
-    """A relation of `lambda` and more; that name is a keyword of Python, so its function says
-    `rate`.
-    """
+    """A relation of `lambda`, a keyword of Python, so that its function says `rate`."""
     names = ["lambda", *list(inspect.signature(relation).parameters)[1:]]
     renamed = lambda **inputs: relation(inputs.pop("lambda"), **inputs)  # noqa: E731
     renamed.__signature__ = inspect.Signature(
@@ -756,9 +749,7 @@ def _(B, D, bytes, shard_other, W_bidi, axis=4):
 
 @topic("collective_model")
 def _(shard_bytes, hops, W_one_way):
-    """A line of hops + 1 chips, gathered one way, and at the share of the line rate that v5e
-    reached.
-    """
+    """A line of hops + 1 chips, gathered one way, at v5e's share of the line rate."""
     ideal = collectives.ring_time(
         (hops + 1) * shard_bytes, hops + 1, W_one_way, collective="all_gather"
     )
@@ -798,9 +789,7 @@ def _(mesh, sharding):
 
 @topic("nccl_model")
 def _(bytes, nodes, gpus, asymptotic_busbw_GBps=370, net_overhead_us=1):
-    """A Simple ring across nodes at an asymptotic busbw (370 GB/s: NVIDIA GTC24 S62129, as the
-    cases take it).
-    """
+    """A Simple ring over nodes at an asymptotic busbw (370 GB/s: GTC24 S62129)."""
     latency = nccl_tuner.ring_latency(
         gpus, nodes, net_overhead=net_overhead_us * 1e-6, plateau=nccl_tuner.PLATEAU
     )
@@ -848,9 +837,7 @@ def _predicted(collective, size, gpus, nodes, fabric, path=""):
 
 @topic("nccl_measured", MEASURED)
 def _(gpus, bytes, nodes=1, collective="all_reduce", algo="", fabric=""):
-    """What the fitted model expects. These cases do not name their hardware: `fabric` does, H100
-    if not given.
-    """
+    """What the fitted model expects on `fabric`, H100 if a case does not name it."""
     fabric = fabric or ("p5" if nodes > 1 else "h100")
     default = _predicted(
         collective, bytes, gpus, nodes, fabric, {"": "", "Ring": "ring", "NVLS": "in_network"}[algo]
@@ -995,8 +982,7 @@ def _(batch, seq, gpus):
 
 @topic("parallelism_roofline")
 def _(alpha, F, B=1, N=1):
-    # alpha is C / W of one axis of a torus; the source gives two axes to FSDP and one to tensor
-    # parallelism.
+    # alpha is C / W of one axis of a torus; the source has two for FSDP, one for tensors.
     return {
         "min_tokens_per_chip": parallel.mixed_tokens(F, alpha, 2, 1),
         "tokens_per_chip": parallel.tokens_per_chip(B, N),
@@ -1032,9 +1018,7 @@ def _(experts, tokens_per_gpu, hidden, bytes, share_expert0):
 
 @topic("params")
 def _(L, D, V, S):
-    """GPT-2's family: tied embeddings, learned positions, an MLP four times as wide. How D is
-    cut into heads changes nothing.
-    """
+    """GPT-2's family: tied embeddings, learned positions, an MLP four times as wide."""
     return {
         "params": (
             Transformer(
@@ -1177,9 +1161,7 @@ def _(L, s, b, h, n_heads):
 
 @topic("training_throughput", MEASURED)
 def _(L, h, V, s, batch, GPUs, iter_s, peak_TF=math.inf):
-    """From a measured step: FLOP/s of the hardware, each block's forward pass done twice (the
-    factor 96).
-    """
+    """From a measured step: the hardware's FLOP/s, forward passes done twice (factor 96)."""
     model = training_runs.gpt(L, h, HEADS, V, s)
     rate = training_step.flops_per_gpu(model, batch, s, GPUs, iter_s, "full")
     return {"TFLOPs_per_gpu": rate / 1e12, "pct_peak": rate / 1e10 / peak_TF}
@@ -1189,9 +1171,7 @@ HEADS = 1  # How a width is cut into heads changes no count of FLOPs.
 
 
 def _rate(model, sequence, plan, gpu, network, peak_TF, counts="none"):
-    """What a GPU does in the expected step of a plan; `counts` is the recomputation that the
-    source counts as work.
-    """
+    """A GPU's work in the expected step; `counts`: recomputation that the source counts."""
     took = training_runs.expected_step(model, sequence, plan, gpu, network)
     rate = training_step.flops_per_gpu(
         model, plan.sequences, sequence, plan.gpus, took.time, counts
@@ -1207,9 +1187,7 @@ def _rate(model, sequence, plan, gpu, network, peak_TF, counts="none"):
 
 @topic("training_throughput", MEASURED)
 def _(h, L, V, s, model_parallel_size, GPUs, batch, peak_TF):
-    """Narayanan et al. (2021): A100 in nodes of 8 on HDR, micro-batches of one sequence,
-    everything recomputed and counted.
-    """
+    """Narayanan et al. (2021): A100 in nodes of 8 on HDR, all recomputed and counted."""
     model = training_runs.gpt(L, h, HEADS, V, s)
     degrees = model_parallel(model_parallel_size)
     plan = plan_of_batch(GPUs, batch, **degrees, recompute="full")
@@ -1219,9 +1197,7 @@ def _(h, L, V, s, model_parallel_size, GPUs, batch, peak_TF):
 
 @topic("training_throughput", MEASURED)
 def _(heads, h, L, TP, PP, DP, GPUs, batch, s, V, peak_TF):
-    """Megatron-LM's table of H100: model FLOPs. The chunks of its pipelines are not printed; one
-    is taken.
-    """
+    """Megatron-LM's H100 table: model FLOPs; chunks, not printed, are taken as one."""
     plan = plan_of_batch(GPUs, batch, tensor=TP, pipeline=PP)
     if plan.data != DP:
         raise ValueError(f"{GPUs} GPUs are {plan.data} replicas, not {DP}")
@@ -1230,8 +1206,7 @@ def _(heads, h, L, TP, PP, DP, GPUs, batch, s, V, peak_TF):
     )
 
 
-# Sequences of a step for each replica, by their length: table 4 of "The Llama 3 Herd of Models"
-# (2024).
+# Sequences of a step for each replica, by length: table 4 of Llama 3's paper (2024).
 LLAMA3_BATCH = {8192: 32, 131072: 16}
 
 
@@ -1246,9 +1221,7 @@ def _(GPUs, TP, CP, PP, DP, seq, peak_TF):
 
 @topic("training_throughput", MEASURED)
 def _(model):
-    """Korthikanti et al. (2022): both plans of a model, as the catalog has them, from a share
-    that none of them set.
-    """
+    """Korthikanti et al. (2022): a model's plans in the catalog, by a share of neither."""
     runs = [
         training_runs.training_runs()[f"korthikanti_{model.lower()}_{kind}"]
         for kind in ("selective", "full")

@@ -174,18 +174,14 @@ def test_fitted_bandwidths_are_what_nccl_takes_them_for():
 
 
 def test_with_the_cpu_of_its_hosts_nccls_latency_needs_no_factor_on_efa():
-    """AMD hosts: 2 us a step, as NCCL's source says. With Intel's 1 us the same fit needs 1.7
-    times NCCL's latency.
-    """
+    """AMD hosts: 2 us a step, by NCCL's source; Intel's 1 us would need 1.7 times as much."""
     fits = nccl_fit.calibrate()
     for path in ("ring", "alltoall"):
         assert fits[nccl_fit.EFA, path].latency == pytest.approx(1, abs=0.05)
 
 
 def test_alpha_beta_pinned_to_both_ends_misses_the_middle():
-    """8 GPUs, 512 B and 512 MiB fitted exactly: 16 MiB is a third too fast; with the pipeline's
-    exponent it is not.
-    """
+    """8 GPUs, 512 B and 512 MiB exact: 16 MiB is a third too fast, but for the exponent."""
     # H200, published
     times = {512: 16.04e-6, 16 * MIB: 120.79e-6, 64 * MIB: 319.29e-6, 512 * MIB: 2040.01e-6}
     ends = np.array([512.0, 512.0 * MIB])
@@ -196,9 +192,7 @@ def test_alpha_beta_pinned_to_both_ends_misses_the_middle():
 
 
 def test_the_tuning_model_predicts_badly_what_it_chooses_well():
-    """NCCL's own model, nothing fitted: near at 8 GiB, up to three times too fast below 1 GiB on
-    many nodes.
-    """
+    """NCCL's own model: near at 8 GiB, up to three times too fast below 1 GiB."""
     errors, ring = {}, {}
     for row in nccl_fit.measurements():
         if row.fabric == "p5" and row.collective == "all_reduce":

@@ -1,6 +1,4 @@
-"""What papers printed of real networks and simulators, beside the laws of chapter 8, each with the
-error that is stated there.
-"""
+"""Papers' figures of networks and simulators beside chapter 8's laws, with errors."""
 
 import math
 import random
@@ -44,9 +42,8 @@ def test_a_pod_of_hpn():
     assert uplinks == 64 and nodes == 128
     spine_ports = HPN.switch / (2 * HPN.port)
     segments = int(spine_ports // HPN.rails)  # each leaf of a plane takes a port, a rail each
-    assert (
-        segments == 16 and HPN.segments == segments - 1
-    )  # what the other ports do, our notes lack
+    assert segments == 16
+    assert HPN.segments == segments - 1  # what the other ports do, our notes lack
     assert HPN.segments * HPN.segment_gpus == pytest.approx(15_000, rel=0.03)
 
 

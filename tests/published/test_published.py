@@ -45,9 +45,7 @@ def test_case(case):
 
 
 def test_the_lowered_roof_estimates_measured_products():
-    """Chapter 2's claim. The H100 row that gave the memory share is left out: it cannot be
-    wrong.
-    """
+    """Chapter 2's claim, without the H100 row that gave the memory share and can't err."""
     cases = [
         c for c in CASES if c["topic"] == "gemm_measured" and c["id"] != "gemm-h100-bfloat16-m1"
     ]
@@ -68,9 +66,7 @@ SCALES = (ast.Mult, ast.Div)  # units and counts
 
 
 def computed(tree):
-    """The lines of a module that do more with numbers than scale them: sums, differences, powers
-    of what is not a literal.
-    """
+    """Lines that do more with numbers than scale them: sums, differences, powers."""
     for node in ast.walk(tree):
         # | joins dicts
         if not isinstance(node, ast.BinOp) or isinstance(node.op, (*SCALES, ast.BitOr)):
@@ -80,9 +76,7 @@ def computed(tree):
 
 
 def test_the_adapter_computes_nothing():
-    """It names inputs and calls the library: an answer with a model of the adapter's own proves
-    nothing of the course.
-    """
+    """It names inputs and calls the library: a model of its own would prove nothing."""
     source = Path(__file__).with_name("adapter.py").read_text()
     sums = [line for _, line in computed(ast.parse(source))]
     # NCCL's own model is such a sum, latency and bytes over bandwidth, of two of the library's

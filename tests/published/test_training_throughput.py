@@ -25,8 +25,7 @@ CASES = [
 TIMED = [c for c in CASES if "iter_s" in c["inputs"]]
 RATED = [c for c in CASES if "peak_TF" in c["inputs"] and c not in TIMED]
 MODELS = [c for c in CASES if "model" in c["inputs"]]
-# Per cent from the smallest to the largest error of a group's rates, its times where it has no
-# rates.
+# Per cent from a group's smallest to its largest error in rates, or in times.
 STATED = {
     "megatron21": (-9, 18),
     # chunks of the pipelines not printed: one taken, so the bubble is too large
@@ -100,9 +99,7 @@ def test_the_error_of_all_together():
 
 
 def test_no_run_predicts_itself():
-    """A prediction does not move when the figure of its own row does: each share is set by
-    another run.
-    """
+    """A prediction does not move with its own row's figure: another run set the share."""
     runs = training_runs.training_runs()
     for run in runs.values():
         key = training_runs.calibration(run.model, run.plan)

@@ -13,7 +13,7 @@ from lightspeed_models.evidence.pairings.served import printed
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.inference_step import engine
 from lightspeed_models.served import BEATEN, decoder
-from lightspeed_tools.serve.check import check, nearest, of_benchmark
+from lightspeed_tools.serve.check import NEEDED, check, nearest, of_benchmark, read_rows
 from lightspeed_tools.serve.plan import Job, at, layouts, most, plans
 
 JOB = Job(decoder("Qwen3-32B"), "b200", 8, "fp8", "vllm", 8192, 1024, 20e-3, 0.5)
@@ -24,6 +24,7 @@ def answer(capsys, *words):
     return status, capsys.readouterr()
 
 
+@pytest.mark.holds("docs/your-own-question.md", "each at the most load that keeps the promise")
 def test_a_plan_keeps_its_promise_and_one_more_request_would_not():
     found, refused = plans(JOB)
     assert found and refused
@@ -67,6 +68,9 @@ def test_the_answer_as_json(capsys):
     dollars = 2.5 * 8 / 3600 / written * 1e6
     assert best["dollars_per_million_tokens"] == pytest.approx(dollars)
     assert best["tpot_interval"][0] < best["tpot"] < best["tpot_interval"][1]
+    for plan in told["plans"]:
+        for times in plan["at_random"].values():
+            assert 0 < times["median"] <= times["p99"]
 
 
 def test_eight_gpus_in_two_seconds_of_processor_time():
@@ -77,10 +81,29 @@ def test_eight_gpus_in_two_seconds_of_processor_time():
 
 def test_weights_that_do_not_fit_are_refused_with_the_figure(capsys):
     status, said = answer(capsys, "DeepSeek-R1", "--hardware", "h100", "--gpus", "4")
-    assert status == 1 and "weights take 671 GB of 342 GB" in said.out
+    assert status == 1 and "weights take 671 GB of the 300 GB that vllm uses" in said.out
     assert said.out.startswith("No layout keeps the promise")
 
 
+def test_a_promise_that_nothing_keeps_is_missed_by_a_factor(capsys):
+    status, said = answer(
+        capsys, "Qwen3-32B", "--hardware", "b200", "--ttft", "10s", "--tpot", "2ms"
+    )
+    found, refused = plans(replace(JOB, per_token=2e-3, first_token=10.0))
+    alone = min(at(run, 1, engine("vllm"))[0] for run, _ in layouts(JOB)) / 2e-3
+    assert status == 1 and not found
+    assert refused[0][1].endswith(f"{alone:.2g} times the promise between tokens")
+    assert f"Nearest: {refused[0][0]}: {refused[0][1]}" in said.out
+
+
+def test_many_workers_are_divided_coarsely():
+    job = replace(JOB, gpus=1000, model=decoder("Llama-3.1-8B"))
+    apart = [run for run, _ in layouts(job) if not run.together and run.decode.gpus == 1]
+    assert 60 <= len(apart) <= 64
+    assert all(run.readers + run.decoders == 1000 for run in apart)
+
+
+@pytest.mark.holds("docs/your-own-question.md", "that none of them has is called extrapolated")
 def test_what_nobody_measured_is_said(tmp_path, capsys):
     gpt2 = {"architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_layer": 12, "n_head": 12}
     file = tmp_path / "config.json"
@@ -96,6 +119,7 @@ def test_the_nearest_row_of_a_measured_run_is_itself():
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+@pytest.mark.holds("docs/your-own-question.md", "counts the rows that it refuses by reason")
 def test_published_rows_are_judged(tmp_path, capsys, suffix):
     rows = printed(dataset("served_models"))[:200]
     for row in rows:
@@ -138,10 +162,51 @@ def test_a_benchmark_of_vllm_and_the_lines_of_sglang_are_read(tmp_path, capsys):
         assert status == 0 and json.loads(said.out)["judged"] == 1
 
 
+def test_a_benchmark_without_a_most_in_flight_has_what_little_says():
+    open_loop = BENCHMARK | {
+        "max_concurrency": None,
+        "request_rate": 4.0,
+        "request_throughput": 4.0,
+    }
+    row = of_benchmark(open_loop, JOB, "Qwen3-32B")
+    assert row["concurrency"] == round(4.0 * (0.150 + 511 * 0.010))
+    row = of_benchmark(open_loop | {"max_concurrency": 8}, JOB, "Qwen3-32B")
+    assert row["concurrency"] == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"accept_length": 2.7}, "drafts tokens ahead"),
+        ({"completed": float("nan")}, "isl"),
+        ({"total_output_tokens": "many"}, "osl"),
+        ({"mean_ttft_ms": None, "median_ttft_ms": None}, "silicon_ttft_ms"),
+        ({"max_concurrency": None}, "neither batch nor concurrency"),
+    ],
+)
+def test_a_benchmark_that_says_too_little_is_refused_by_name(change, reason):
+    row = of_benchmark(BENCHMARK | {"backend": "sglang"} | change, JOB, "Qwen3-32B")
+    assert row["backend"] == "sglang"
+    ((told, many),) = check([row]).refused.items()
+    assert many == 1 and reason in told
+
+
+@pytest.mark.parametrize("way", ["utf-16", "gzip", ";", "\t"])
+def test_a_table_of_another_make_is_read(tmp_path, way):
+    text = ",".join(NEEDED) + "\n" + ",".join("1" for _ in NEEDED) + "\n"
+    text = text.replace(",", way) if len(way) == 1 else text
+    data = text.encode("utf-16" if way == "utf-16" else "utf-8")
+    file = tmp_path / "rows.csv"
+    file.write_bytes(gzip.compress(data) if way == "gzip" else data)
+    assert read_rows(file, None, "") == [dict.fromkeys(NEEDED, "1")]
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("", "no column model_path"),
+        (",".join(NEEDED) + "\n", "no row"),
+        (",".join(NEEDED) + "\n" + "a" * 200_000 + "\n", "no table"),
         ("a,b\n1,2\n", "no column model_path"),
         ("{", "no JSON"),
         ("[1, 2]", "expected an object"),

@@ -1,6 +1,7 @@
 """The serving simulator against a server that is told the same rules and takes each step alone."""
 
 import random
+from math import inf, isinf
 
 import pytest
 
@@ -24,7 +25,7 @@ class Request:
         return self.prompt + self.resumed
 
 
-def step_by_step(prompts, outputs, cost, rules, arrivals, concurrency, cached):
+def step_by_step(prompts, outputs, cost, rules, arrivals, concurrency, cached, patience=inf):
     """Every step by itself, every request asked in each: slow, and nothing is counted ahead."""
     total = len(prompts)
     every = [
@@ -77,6 +78,10 @@ def step_by_step(prompts, outputs, cost, rules, arrivals, concurrency, cached):
                     room -= piece
         while calm and queue and len(running) < rules.slots and room > 0:
             one = queue[0]
+            if one.first is None and clock - one.came > patience:
+                one.first = one.last = inf
+                queue.pop(0)
+                continue
             found = min(one.cached, one.target - 1)
             piece = one.target - found
             if rules.chunked:
@@ -170,6 +175,30 @@ def test_equal_to_a_server_that_takes_each_step_alone():
         seen["closed"] += case[4] is None
         seen["ahead"] += rules.ahead
     assert all(many >= 60 for many in seen.values()), seen
+
+
+def test_who_loses_patience_leaves_as_step_by_step():
+    gone = 0
+    for seed in range(600):
+        case = drawn(seed)
+        if case[4] is None:
+            continue
+        patience = random.Random(seed).choice((3.0, 20.0, 100.0))
+        ours = simulate(*case, patience=patience)
+        theirs = step_by_step(*case, patience)
+        for name in ("first", "last"):
+            expected = [getattr(one, name) for one in theirs]
+            assert getattr(ours, name) == pytest.approx(expected, rel=1e-9), (seed, name)
+        assert ours.put_off == [one.put_off for one in theirs], seed
+        gone += sum(isinf(first) for first in ours.first)
+    assert gone > 300
+
+
+def test_patience_is_of_an_open_loop():
+    with pytest.raises(BadArgument, match="patience"):
+        simulate([1], [1], Cost(1.0), concurrency=1, patience=1.0)
+    with pytest.raises(BadArgument, match="patience"):
+        simulate([1], [1], Cost(1.0), arrivals=[0.0], patience=0.0)
 
 
 def test_alone_a_request_takes_its_steps():

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def swept(intervals):
 
 
 @given(INTERVALS)
+@pytest.mark.holds("docs/your-own-question.md", "The first line is the answer")
 def test_parts_are_those_of_a_sweep_and_sum_to_the_span(drawn):
     intervals = sorted((s, s + d, kind) for s, d, kind in drawn)
     found = parts(intervals)

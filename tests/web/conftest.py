@@ -53,9 +53,7 @@ def session_reader(chromium, address):
 
 @pytest.fixture
 def reader(session_reader, address):
-    """The reader's browser, which at the end of each test has logged no error and asked no other
-    host for anything.
-    """
+    """The reader's browser, which logs no error and asks no other host for anything."""
     session_reader.faults.clear()
     yield session_reader
     assert not session_reader.faults, session_reader.faults

@@ -2,11 +2,11 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 from lightspeed_authoring.site.build import zip_course
 from lightspeed_course.practice.questions import bank, topics
@@ -25,8 +25,6 @@ def test_explorers_and_questions_run_on_a_bare_python(tmp_path):
     shutil.unpack_archive(tmp_path / "course.zip", tmp_path / "course")
     environment = os.environ | {"LIGHTSPEED_DATA": "/nowhere"}
     environment |= {"PYTHONPATH": str(tmp_path / "course")}
-    run = subprocess.run(
-        [sys.executable, script, *BLOCKED], env=environment, capture_output=True, text=True
-    )
+    run = finished([sys.executable, script, *BLOCKED], env=environment)
     assert run.returncode == 0, run.stderr[-3000:]
     assert int(run.stdout) == sum(len(bank(topic)) for topic in topics())

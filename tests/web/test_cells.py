@@ -100,6 +100,18 @@ def test_a_link_restores_a_state_and_says_what_it_cannot():
             roofline.explore().follow(link)
 
 
+def test_each_state_of_each_explorer_comes_back_by_its_link():
+    """Also where the text of one option is the value of another: moment 10 shows 11 processors."""
+    lost = [
+        (name, control.name, value)
+        for name, explorer in live.explorers().items()
+        for control in explorer.controls.values()
+        for _, value in control.options
+        if control.meant(str(value)) != value
+    ]
+    assert not lost, lost[:5]
+
+
 def test_a_page_hears_what_its_cells_say(monkeypatch):
     from lightspeed_course.practice import store
     from lightspeed_show import host

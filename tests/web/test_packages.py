@@ -1,6 +1,4 @@
-"""A package that the site does not have: named with its host and size, and loaded when the reader
-agrees, not before.
-"""
+"""A package the site lacks: named with host and size, loaded when the reader agrees."""
 
 import functools
 import hashlib

@@ -144,6 +144,7 @@ figure(chart, caption="A line.", alt="It rises.")"""
     cell.locator(".sol-reply svg").first.wait_for()
 
 
+@pytest.mark.holds("docs/web.md", "and reads offline once it was visited")
 def test_progress_and_reading_survive_a_reload_without_a_network(reader, roofline):
     first = roofline.locator(".sol-predict").first
     first.locator("input").fill("2")

@@ -1,6 +1,4 @@
-"""Every kind of question on a page of the site, answered wrongly and rightly, by the answers that
-the lab's Python has.
-"""
+"""Every kind of question on a site's page, wrong and right, by the lab's answers."""
 
 import html
 import json

@@ -96,6 +96,7 @@ def test_a_folder_that_is_no_site_stays(tmp_path):
     assert [p.name for p in mine.iterdir()] == ["sw.js"]
 
 
+@pytest.mark.holds("docs/web.md", "the pages have no such links")
 def test_a_chapter_opens_elsewhere_where_the_course_has_a_public_repository(tmp_path):
     chapter, settings = tmp_path / "chapters" / "02_roofline.ipynb", tmp_path / "pyproject.toml"
     for said in ("", '[project.urls]\nRepository = ""', '[project.urls]\nRepository = "/srv/git"'):
@@ -182,6 +183,7 @@ def test_files_are_served_compressed_to_who_takes_it_and_asked_for_once(tmp_path
         running.shutdown()
 
 
+@pytest.mark.holds("docs/web.md", "says the version and the day")
 def test_a_page_says_its_version_its_date_and_where_to_mend_it(tmp_path):
     source, settings = tmp_path / "chapters" / "02_x.py", tmp_path / "pyproject.toml"
     settings.write_text('[project]\nname = "x"\nversion = "1.2"')

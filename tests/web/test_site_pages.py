@@ -1,6 +1,4 @@
-"""Each page of the site comes alive in a browser, shows what the lab's Python shows, and leaves
-nobody out.
-"""
+"""Each page comes alive in a browser, shows what the lab shows, leaves nobody out."""
 
 import gzip
 import json

@@ -1,6 +1,4 @@
-"""Where a page stands, what its first screen says, what paper gets, and what a reader who stops a
-cell keeps.
-"""
+"""Where a page stands, its first screen, its print, and what a stopped cell keeps."""
 
 import re
 from urllib.parse import urljoin

@@ -4,10 +4,10 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
+from processes import finished
 
 from lightspeed_cli import main
 from lightspeed_cli import number as lookup
@@ -17,9 +17,7 @@ from lightspeed_course import workspace
 
 def run(*words, **environment):
     command = [sys.executable, "-m", "lightspeed_cli", *words]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env=os.environ | environment
-    )
+    return finished(command, timeout=120, env=os.environ | environment)
 
 
 SLIPS = {
@@ -90,10 +88,8 @@ def without_a_checkout(tmp_path, *words):
         f"sys.path.insert(0, {str(lib)!r});"
         "from lightspeed_cli import main; sys.exit(main())"
     )
-    return subprocess.run(
+    return finished(
         [sys.executable, "-c", code, *words],
-        capture_output=True,
-        text=True,
         cwd=tmp_path,
         timeout=60,
         env={"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]},
@@ -143,9 +139,8 @@ def test_number_shows_value_source_date_and_users(capsys):
     assert re.search(r"read +20\d\d-\d\d-\d\d, second hand through ", shown), (
         "who read it elsewhere says so"
     )
-    assert re.search(r"used by +chapters/02_roofline\n", shown) and re.search(
-        r"used by +solutions/02_roofline\n", shown
-    )
+    assert re.search(r"used by +chapters/02_roofline\n", shown)
+    assert re.search(r"used by +solutions/02_roofline\n", shown)
 
 
 def test_number_says_what_was_read_at_second_hand(capsys):
@@ -160,9 +155,8 @@ def test_number_says_what_was_read_at_second_hand(capsys):
 def test_number_expands_a_formula_and_lists_its_sources_once(capsys):
     main(["number", "h100_sxm.link_bandwidth"])
     shown = capsys.readouterr().out
-    assert (
-        "nvlink4.bandwidth [4.5e+11 byte/s (450 GB/s)]" in shown and "direction  one way" in shown
-    )
+    assert "nvlink4.bandwidth [4.5e+11 byte/s (450 GB/s)]" in shown
+    assert "direction  one way" in shown
     assert len(re.findall("source ", shown)) == len(set(re.findall("source .*", shown)))
 
 
@@ -202,9 +196,8 @@ def test_number_lists_the_constants_of_an_entry(capsys):
 def test_every_constant_can_be_described(monkeypatch):
     monkeypatch.setattr(lookup, "users", lambda key: [])
     for key in lookup.constants():
-        assert lookup.describe(key).startswith(f"{key} = ") and "\n  source " in lookup.describe(
-            key
-        )
+        assert lookup.describe(key).startswith(f"{key} = ")
+        assert "\n  source " in lookup.describe(key)
 
 
 @pytest.mark.parametrize(
@@ -299,16 +292,16 @@ def test_a_lab_that_cannot_prepare_its_folder_says_so(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     done = run("lab", "--no-browser", "--dir", str(blocked))
-    assert (
-        done.returncode == 2
-        and done.stderr.startswith("lightspeed lab: cannot prepare")
-        and done.stderr.count("\n") == 1
-    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("lightspeed lab: cannot prepare")
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_closed_pipe_is_no_error():
-    done = subprocess.run(
+    done = finished(
         f"'{sys.executable}' -m lightspeed_cli number --list | head -n 1; exit ${{PIPESTATUS[0]}}",
-        shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        shell=True,
+        executable="/bin/bash",
+        timeout=60,
+    )
     assert done.returncode == 0 and done.stderr == ""

@@ -1,6 +1,4 @@
-"""README and docs/ keep their word: each command in them is run by a test, each link leads
-somewhere, and README is one screen.
-"""
+"""README and docs/ keep their word: commands run, links lead on, README is a screen."""
 
 import json
 import os
@@ -11,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import finished
 
 from lightspeed_tools.trace.made import Job, write
 
@@ -70,7 +69,7 @@ def test_commands_run_word_for_word(block, tmp_path):
         ("arrivals.csv", "seconds,prompt,output"),
     ):
         (tmp_path / name).write_text(shown(key), "utf-8")
-    done = subprocess.run(
+    done = finished(
         ["bash", "-euo", "pipefail", "-c", block],
         cwd=tmp_path,
         env=os.environ
@@ -78,8 +77,6 @@ def test_commands_run_word_for_word(block, tmp_path):
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "LIGHTSPEED_DATA": str(tmp_path / "data"),
         },
-        capture_output=True,
-        text=True,
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -163,9 +163,7 @@ class Number(Amount):
 
 @dataclass(frozen=True, repr=False)
 class Entry:
-    """A device, link, memory level or model: `.key`, `.name`, `.about`, and its Numbers as
-    attributes.
-    """
+    """A device, link, memory or model: `.key`, `.name`, `.about`, and its Numbers as attributes."""
 
     key: str
     name: str
@@ -242,7 +240,7 @@ def fitted(name: str) -> dict[str, Any]:
 
 
 MEASURED = ("nccl", "scaling", "serving", "training")
-FITTED = ("engines", "products", "stacks")
+FITTED = ("attention", "engines", "products", "stacks")
 KINDS = (
     "accelerators", "tested", "links", "memory", "energy", "budgets", "measured", "models",
     "networks",

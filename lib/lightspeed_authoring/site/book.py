@@ -1,7 +1,5 @@
 """Lessons and exercises as one PDF: Sphinx makes one long page of them, and Chromium prints it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

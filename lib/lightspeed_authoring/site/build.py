@@ -4,8 +4,6 @@ Node is needed once, for Pyodide, KaTeX and CodeMirror from npm, pinned by packa
 checked by their hashes. Nothing of the site asks another host for anything.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json
@@ -326,9 +324,7 @@ LISTENERS = {
 
 
 def finish(built, packages, address=""):
-    """Set the formulas, mend what the theme leaves out, and put the service worker at the root
-    with the mark of this build.
-    """
+    """Set formulas, mend what the theme lacks, and put the marked service worker at the root."""
     pages = sorted(p for p in built.rglob("*.html") if "lite" not in p.relative_to(built).parts)
     by_node("formulas.mjs", packages / "katex", *pages, fault="Formulas that KaTeX does not set")
     for page in pages:

@@ -5,8 +5,6 @@ by lite.lock, and served by the site: the kernel finds packages by the list that
 its way to PyPI is closed, and no other host is asked for anything.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json
@@ -78,9 +76,7 @@ await lite.begin()"""
 
 
 def build_lite(course, built, packages, report=print):
-    """Write JupyterLite into the finished pages `built`, under lite/. `packages` is the folder of
-    npm's packages. Raises CannotBuild.
-    """
+    """Write JupyterLite below the finished pages, from npm's `packages`. Raises CannotBuild."""
     tools, wheels = from_pypi(report)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)

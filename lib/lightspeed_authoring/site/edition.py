@@ -5,8 +5,6 @@ The address of the site is `Homepage`, and that of the source `Repository`, of `
 pyproject.toml; without them a page leaves out what needs them.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re
@@ -36,9 +34,7 @@ def site_address(course):
 
 
 def day(course):
-    """The day of the commit that is built; of the newest release where there is no history. None
-    if neither is known.
-    """
+    """The day of the commit that is built, else of the newest release; None if neither is known."""
     if shutil.which("git") and (course / ".git").exists():
         asked = subprocess.run(
             ["git", "log", "-1", "--format=%cs"], cwd=course, capture_output=True, text=True

@@ -1,7 +1,5 @@
 """The pages of the site as Sphinx reads them: Markdown, from the committed notebooks."""
 
-from __future__ import annotations
-
 import html
 import json
 import re
@@ -36,9 +34,10 @@ def write_source(course, source, stopped, lite=False):
     kin = families(chapters)
     for path, notebook in chapters.values():
         text = for_page(notebook, stopped.get(("chapters", path.stem), {}))
-        # Links between chapters lead to pages here; to other files of the course, to nothing.
+        # Links to chapters and exercises lead to pages here; to other files, to nothing.
         text = re.sub(r"\]\((?:\./)?(\d\d_\w+)\.ipynb(#[^)]*)?\)", _link, text)
-        text = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)
+        text = re.sub(r"\]\((\.\./exercises/\d\d_\w+)\.ipynb\)", r"](\1.md)", text)
+        text = re.sub(r"\[([^\]]*)\]\(\.\./(?!exercises/)[^)]*\)", r"\1", text)
         [(heading, rest)] = re.findall(r"\A(# [^\n]+\n)?(.*)", text, re.S)[:1]
         first = "".join(notebook["cells"][0]["source"])
         family = next([one, *more] for one, more in kin.items() if path.stem in (one, *more))
@@ -108,9 +107,7 @@ It may have moved: the [start page](index.md) lists the chapters.
 
 
 def write_page(course, source, name, text, written_in, title, description):
-    """Write a page with what it says of itself: its head, and its last line before what Sphinx
-    takes out of the text.
-    """
+    """Write a page with its head, and its last line before what Sphinx takes out of the text."""
     head = edition.front_matter(course, f"{name}.html", title, description)
     text, mark, more = text.partition("```{toctree}")
     last = edition.closing(course, written_in, title)

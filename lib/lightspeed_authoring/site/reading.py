@@ -7,8 +7,6 @@ then its parts, and the proof beside them. And where a heading went that once st
 heading that no longer exists by its name keeps the place that was written there by hand.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,8 +1,4 @@
-"""A site on this machine as a static host would serve it: compressed, and asked for again only
-where it changed.
-"""
-
-from __future__ import annotations
+"""A site here as a static host would serve it: compressed, and cached until it changes."""
 
 import functools
 import gzip

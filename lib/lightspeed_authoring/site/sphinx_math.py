@@ -1,7 +1,5 @@
 """For Sphinx: a formula of a page marked like those of replies, for formulas.mjs to set."""
 
-from __future__ import annotations
-
 import html
 
 

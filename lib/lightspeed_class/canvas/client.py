@@ -5,8 +5,6 @@ The token goes to the class's own Canvas alone, in a header, and over https; it 
 message and no file of the class.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat
@@ -264,9 +262,7 @@ def connect(course):
 
 
 def token_of(settings):
-    """The token, from the environment or from a file that nobody else can read. Raises
-    ClassError.
-    """
+    """The token, from the environment or a file that nobody else can read. Raises ClassError."""
     text, where = os.environ.get(TOKEN, ""), f"${TOKEN}"
     if not text and "token_file" in settings:
         where = settings["token_file"]

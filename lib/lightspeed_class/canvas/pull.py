@@ -5,8 +5,6 @@ it, with the time at which it was handed in; collect.py does the rest. Due times
 nothing that was decided here is replaced by them.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import dataclass
@@ -25,9 +23,7 @@ FIELDS = ("sortable_name", "id", "sis_user_id", "login_id", "integration_id", "e
 
 @dataclass(frozen=True)
 class Pulled:
-    """What a pull did: the collection, lines on due times and on what is no file, and how many
-    files were there already.
-    """
+    """What a pull did: the collection, lines on dates and no files, how many were there already."""
 
     collected: object
     told: tuple

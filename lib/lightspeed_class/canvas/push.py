@@ -6,8 +6,6 @@ so that a comment that arrived although no answer came is known again. Points th
 and were not sent from here are somebody's: they are told, and stay.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib
@@ -81,9 +79,7 @@ def alone(book):
 
 
 def push(canvas, book, name, todo, pages, say):
-    """Send what is planned, one student after the other; `say` is told of each. Raises ClassError;
-    then the same again goes on.
-    """
+    """Send what is planned, telling `say` of each. After ClassError the same again goes on."""
     path, place = canvas.assignment(name), canvas.place(name)
     for one in todo:
         own = f"{path}/submissions/{one.user}"

@@ -6,8 +6,6 @@ each key, which names all that decides a score; so a run that was killed goes on
 nothing is graded twice.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -54,9 +52,7 @@ class Gradebook(Questions):
             return self._file.execute(same, (student, assignment, sha256)).fetchone()[0]
 
     def set_time(self, submission, at, source):
-        """Keep when a submission was really handed in, and a source that says how that is known;
-        the latest entry counts.
-        """
+        """Keep when a submission was really handed in, and how that is known; the latest counts."""
         with self._transaction():
             self._file.execute(
                 "INSERT INTO times (submission, at, source) VALUES (?, ?, ?)",
@@ -82,9 +78,7 @@ class Gradebook(Questions):
         return zlib.decompress(row[0]) if row and row[0] is not None else None
 
     def choose(self, submission, none=False):
-        """Let this one count, whichever came last; `none`: neither it nor any that its student
-        had handed in before it was kept.
-        """
+        """Let this one count, whichever came last; `none`: neither it nor what came before."""
         with self._transaction():
             self._file.execute(
                 "INSERT INTO chosen (submission, at, none) VALUES (?, ?, ?)",
@@ -92,9 +86,7 @@ class Gradebook(Questions):
             )
 
     def choices(self, assignment):
-        """(student id -> id of the submission that was chosen for them and their group, ids of
-        those that were taken out of counting).
-        """
+        """(student id -> id of the submission chosen, for a group too; ids that do not count)."""
         by_id, teams = {s.id: s for s in self.submissions(assignment)}, self.teams(assignment)
         chosen, out = {}, set()
         for id, none in self._file.execute("SELECT submission, none FROM chosen ORDER BY number"):
@@ -120,10 +112,8 @@ class Gradebook(Questions):
         ]
 
     def counting(self, assignment):
-        """Student id -> the submission that counts: the one chosen last, else the last that could
-        be read, else the last, of any of those who hand in together.
-
-        Those that were taken out do not.
+        """Student id -> the submission that counts: the last chosen, else the last that could be
+        read, else the last, of who hand in together; not those taken out.
         """
         (chosen, out), teams = self.choices(assignment), self.teams(assignment)
         by_id, by_student = {s.id: s for s in self.submissions(assignment)}, {}
@@ -174,9 +164,7 @@ class Gradebook(Questions):
     # The outcome
 
     def lateness(self, assignment):
-        """Student id -> Lateness of the submission that counts. What could not be read, and what
-        a student is excused, spends nothing.
-        """
+        """Student id -> Lateness of what counts. What is unreadable or excused spends no days."""
         found, costs = {}, {}  # student -> {assignment: (due, seconds)}
         for name in self.assignments():
             excused, dues = self.standing("excused", name), self._dues(name)
@@ -234,9 +222,7 @@ class Gradebook(Questions):
         return results
 
     def changes(self, assignment, before):
-        """What is other now than `before`, which latest() gave then, in the submissions that
-        count and have a grading since.
-        """
+        """What is other now than `before`, an earlier latest(), in graded ones that count."""
         now, changes = self.latest(assignment), []
         for student, submission in sorted(self.counting(assignment).items()):
             first, last = before.get(submission.id), now.get(submission.id)

@@ -1,7 +1,5 @@
 """The file of a gradebook: opening it, its settings, and transactions."""
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 import sqlite3
@@ -69,9 +67,7 @@ class GradebookFile:
         return self.setting("secret")
 
     def setting(self, name, value=None):
-        """The setting of this name (None if there is none), after it got the value, if one is
-        given.
-        """
+        """The setting of this name, or None, after it got the value, if one is given."""
         with self._transaction():
             if value is not None:
                 self._file.execute(

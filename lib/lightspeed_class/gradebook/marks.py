@@ -1,7 +1,5 @@
 """What people add to a gradebook: points and comments by hand, rubric items, decisions."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import asdict, replace

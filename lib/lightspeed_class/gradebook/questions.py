@@ -2,8 +2,6 @@
 (lightspeed_class/asked.py). Both are only added; of a seed in a version, the last one counts.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -59,9 +57,7 @@ class Questions(Roster):
         ]
 
     def assignment(self, name, version=None):
-        """The latest one, or that of a version, which asks what it asked then, for the points of
-        now. Raises KeyError.
-        """
+        """The latest one, or a version as it asked then, for the points of now. Raises KeyError."""
         latest = self.versions(name)[0]
         contents = dict(self._released(name))
         if version not in contents or version == self.version(name):
@@ -75,21 +71,15 @@ class Questions(Roster):
         return [_assignment(name, content) for content, _ in self._versions(name)]
 
     def kinds(self, name):
-        """Which kinds of it were released, the latest first: True if each student has an own
-        variant, False if all have the same values.
-        """
+        """The kinds released, the latest first: True for own variants, False for one for all."""
         return list(dict.fromkeys(bool(seeded) for _, seeded in self._versions(name)))
 
     def seed(self, assignment, student):
-        """The seed of a student's variants in the latest version of an assignment; None if all
-        have the same values.
-        """
+        """The seed of a student's variants in the latest version; None if all have the same."""
         return self.student(student).seed if self.kinds(assignment)[0] else None
 
     def version(self, name, named=None):
-        """The version that a notebook is of which names this one: the latest where it names none,
-        or one that never was.
-        """
+        """The version of a notebook with this name: the latest for none, or for an unknown one."""
         versions = [version for version, _ in self._released(name)]
         if named in versions or (named == UNVERSIONED and self.asked_seeds(name, UNVERSIONED)):
             return named
@@ -107,9 +97,7 @@ class Questions(Roster):
             )
 
     def asked(self, name, version, seed, at=None):
-        """Question -> data of what a seed drew in a version, as it stood at a time; None if
-        nothing is kept.
-        """
+        """Question -> data of what a seed drew in a version at a time; None if nothing is kept."""
         rows = self._file.execute(
             "SELECT content FROM asked WHERE assignment = ?1 AND version = ?2 AND seed = ?3"
             " ORDER BY at > coalesce(?4, at), CASE WHEN at > ?4 THEN number ELSE -number END",

@@ -1,7 +1,5 @@
 """What a gradebook gives out: people, submissions, gradings, what people added, and the outcome."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field, replace
@@ -43,9 +41,7 @@ class Student:
 
 @dataclass(frozen=True)
 class Submission:
-    """A notebook that was handed in; `refused` says why if it could not even be read, `version`
-    which release it names.
-    """
+    """What was handed in; `refused`: why it could not be read, `version`: of which release."""
 
     id: int
     student: str

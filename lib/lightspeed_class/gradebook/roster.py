@@ -1,7 +1,5 @@
 """The students of a gradebook, and who hands in together."""
 
-from __future__ import annotations
-
 import json
 
 from lightspeed_class.gradebook.marks import Marks
@@ -12,9 +10,7 @@ class Roster(Marks):
     """Nobody is ever removed."""
 
     def add_student(self, id, name="", seed=None, **details):
-        """Put somebody on the roster, or bring the entry up to date. A seed stays as it was
-        first given.
-        """
+        """Put somebody on the roster, or update the entry. A seed stays as it was first given."""
         with self._transaction():
             had = self._file.execute("SELECT details FROM students WHERE id = ?", (id,)).fetchone()
             before = json.loads(had[0]) if had else {}

@@ -1,7 +1,5 @@
 """The tables of a gradebook, as the steps that lead to them."""
 
-from __future__ import annotations
-
 # One step per version of the schema; a step is never changed once it has been released.
 MIGRATIONS = (
     """
@@ -104,8 +102,7 @@ MIGRATIONS = (
     CREATE TRIGGER sent_lasts BEFORE DELETE ON sent
         BEGIN SELECT RAISE(ABORT, 'what was sent is only added'); END;
     """,
-    # What each release asked, and what each seed drew in it, compressed; the version that a
-    # notebook names.
+    # What each release asked and each seed drew, compressed; the version in notebooks.
     """
     CREATE TABLE released (
         number INTEGER PRIMARY KEY, assignment TEXT NOT NULL, version TEXT NOT NULL,

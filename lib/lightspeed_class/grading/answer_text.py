@@ -6,8 +6,6 @@ not known here. All that it tells is hostile: a text is cut, and what cannot be 
 as such.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
@@ -24,9 +22,7 @@ MOST = 8  # values of a list
 
 
 def usual(magnitude: Any, units: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The same amount in bytes where it is in bits, and in joules where it is in g·m²/s²: as
-    people write them.
-    """
+    """The same amount in bytes if it is in bits, in joules if in g·m²/s²: as people write it."""
     units = dict(units)
     if bits := units.pop("bit", 0):
         magnitude, units["byte"] = magnitude / 8**bits, bits
@@ -42,9 +38,7 @@ def usual(magnitude: Any, units: Mapping[str, Any]) -> tuple[Any, dict[str, Any]
 
 
 def came(answer: Any, unit: str = "") -> str:
-    """An answer that `decode` gave, in words, amounts in `unit` if they can be; "" if there is
-    nothing to say of it.
-    """
+    """An answer from `decode` in words, amounts in `unit` if they can be; "" if there is none."""
     try:
         words = _words(answer, unit)
     # no answer may stop the grader

@@ -7,8 +7,6 @@ The results have the form of Gradescope's results.json (gradescope-autograders.r
 whether the results have all points for it, which is what GitHub Classroom asks.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ that cannot be graded is named, stays without a grading, and does not stop the o
 the workers and their sandboxes at once, and raises KeyboardInterrupt; what is graded is kept.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import multiprocessing
@@ -55,9 +53,7 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 @dataclass(frozen=True)
 class Tally:
-    """What a run did; `failed`: submission id -> why the grader gave up on it; `unreadable` ones
-    are graded, with nothing.
-    """
+    """What a run did; `failed`: submission id -> why it was given up; `unreadable` got nothing."""
 
     graded: int
     failed: dict[int, str]
@@ -217,9 +213,7 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _end(workers: Iterable[BaseProcess]) -> None:
-    """Stop these processes, of which each closes its sandbox; what does not listen is killed,
-    and its sandbox with it.
-    """
+    """Stop these processes, each of which closes its sandbox; what does not listen is killed."""
     for worker in workers:
         worker.terminate()
     until = time.monotonic() + GRACE
@@ -253,9 +247,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _begin(parent: int) -> None:
-    """A worker does not outlive the grader, even if that is killed, and its sandbox does not
-    outlive the worker.
-    """
+    """A worker does not outlive the grader, even a killed one, nor its sandbox the worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, _stop)
@@ -325,9 +317,7 @@ def print_progress(done: int, total: int, seconds: float) -> None:
 
 
 def replay(book: Gradebook, id: int) -> tuple[bool, Graded, Graded, list[str]]:
-    """Grade what a grading was of once more, by the points of then: (the same?, before, after,
-    which parts of the record differ).
-    """
+    """Grade once more by the points of then: (the same?, before, after, parts that differ)."""
     (grading,) = book.gradings(id=id)
     before = grading.graded
     (submission,) = [s for s in book.submissions() if s.id == grading.submission]

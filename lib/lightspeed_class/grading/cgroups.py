@@ -5,8 +5,6 @@ Without one the doors to memory that no process owns are shut by seccomp and by 
 file systems, which also stay shut where there is one.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os
@@ -34,9 +32,7 @@ def _remove() -> None:  # registered before the fork servers' end is, so it come
 
 @cache
 def joined(total: int, processes: int) -> tuple[list[str], str]:
-    """(words that put a command into a group with these limits, what holds them in words); no
-    words where there is no such group.
-    """
+    """(words that put a command into a group with these limits, what holds them), if there are."""
     for words, name in (*_systemd(total, processes), *_delegated(total, processes)):
         try:
             done = subprocess.run([*words, "/usr/bin/true"], capture_output=True, timeout=20)

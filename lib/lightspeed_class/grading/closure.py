@@ -2,8 +2,6 @@
 the laws. What else is in the packages, such as an explorer, has no say.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,9 +20,7 @@ _IMPORT = re.compile(
 
 
 def deciding(home: Path) -> list[Path]:
-    """These files, below `home`, the folder of the packages. Raises FileNotFoundError where one
-    that is named here is not there.
-    """
+    """These files, below `home`, the folder of the packages. Raises FileNotFoundError."""
     waiting = [home / name for name in (GRADER, *SCRIPTS)]
     for folder in FOLDERS:
         inside = [path for path in (home / folder).rglob("*") if path.suffix in {".py", *DATA}]

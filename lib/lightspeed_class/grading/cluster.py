@@ -45,18 +45,13 @@ _alone = threading.Lock()
 
 
 class NoCluster(RuntimeError):
-    """The cluster cannot be used, or is no longer there; the message says why, and which worker
-    is to blame.
-    """
+    """The cluster cannot be used, or is gone; the message says why, and who is to blame."""
 
 
 @contextlib.contextmanager
 def connected(address: str, isolated: bool = True) -> Iterator[Cluster]:
-    """Connect to the scheduler at `address`, look at every worker, and give a `submit=` for
-    batch.grade_all.
-
-    Raises NoCluster; also in the batch, if the scheduler goes away: what is graded is kept, run it
-    again.
+    """Connect to the scheduler, look at every worker, and give a `submit=` for batch.grade_all.
+    Raises NoCluster, in the batch too if the scheduler goes; what is graded is kept.
     """
     try:
         from distributed import Client
@@ -120,9 +115,7 @@ def checked(
 
 
 def about(isolated: bool) -> dict[str, str]:
-    """What a worker must have in common with the grader; `sandbox` is what stands in its way, or
-    nothing.
-    """
+    """What a worker and the grader must have in common; `sandbox`: what prevents it, or nothing."""
     sandbox = ""
     if isolated:
         try:
@@ -138,9 +131,7 @@ def about(isolated: bool) -> dict[str, str]:
 
 
 def unfit(wanted: dict[str, str], found: Any) -> str:
-    """Why a worker cannot grade, in words; empty if it can. `found` is what about() gave there,
-    or its exception.
-    """
+    """Why a worker cannot grade, in words or ""; `found`: what about() gave, or its exception."""
     if isinstance(found, ImportError):
         return f"it cannot import the course ({found}). Install the same version of it there."
     if isinstance(found, Exception):

@@ -1,7 +1,5 @@
 """Plain values from what a student's program told, which is hostile."""
 
-from __future__ import annotations
-
 import math
 import re
 from functools import cache
@@ -13,9 +11,7 @@ from lightspeed_class.grading.answer_text import usual
 
 
 def decode(value: Any, depth: int = 0) -> Any:
-    """A plain value from an encoded answer, which is hostile: anything out of the ordinary is an
-    object without value.
-    """
+    """A plain value from an encoded, hostile answer: what is out of the ordinary has no value."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind == "none":
         return None

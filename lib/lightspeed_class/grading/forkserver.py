@@ -58,8 +58,7 @@ class Server:
         self.command, self.forks = command, 0
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, open(os.devnull, "r+b") as nothing:
-            # A server is to die with this process. What the kernel watches is the thread that
-            # started it, so that is one which stays.
+            # A server dies with this process: the kernel watches the thread that started it.
             start = partial(
                 subprocess.Popen, command, stdin=theirs, stdout=nothing, stderr=nothing,
                 env=environment, cwd="/", start_new_session=True,
@@ -103,9 +102,7 @@ class Server:
             raise
 
     def ended(self, forked: Forked, seconds: float) -> int | None:
-        """How its sandbox ended, as a shell tells it; with every process in it. None if it goes
-        on. Raises Odd.
-        """
+        """How its sandbox and all in it ended, as shells say; None if it goes on. Raises Odd."""
         if not _ready(forked.handle, seconds):
             return None
         self._tell(b"ended?")
@@ -113,8 +110,7 @@ class Server:
 
     def close(self) -> None:
         """End it, and with it whatever it has forked."""
-        # The first process of its namespace takes all others with it, and bwrap ends once they
-        # are gone.
+        # The first process of a namespace takes all others with it, and then bwrap ends.
         for pid in children(self._process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -1,8 +1,4 @@
-"""A submission's program at work: what it told of its cells and answers, and calls of its
-functions.
-"""
-
-from __future__ import annotations
+"""A submission's program at work: its cells and answers, and calls of its functions."""
 
 import json
 from collections.abc import Callable
@@ -11,6 +7,7 @@ from typing import Any
 from lightspeed_class.grading.decode import decode, is_pair, safe_name
 from lightspeed_class.grading.sandbox import NOT_STARTED, WAITING, Ended, Limits, NoSandbox, Sandbox
 from lightspeed_class.notebooks import Assignment, homes
+from lightspeed_course.library_calls import gathered
 
 ANSWERS_IN = 5  # seconds in which a call that was stopped is told
 STATUS = {
@@ -31,9 +28,7 @@ _key = json.JSONEncoder(sort_keys=True).encode
 
 
 class Run:
-    """The program at work: the answers it told, and calls of its functions. `kinds`: question ->
-    what it asks for.
-    """
+    """The program at work: its answers, and its functions. `kinds`: question -> kind."""
 
     def __init__(
         self,
@@ -47,6 +42,7 @@ class Run:
         self.status, self.late, self.cells = "ok", False, len(cells)
         self.answers: dict[str, tuple[str, Any]] = {}
         self.called: dict[str, dict[str, Any]] = {}
+        self.origins: dict[str, list[tuple[list[str], list[str]]]] = {}
         self.told: list[tuple[int, str]] = []
         self.ran: set[int] = set()
         self.homes = {q: set(homes(q, assignment, cells)) for q in assignment.judged}
@@ -108,7 +104,7 @@ class Run:
         """Whether a cell of this question ran to its end, or has none."""
         return not self.homes[id] or bool(self.homes[id] & self.ran)
 
-    def _results(self, id: str, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+    def _results(self, id: str, inputs: list[dict[str, Any]], watch: int) -> dict[str, Any]:
         """The encoded results of the student's function so far, by input: the last one counts, so
         that a function must hold to what it says.
         """
@@ -116,7 +112,7 @@ class Run:
         results = self.called.setdefault(id, {})
         try:
             if self.status == "ok":
-                self.box.send({"question": id, "inputs": inputs})
+                self.box.send({"question": id, "inputs": inputs, "watch": watch})
             while self.status == "ok" and len(values) < len(inputs):
                 # inside, a call is stopped after WAITING times its limit at the latest
                 message = self.box.receive(WAITING * self.limits.call + ANSWERS_IN)
@@ -125,17 +121,21 @@ class Run:
                 # What else it says is no result, and has a limit.
                 if message.get("question") == id and message.get("result") == len(values):
                     values.append(message.get("value"))
+                    if len(values) <= watch:
+                        self.origins.setdefault(id, []).append(_origin(message.get("origin")))
         except Ended as end:
             self._over(end)
         self.late |= {"kind": "error", "name": "OutOfTime"} in values
         results |= zip(map(_key, inputs), values, strict=False)
         return results
 
-    def replay(self, variant: Any) -> Callable[..., Any]:
+    def replay(self, variant: Any, watch: int = 0) -> Callable[..., Any]:
         """The student's function, called for all samples of the variant now, as `diagnose` calls
-        it.
+        it. On the first `watch` of them it is looked what of the library it calls.
         """
-        results = self._results(variant.question.id, [variant.inputs(s) for s in variant.samples])
+        id, inputs = variant.question.id, [variant.inputs(s) for s in variant.samples]
+        self.origins.pop(id, None)
+        results = self._results(id, inputs, watch)
 
         def replay(**inputs: Any) -> Any:
             result = results.get(_key(inputs), {"kind": "error", "name": "Ended"})
@@ -143,4 +143,14 @@ class Run:
                 raise type(safe_name(result.get("name")), (Exception,), {})
             return decode(result)
 
+        told: Any = replay
+        told.library = gathered(self.origins.get(id, ()))
         return replay
+
+
+def _origin(told: Any) -> tuple[list[str], list[str]]:
+    """What a call was said to have called of the library, and what gave its result."""
+    lists = told if isinstance(told, list) and len(told) == 2 else ((), ())
+    called, gave = ([n for n in names if isinstance(n, str)] if isinstance(names, list) else []
+                    for names in lists)  # fmt: skip
+    return called, gave

@@ -37,7 +37,8 @@ LIB = Path(lightspeed.__file__).resolve().parents[1]
 COURSE = LIB / "lightspeed_course"
 WHOLE = ("lightspeed", "lightspeed_show", "lightspeed_models")  # packages that hold no answers
 EVIDENCE = LIB / "lightspeed_models" / "evidence"  # but for its data, which take long to read
-EXPOSED = ("__init__.py", "explorers")  # of the course; practice/ and all else holds answers
+# of the course; practice/ and all else holds answers
+EXPOSED = ("__init__.py", "explorers", "library_calls.py")
 PROGRAM = Path(__file__).with_name("student.py")
 INSIDE = Path(__file__).with_name("inside")  # what it imports
 # added to the process id of a fork server: a user that nobody is, another one for each at work
@@ -53,9 +54,7 @@ AREA, DESCRIPTORS = 512, 4 << 20
 
 
 class NoSandbox(RuntimeError):
-    """This machine cannot isolate submissions, or could not start one; the message says how to
-    mend it.
-    """
+    """This machine could not isolate a submission; the message says how to mend it."""
 
 
 class Ended(Exception):
@@ -83,9 +82,7 @@ class Limits:
 
 
 class Sandbox:
-    """student.py in a sandbox of its own; use it in a `with`. `isolation` says in words what
-    holds it; `isolated` is as for `ready`.
-    """
+    """student.py in a sandbox, for a `with`. `isolation`: what holds it, in words."""
 
     def __init__(self, limits: Limits | None = None, isolated: bool | str = True) -> None:
         self.limits = limits or Limits()
@@ -135,9 +132,7 @@ class Sandbox:
                 raise Ended(self._home.why()) from None
 
     def receive(self, seconds: float | None = None) -> dict[str, Any] | None:
-        """The next message, or None if there is none within `seconds`. Raises Ended. The message
-        is hostile.
-        """
+        """The next (hostile) message, or None if none comes within `seconds`. Raises Ended."""
         until = None if seconds is None else time.monotonic() + seconds
         while not self._lines:
             if not self._wait(self._readable, until):
@@ -287,7 +282,7 @@ def ready(isolated: bool | str) -> str:
     try:
         return doors.available(str(isolated)) if isolated else "not isolated"
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise NoSandbox(f"{error}.") from None
+        raise NoSandbox(f"{error}. {doors.LAST}") from None
 
 
 def door(isolation: str) -> bool | str:
@@ -341,9 +336,7 @@ def _group(limits: Limits) -> tuple[list[str], str]:
 
 @cache
 def _command(program: str | Path) -> list[str]:
-    """The command of a fork server: bubblewrap gives it its view of the files, and the rights to
-    make sandboxes.
-    """
+    """The command of a fork server: bubblewrap gives it its files, and leave for sandboxes."""
     command = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--new-session"]
     command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     command += ["--unshare-cgroup-try", "--hostname", "sandbox", "--cap-drop", "ALL"]
@@ -390,9 +383,7 @@ def _inside(path: str | Path) -> str:
 
 
 def _python(program: str) -> list[str]:
-    """No site, no user's packages, no current folder on the path; the real interpreter, not the
-    link of an environment.
-    """
+    """No site, no user's packages, no current folder; the real interpreter, not a link."""
     return [os.path.realpath(sys.executable), "-s", "-S", "-P", "-B", program]
 
 

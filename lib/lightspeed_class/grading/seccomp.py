@@ -8,8 +8,6 @@ file's lock is said to be had and is not taken: files of the host can't be locke
 memory that nothing counts.
 """
 
-from __future__ import annotations
-
 import errno
 import platform
 import struct
@@ -75,9 +73,7 @@ _Steps = list[tuple[int, int, int, int]]
 
 
 def program() -> bytes:
-    """The filter as bytes that the kernel loads; empty on a processor whose numbers we do not
-    have.
-    """
+    """The filter as the kernel loads it; empty on a processor whose numbers we do not have."""
     if platform.machine() not in _MACHINES:
         return b""
     architecture, _ = _MACHINES[platform.machine()]
@@ -113,9 +109,7 @@ def program() -> bytes:
 
 
 def numbers() -> dict[str, int]:
-    """name -> number of the calls that are answered on this machine, if only with some arguments
-    or, as flock is, without being done.
-    """
+    """name -> number of the calls answered here, for some arguments or, as flock, undone."""
     return _numbers(_ADMITTED) | _numbers(_BY_ARGUMENT)
 
 

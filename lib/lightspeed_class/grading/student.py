@@ -117,17 +117,17 @@ def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> 
         function, seconds = functions.get(wanted["question"]), limits["call"]
         signature = within(seconds, partial(inspect.signature, cast(Any, function)))
         for number, inputs in enumerate(wanted["inputs"]):
-            value = OUT_OF_TIME
+            value, origin = OUT_OF_TIME, list[list[str]]()
             if late < PATIENCE:
-                value = result(function, signature, inputs, seconds)
+                calls = world.calls() if number < wanted["watch"] else contextlib.nullcontext()
+                value = result(function, signature, inputs, seconds, calls, origin)
                 late += value == OUT_OF_TIME
-            say({"question": wanted["question"], "result": number, "value": value})
+            told = {"question": wanted["question"], "result": number, "value": value}
+            say(told | {"origin": origin} if origin else told)
 
 
 def load_pint() -> None:
-    """Without what it imports wherever it is installed: Dask asks /proc, which is not here; the
-    others only take time.
-    """
+    """Without what it imports wherever it is installed: Dask asks /proc, the others take time."""
     modules: dict[str, Any] = sys.modules
     modules |= dict.fromkeys(("dask", "babel", "scipy"))
     import pint  # noqa: F401
@@ -158,9 +158,7 @@ def limit(limits: dict[str, Any]) -> None:
 def run(
     world: World, plan: dict[str, Any], seconds: float, say: Callable[..., None]
 ) -> dict[str, Any]:
-    """Execute the cells, tell the answers after each, and give the functions to call, by
-    question.
-    """
+    """Execute the cells, tell the answers after each, give the functions to call, by question."""
     ever_checked: set[str] = set()
     functions: dict[str, Any] = {}
     messages: list[dict[str, Any]] = []
@@ -195,8 +193,7 @@ def run(
             value = namespace.get(name)
             if question in checked or unanswered(value):
                 continue
-            # What an earlier cell left under this name is no answer to this one, but two answers in
-            # a row may be equal.
+            # What an earlier cell left under this name is no answer, but two in a row may be equal.
             again = error is None and within(seconds, partial(assigns, cell["source"], name))
             if value is not before[name] or again is True:
                 answered(question, value, "cell")
@@ -217,8 +214,9 @@ class World:
         from student_shell import Shell
 
         import lightspeed_course
+        from lightspeed_course.library_calls import Calls
 
-        real = lightspeed_course.__getattr__
+        self.calls, real = Calls, lightspeed_course.__getattr__
         self.checked: dict[str, Any] = {}
 
         def check(id: Any, answer: Any = ..., *_: Any, **__: Any) -> Recorded:
@@ -302,16 +300,25 @@ def failed(error: BaseException) -> dict[str, str]:
     return {"kind": "error", "name": str(type(error).__name__)[:60]}
 
 
-def result(function: Any, signature: Any, inputs: dict[str, Any], seconds: float) -> Any:
+def result(
+    function: Any, signature: Any, inputs: dict[str, Any], seconds: float, calls: Any, origin: Any
+) -> Any:
+    """What a call gives, encoded; into `origin`, what of the library that came out of."""
     if not callable(function):
         return {"kind": "none"}
-    return within(seconds, lambda: encode(call(function, signature, inputs)))
+
+    def called() -> Any:
+        with calls:
+            value = call(function, signature, inputs)
+        if hasattr(calls, "gave"):
+            origin[:] = [sorted(calls.laws)[:MOST_TOLD], calls.gave(value)[:MOST_TOLD]]
+        return encode(value)
+
+    return within(seconds, called)
 
 
 def call(function: Any, signature: Any, inputs: dict[str, Any]) -> Any:
-    """By the names of the parameters if it has them, else in their order, as where it does not
-    tell its signature.
-    """
+    """By the names of the parameters if it has them, else in order, as without a signature."""
     try:
         signature.bind(**inputs)
     except (AttributeError, TypeError):

@@ -10,8 +10,6 @@ classroom-resources/autograding-command-grader for each question, and the report
 The class's own secret never leaves. The seeds of the students do, to Gradescope alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,8 +1,4 @@
-"""What lies beside the notebooks of a release: who gets which file (handout.csv), and how to
-give them out (README.txt).
-"""
-
-from __future__ import annotations
+"""Beside the notebooks of a release: who gets which file (handout.csv), and how (README.txt)."""
 
 import csv
 import io

@@ -1,7 +1,5 @@
 """The cells that ask an incident."""
 
-from __future__ import annotations
-
 from lightspeed_class.handout.own_notebook import write_notebook
 from lightspeed_course.practice.questions import INCIDENT
 

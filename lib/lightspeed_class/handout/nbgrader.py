@@ -7,8 +7,6 @@ notebooks with `lightspeed class`, in a class without variants. All students get
 and the feedback pages show the hidden tests. The exported README says so too.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import secrets
@@ -104,11 +102,8 @@ def _cell(new, source, id, grade_id, solution=False, locked=False, points=None):
 
 
 def _test(id, variable, secret):
-    """nbgrader gives the points of a cell that raises nothing. A function must hold on other
-    inputs too, as in our grader.
-    """
-    # Not False: in our sandbox check() knows no verdict, and the same notebook is to run there
-    # without an error.
+    """nbgrader's points are for a cell that raises nothing: a function is tried on more inputs."""
+    # Not False: our sandbox's check() knows no verdict, and this is to run there.
     test = f'assert (verdict := check("{id}", {variable})).correct is not False, verdict'
     if question(id).kind != "function":
         return test
@@ -137,9 +132,7 @@ def _without_checks(source):
 
 
 def _regions(source):
-    """For each solution the stub, and below it the solution between nbgrader's marks, which
-    takes it out.
-    """
+    """For each solution the stub, then the solution between the marks that nbgrader looks for."""
     lines: list[str] = []
     stub: list[str] = []
     body: Any = None  # a list inside a solution
@@ -173,8 +166,7 @@ c = get_config()  # noqa: F821
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE"}
 c.Execute.timeout = 60  # seconds a cell
 
-# check() keeps each try for the learner's own progress: those of submissions are not to get among
-# yours.
+# check() keeps tries for the learner's own progress, without submissions' among them.
 os.environ["LIGHTSPEED_DATA"] = tempfile.mkdtemp(prefix="lightspeed-nbgrader-")
 atexit.register(shutil.rmtree, os.environ["LIGHTSPEED_DATA"], ignore_errors=True)
 os.environ.pop("LIGHTSPEED_SEED", None)

@@ -4,8 +4,6 @@ It holds cells like those of any exercise: an instructor may edit them, or put t
 of their own.
 """
 
-from __future__ import annotations
-
 import json
 
 from lightspeed_class.class_folder import ClassError, write_whole

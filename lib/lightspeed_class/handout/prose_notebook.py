@@ -1,7 +1,5 @@
 """The cells that ask for prose."""
 
-from __future__ import annotations
-
 from lightspeed_class.class_folder import ClassError
 from lightspeed_class.handout.own_notebook import write_notebook
 from lightspeed_class.prose import NAME, PROSE, TAG

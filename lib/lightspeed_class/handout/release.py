@@ -18,8 +18,6 @@ One notebook for all (`own_numbers`) has no seed in the open: its first code cel
 student is and draws the very numbers that their own notebook would have had.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json
@@ -180,8 +178,7 @@ def release(course, book, name, due=None, one=False):
         if missing or (version not in had and not own):
             receivers.append(student.id)
         state["students"][student.id] = [*(v for v in had if v != version), version]
-    # Last, so that a release that was killed is one that has not been: the next one finds its
-    # files.
+    # Last: a release that was killed is then one that has not been.
     book.setting(f"release {name}", json.dumps(state))
     versions = {s.id: tuple(state["students"][s.id]) for s in students}
     write_handout(course, name, students, versions, "own" if own else "one" if one else "shared")
@@ -213,9 +210,7 @@ def _sealed(book, name, aliases=True):
 
 
 def spoken(name):
-    """The name or the number that somebody gave, as the folders have it: 2 is 02, and
-    02_roofline.ipynb is 02_roofline.
-    """
+    """A name or number as the folders have it: 2 is 02, and 02_roofline.ipynb is 02_roofline."""
     name = Path(name).name.removesuffix(".ipynb")
     return f"{int(name):02}" if name.isdecimal() else name
 

@@ -8,8 +8,6 @@ times that were not known before, and a run that was killed is finished by the n
 clears away what that one left half written.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -34,11 +32,8 @@ CHECKED = re.compile(rb"""check\(\s*\\?["']([a-z][a-z0-9]*\.[a-z]\w*)""")
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a file.
-
-    `verdict`: new, late, older (than the latest), same (is there already), refused (no notebook, or
-    not to be read), beside (so is this, but there is a notebook of the same student), foreign
-    (another assignment's) or unknown.
+    """What became of a file: new, late, older (than the latest), same, refused, beside (a notebook
+    of the same student), foreign (another assignment's) or unknown.
     """
 
     student: str
@@ -128,9 +123,7 @@ def collect(course, book, name, paths, student=None):
 
 
 def take_in(course, book, name, items, left=()):
-    """The same of files that something else found, such as a platform's API; `left`: what it could
-    not even look at, and why.
-    """
+    """The same of files from elsewhere, as an API; `left`: what it could not look at, and why."""
     people = People(book.students())
     desk = _Desk(course.collected(name), book, book.assignment(name), people, None, {})
     return desk.take(items, left)
@@ -162,8 +155,7 @@ class _Desk:
     def take(self, items, left):
         """All of these, and what became of them."""
         self.kept.sweep()
-        # What is surely somebody's goes first, then by age: the order in which things were given
-        # does not matter.
+        # What is surely somebody's goes first, then by age, whatever the order given.
         found = sorted(items, key=lambda item: (not self.knows(item), item.at, _natural(item.path)))
         rest = [item for item in found if not (item.is_notebook and self.take_notebook(item))]
         for item in rest:
@@ -234,14 +226,19 @@ class _Desk:
         except Refused as refusal:
             content, reason = None, str(refusal)
         student, note = self._whose(item, "")
+        kept = ""
+        if content is None:
+            kept = self.kept.unread(item, f"students/{student}" if student else "unknown")
         if not student:
-            self._put_aside(item, content, f"{note} {reason}")
+            self._put_aside(item, content, f"{note} {reason} {kept}".rstrip())
         elif any(not s.refused for s in self._together(student)):
             self.kept.student(item, student, content, item.at)
             self.kept.settle(content)
-            self.rows.append(Row(student, item.source, item.at, "beside", reason))
+            self.rows.append(
+                Row(student, item.source, item.at, "beside", f"{reason} {kept}".rstrip())
+            )
         else:
-            self._record(item, student, content, reason, note)
+            self._record(item, student, content, reason, f"{note} {kept}".strip())
 
     def _whose(self, item, claimed):
         """(student or None, what to say about it)."""
@@ -255,8 +252,7 @@ class _Desk:
             return None, f"It could be from {' or '.join(sorted(matches))}.{made}"
         if not claimed or self.people.is_signed(item.path):
             return None, f"It is from nobody on the roster.{made}"
-        # Whoever wrote this id there cannot get in the way of a file that is surely of that
-        # student.
+        # Who wrote this id there cannot get in the way of a file that is surely another's.
         if any(BY_ID not in s.source for s in self._theirs(claimed)):
             return None, f"It does not say from whom it is.{made} There are others that surely are."
         return claimed, BY_ID_ALONE
@@ -283,9 +279,7 @@ class _Desk:
         )
 
     def _theirs(self, student):
-        """What somebody handed in, without what was taken out of counting: that may have been
-        another's.
-        """
+        """What somebody handed in, but not what was taken out of counting: it may be another's."""
         return [s for s in self.received.get(student, ()) if s.id not in self.out]
 
     def _together(self, student):
@@ -337,6 +331,7 @@ class _Desk:
                     "refused",
                     [
                         refused,
+                        note,
                         "Another of theirs, which can be read, counts." if last else "",
                     ],
                 )
@@ -364,9 +359,7 @@ class _Desk:
         return f"lightspeed class choose {self.assignment.name} {student} {id}".rstrip()
 
     def _correct_time(self, before, at, source):
-        """Give one that is there already the time that a worksheet has, if none did; what there
-        is to say of it.
-        """
+        """Give one that is there the time of a worksheet, if it had none; and what to say of it."""
         if not has_no_time(before.source) or before.refused:
             return ""
         if not source.endswith(FROM_WORKSHEET):
@@ -399,9 +392,7 @@ class _Desk:
         return f"It was handed in before; {counts}."
 
     def _time(self, item, student, mark):
-        """(when it was handed in, source); Moodle's worksheet knows better than the archive, and
-        has a group's time at each member.
-        """
+        """(when it was handed in, source); Moodle's worksheet knows better than its archive."""
         for match in filter(None, map(MOODLE.fullmatch, item.path.split("/"))):
             numbers = [match["number"]]
             if self.people.is_team(match["name"]):  # that is the number of the group

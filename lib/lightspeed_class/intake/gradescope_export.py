@@ -8,8 +8,6 @@ The file of YAML has for each folder `:submitters:` with `:name:`, `:sid:` and `
 the student likes, so that no name in it is believed.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import UTC, datetime

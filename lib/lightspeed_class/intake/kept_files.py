@@ -6,8 +6,6 @@ collected/NAME/unknown/      files that are nobody's until `collect NAME FILE --
 collected/NAME/foreign/      notebooks that answer another assignment
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -20,6 +18,7 @@ from lightspeed_class import class_folder
 from lightspeed_class.class_folder import unfinished, write_whole
 
 MOST_LISTED = 12
+MOST_KEPT = 1 << 30  # bytes of a file that nobody reads
 
 
 class KeptFiles:
@@ -59,6 +58,25 @@ class KeptFiles:
                 at,
             )
 
+    def unread(self, item, folder):
+        """Keep a file that was not even read, as one that is too large, below a folder; in words
+        where it is.
+        """
+        if item.file is None:
+            archive = item.container.lower().endswith(".zip")
+            return f"It is in the archive, in {shown(self.folder / 'received')}." * archive
+        if item.file.is_symlink() or not item.file.is_file():
+            return ""
+        if item.file.stat().st_size > MOST_KEPT:
+            return f"It is over {MOST_KEPT >> 20} MiB and was left where it is."
+        with open(item.file, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        target = self.folder / folder / f"{digest[:12]}-{_safe(item.path.rpartition('/')[2])}"
+        if not target.exists():
+            with unfinished(target) as aside:
+                shutil.copy2(item.file, aside)
+        return f"It is kept as {shown(target)}."
+
     def settle(self, content):
         """What was put aside before is somebody's now, whatever it was called then."""
         if content is not None:
@@ -76,9 +94,7 @@ class KeptFiles:
 
 
 def put_aside(course, book, name):
-    """Lines on the files that are nobody's or another assignment's, and what to do about them;
-    none on what the gradebook has by now.
-    """
+    """Lines on files that are nobody's or another assignment's by now, and what to do."""
     out = {id for assignment in book.assignments() for id in book.choices(assignment)[1]}
     have = {submission.sha256[:12] for submission in book.submissions() if submission.id not in out}
     lines = []

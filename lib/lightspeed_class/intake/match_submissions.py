@@ -15,8 +15,6 @@ roster.
 In what a platform packed, the rest of the name is the student's choice and is not believed.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from pathlib import PurePosixPath
@@ -34,9 +32,7 @@ STRANGER = "not of the roster~"  # before a name, where a platform says that it 
 
 
 class People:
-    """The students of a roster, and the participants of a Moodle assignment (number -> student
-    id), as an index.
-    """
+    """The students of a roster, and Moodle's participants (number -> student id), as an index."""
 
     def __init__(self, students, participants=None):
         self._known, self._canvas, self._names = {}, {}, {}
@@ -69,9 +65,7 @@ class People:
         return self._known.get(text.strip().casefold()) or self._names.get(squash(text), set())
 
     def of(self, path, assignment):
-        """The ids of those whose file this path may be: one, none, or several who cannot be told
-        apart.
-        """
+        """Whose file this path may be: one id, none, or several who cannot be told apart."""
         parts = PurePosixPath(path).parts
         for part in parts:
             if match := MOODLE.fullmatch(part):
@@ -97,9 +91,7 @@ class People:
         return set()
 
     def participant(self, number):
-        """The id of the one who has this number in the assignment; "" if that is nobody or not
-        sure.
-        """
+        """The id of who has this number in the assignment; "" if that is nobody or unsure."""
         students = self._participants.get(number, set())
         return next(iter(students)) if len(students) == 1 else ""
 
@@ -129,8 +121,6 @@ class People:
 
 
 def squash(name):
-    """A name as platforms write it in a file's: letters and digits alone, in lower case, in one
-    form of Unicode.
-    """
+    """A name as platforms write it in a file's: letters and digits, lower case, one form."""
     plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).casefold())
     return "".join(c for c in plain if c.isalnum() or unicodedata.category(c)[0] == "M")

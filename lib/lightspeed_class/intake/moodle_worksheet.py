@@ -1,8 +1,4 @@
-"""Moodle's grading worksheet: who the numbers in the names of its archive are, and when they
-handed in.
-"""
-
-from __future__ import annotations
+"""Moodle's grading worksheet: whose the numbers in its archive are, and when they came."""
 
 import contextlib
 from datetime import datetime
@@ -22,9 +18,7 @@ WORKSHEET_TIMES = (
 
 
 def worksheets(paths, students):
-    """Participant -> student id, and participant -> time of the submission, of all these files.
-    Raises ClassError.
-    """
+    """Participant -> student id, and -> time of the submission, of all files. Raises ClassError."""
     participants, times = {}, {}
     people = People(students)
     for path in paths:
@@ -51,7 +45,5 @@ def worksheets(paths, students):
 
 
 def has_no_time(source):
-    """Whether Moodle's archive is all that tells of a submission: the times in it are not those
-    of handing in.
-    """
+    """Whether only Moodle's archive tells of a submission: its times say nothing of it."""
     return "_assignsubmission_" in source and not source.endswith(FROM_WORKSHEET)

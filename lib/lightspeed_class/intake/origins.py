@@ -9,8 +9,6 @@ refused for that, but it is told. All of it is read from what the gradebook keep
 of any submission at any time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
@@ -135,9 +133,7 @@ class Origins:
 
 
 def written(code):
-    """The id that is written into one notebook for all, whose code this is; None for any other
-    notebook.
-    """
+    """The id written into one notebook for all, whose code this is; None for any other."""
     match = WRITTEN.search(code) if DRAWS in code else None
     return match and clean(match["id"].strip().strip('"').strip())[:64]
 
@@ -148,9 +144,7 @@ def _code(content):
 
 
 def remarks(book, name):
-    """Student id -> sentences about the submission that counts; only students with something to
-    say about.
-    """
+    """Student id -> sentences about the submission that counts, if there are any."""
     origins, having, found = Origins(book, name), {}, {}
     _, out = book.choices(name)
     for submission in book.submissions(name):
@@ -174,9 +168,7 @@ def same_bytes(students):
 
 
 def told_student(book, submission, origins):
-    """The sentence for the student's own page if the notebook has numbers that are not theirs,
-    else "".
-    """
+    """What the student's page says if the notebook's numbers are not theirs, else ""."""
     try:
         odd, _ = (
             ("", "")

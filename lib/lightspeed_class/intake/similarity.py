@@ -6,8 +6,6 @@ or the lecture may ask for it: only statements count that two notebooks have and
 Short ones are left out, and so is a class in which nobody else could have them.
 """
 
-from __future__ import annotations
-
 import ast
 import warnings
 from collections import Counter, defaultdict
@@ -21,9 +19,7 @@ LONGEST = 20_000  # characters of a cell that are read
 
 
 def alike(book, name):
-    """Student id -> a sentence on whose code is like theirs, of the submissions that count; only
-    students with something to say about.
-    """
+    """Student id -> whose counting code is like theirs, as a sentence; only if somebody's is."""
     counts = book.counting(name)
     counting = {s.id: s for s in counts.values() if not s.refused}
     having = defaultdict(set)
@@ -80,9 +76,7 @@ def _tree(source):
 
 
 def _parts(statement, own):
-    """The kinds of its nodes in order, the names that are the library's, and the student's own in
-    the order in which they come.
-    """
+    """Its nodes' kinds in order, the library's names, and the student's own as they come."""
     parts, numbers = [], {}
     for node in ast.walk(statement):
         if isinstance(node, ast.expr_context):

@@ -6,8 +6,6 @@ a limit, and its name is only text. What cannot be taken is told with the reason
 on.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -38,7 +36,8 @@ IGNORED = re.compile(
 @dataclass(frozen=True)
 class Item:
     """One file: where it lay (relative, with /), when it was made (seconds since 1970), and
-    `read()` for its bytes. `noted`: what is to be known of its time (lateness.py).
+    `read()` for its bytes. `noted`: what is to be known of its time (lateness.py); `file`: where it
+    lies, if it is in no archive.
 
     `read` raises Refused, whose message is for the student.
     """
@@ -48,6 +47,7 @@ class Item:
     at: float
     read: Callable
     noted: str = ""
+    file: Path | None = None
 
     @property
     def source(self):
@@ -59,9 +59,7 @@ class Item:
 
 
 def items(path):
-    """([Item], [why something was left out altogether]) of a folder, a zip or a single file.
-    Raises Refused for all of it.
-    """
+    """([Item], [why something was left out]) of a folder, zip or file. Raises Refused."""
     path = Path(path)
     if path.is_dir():
         files, left = _walk(path)
@@ -80,9 +78,7 @@ def items(path):
 
 
 def _walk(folder):
-    """(every file below a folder, what of it is closed to us); a link is a file, wherever it
-    leads.
-    """
+    """(every file below a folder, what of it is closed to us); a link is a file, not followed."""
     found, closed = [], []
     for parent, folders, files in os.walk(folder, onerror=closed.append):
         found += [
@@ -98,11 +94,10 @@ def _walk(folder):
 
 
 def _on_disk(file, container, name):
+    at = 0.0
     with contextlib.suppress(OSError):
-        return Item(
-            container, clean(name), file.lstat().st_mtime, lambda: _limited(read_file(file))
-        )
-    return Item(container, clean(name), 0.0, lambda: _limited(read_file(file)))
+        at = file.lstat().st_mtime
+    return Item(container, clean(name), at, lambda: _limited(read_file(file)), file=file)
 
 
 def _in_zip(path):
@@ -142,9 +137,7 @@ def _in_zip(path):
 
 
 def _name(info):
-    """The name in an archive. Canvas writes UTF-8 without saying so, which is then read as an
-    old DOS code page.
-    """
+    """The name in an archive. Canvas writes UTF-8 unsaid, which reads as a DOS code page."""
     if not info.flag_bits & 0x800:
         with contextlib.suppress(UnicodeError):
             return info.filename.encode("cp437").decode("utf-8")

@@ -3,8 +3,6 @@
 All that comes out of a notebook is anybody's: it leaves here as text, or as the bytes of a picture.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re
@@ -93,9 +91,7 @@ def around(places, student, question):
 
 
 def work(cells, assignment=None, question=None):
-    """[{kind, number, source, outputs}] of the cells that ask a question, and of the prose beside
-    them; of all cells without one.
-    """
+    """[{kind, number, source, outputs}] of the cells with a question, and prose; or of all."""
     code = [i for i, cell in enumerate(cells) if cell.kind == "code"]
     chosen = [*range(len(cells))]
     if question and question in assignment.prose:

@@ -4,8 +4,6 @@ A form carries the number of the entry that it was made from, so that nobody wri
 have not seen: they get their words back, beside what came in between.
 """
 
-from __future__ import annotations
-
 import math
 from datetime import datetime
 

@@ -4,8 +4,6 @@ Who marks is known by the token in the address, which becomes a cookie: each gra
 changes something must come from the desk's own pages.
 """
 
-from __future__ import annotations
-
 import hmac
 from urllib.parse import urlencode
 
@@ -54,11 +52,7 @@ class Page(RequestHandler):
         return (
             (origin or site)
             and origin in (None, f"http://{host}")
-            and site
-            in (
-                None,
-                "same-origin",
-            )
+            and site in (None, "same-origin")
         )
 
     def _grader(self, token):

@@ -1,8 +1,4 @@
-"""The desk's pages on 127.0.0.1, for one assignment: the queue, a notebook, and what serves them
-and the cards (marking.py).
-"""
-
-from __future__ import annotations
+"""The desk's pages on 127.0.0.1: queue, notebook, what serves them and the cards."""
 
 import asyncio
 import hashlib
@@ -33,9 +29,7 @@ class Desk:
         self._alike: tuple = None, {}
 
     def alike(self, student):
-        """A hint that somebody's code is like another's; "" for none. It is worked out again when
-        other notebooks count.
-        """
+        """A hint that somebody's code is like another's, or ""; new when other notebooks count."""
         if self.anonymous:
             return ""  # the hint names others
         counting = frozenset(s.id for s in self.book.counting(self.name).values())
@@ -65,9 +59,7 @@ class Desk:
         return {(self._mask(s) if self.anonymous else s, q): words for (s, q), words in asked}
 
     def cells(self, result):
-        """Of the notebook that counts; without ours, which say whose it is, where nobody is to
-        know.
-        """
+        """Of the notebook that counts; without ours, which name people, where nobody is to know."""
         cells = cells_of(self.book.content(result.submission.id))
         return [c for c in cells if not (self.anonymous and (c.id or "").startswith("class-"))]
 
@@ -82,9 +74,7 @@ class Desk:
 
 
 def serve(desk, port=0, ready=print):
-    """Serve until Ctrl+C. `ready` is called with {who: address}. Raises OSError for a port that is
-    taken.
-    """
+    """Serve until Ctrl+C; `ready` gets {who: address}. Raises OSError for a port that is taken."""
     sockets = bind_sockets(port, HERE)
     port = sockets[0].getsockname()[1]
 

@@ -8,8 +8,6 @@ The student sees it under the name of what they handed in, which ends in .ipynb:
 that shows the page.
 """
 
-from __future__ import annotations
-
 import re
 
 from markupsafe import Markup

@@ -5,8 +5,6 @@ who got stuck and how.
 The page names students and says how far off they were; it is not for them.
 """
 
-from __future__ import annotations
-
 import math
 import statistics as stdlib
 from collections import Counter, defaultdict
@@ -22,19 +20,16 @@ from lightspeed_class.reports.results import outcomes
 from lightspeed_class.score import BY_HAND, number
 from lightspeed_show.format import plain
 
-# students below which no discrimination is given: its interval would reach from nearly -1 to nearly
-# 1
+# students below which discrimination is not given: its interval would tell nothing
 FEWEST = 10
 ALIKE = 5e-3  # answers this near to each other, relative to what is right, are taken for the same
 OPEN = ("magnitude", "close", "partial")  # wrong for a reason that the checker does not know
-EXPLAINED = ("misconception", "slip", "dimension", "sign", "hidden", "error", "type")
+EXPLAINED = ("misconception", "slip", "dimension", "sign", "hidden", "library", "error", "type")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer of one student as the grader judged it. `ratio`: what was given over what is
-    right, one for each value, or ().
-    """
+    """An answer as the grader judged it. `ratio`: given over right, one for each value, or ()."""
 
     student: str
     question: str
@@ -167,9 +162,7 @@ def ratios(variant, given):
 
 
 def items(answers, points):
-    """For each question, in order: counts, mean share of the points, and how well it tells
-    strong from weak students.
-    """
+    """For each question: counts, mean share of the points, how well it tells strong from weak."""
     by_student = defaultdict(dict)
     for a in answers:
         by_student[a.student][a.question] = a.share * points[a.question]
@@ -261,11 +254,8 @@ def told(group):
 
 
 def unexplained(answers):
-    """Equal wrong answers that have no diagnosis, of two students or more: each may be a
-    misconception still to be named.
-
-    Where students have numbers of their own, equal means off by the same factor; other answers are
-    equal as they stand.
+    """Equal wrong answers without a diagnosis, of two students or more: a misconception to be
+    named. With own numbers, equal means off by the same factor.
     """
     groups = defaultdict(list)
     for a in answers:
@@ -335,10 +325,8 @@ def _middle(answers):
 
 
 def opening(data):
-    """Three sentences, or fewer if there is no more to tell: what to talk about in the next class,
-    the most useful first.
-
-    Where some points are of earlier settings, it says so before that.
+    """Three sentences at most: what to talk about in the next class, the most useful first; and
+    before that, that some points are of earlier settings.
     """
     sentences = list(islice(_findings(data), 3))
     if not data.get("outdated"):

@@ -1,8 +1,4 @@
-"""The page of a report: three sentences first, then the marks, the questions, the mistakes and
-who needs a hand.
-"""
-
-from __future__ import annotations
+"""A report's page: three sentences, the marks, the questions, the mistakes, who needs a hand."""
 
 import statistics as stdlib
 from pathlib import Path
@@ -28,6 +24,7 @@ KINDS = {
     "dimension": "another dimension",
     "sign": "below zero",
     "hidden": "right on the published inputs only",
+    "library": "calls the law that it should be",
     "error": "the function stops with an error",
     "type": "an answer of another kind: a text, nan, more numbers than asked",
     "misconception": "misconception",
@@ -73,9 +70,7 @@ def to_html(data):
 
 
 def write_report(book, name, path, section=""):
-    """Write the page for an assignment to `path`, and give that. Raises KeyError for an unknown
-    assignment.
-    """
+    """Write an assignment's page to `path`, and give that. Raises KeyError for an unknown one."""
     write_whole(Path(path), to_html(statistics(book, name, section)).encode())
     return Path(path)
 

@@ -23,8 +23,6 @@ gets an apostrophe before it, as OWASP advises ("CSV Injection"). Identifiers th
 bracket, a quote or an operator they cannot call anything.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -56,9 +54,7 @@ class Incomplete(ValueError):
 
 
 class Outdated(Incomplete):
-    """Some are graded under other points than those of now; the message says of which
-    assignment, and what to do.
-    """
+    """Some are graded under other points; the message names the assignment, and what to do."""
 
 
 class Unmarked(Incomplete):

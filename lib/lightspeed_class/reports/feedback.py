@@ -7,8 +7,6 @@ solved, and no hidden input. After a regrade the page says what the points were 
 questions changed, so that no earlier page is lost unsaid.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from datetime import UTC, datetime
@@ -34,6 +32,7 @@ WORDS = {
     "unanswered": "Not answered",
     "refused": "Not graded",
     "hidden": "Not yet: right on the published inputs only",
+    "library": "Not yet: the library's own law",
     "partial": "Not yet: partly right",
     "close": "Not yet: close",
     "cause": "Not yet: another cause",
@@ -54,9 +53,7 @@ FOUND = {
 
 
 def open_until(book, name):
-    """(when the last of all due times is, whose it is or "" for all's), None if there is none:
-    solutions wait for it.
-    """
+    """(the last of all due times, whose it is or "" for all's), or None: solutions wait for it."""
     dues = [(*book.due(name, s.id), s.id) for s in book.students() if not s.left]
     known = [(due, id if own else "") for due, own, id in dues if due is not None]
     return max(known, default=None)
@@ -202,22 +199,24 @@ def _notes(result, remark):
 
 
 def told_notes(result):
-    """What is told of the run; cells next to each other that stopped alike are told at once."""
-    notes = []
+    """What is told of the run; cells that stopped alike are told at once."""
+    notes = {}
     for note in result.grading.graded.notes if result.grading else ():
         cell = STOPPED.fullmatch(note)
-        if cell and notes and notes[-1][2] == cell[2] and notes[-1][1] == int(cell[1]) - 1:
-            notes[-1][1] += 1
-        else:
-            notes.append([int(cell[1]), int(cell[1]), cell[2]] if cell else [note, note, ""])
+        notes.setdefault(cell[2] if cell else note, []).extend([int(cell[1])] if cell else ())
     return [
-        first if not name else f"Code cell{_span(first, last)} stopped with {name}."
-        for first, last, name in notes
+        f"Code cell{_runs(cells)} stopped with {what}." if cells else what
+        for what, cells in notes.items()
     ]
 
 
-def _span(first, last):
-    return f"s {first} to {last}" if last > first else f" {first}"
+def _runs(cells):
+    """Their numbers in words, those next to each other as one."""
+    starts = [n for n in cells if n - 1 not in cells]
+    ends = [n for n in cells if n + 1 not in cells]
+    runs = [f"{a} to {b}" if b > a else f"{a}" for a, b in zip(starts, ends, strict=True)]
+    *first, last = runs
+    return "s" * (len(cells) > 1) + " " + (f"{', '.join(first)} and {last}" if first else last)
 
 
 def stops(assignment, result, cells):
@@ -281,9 +280,7 @@ def _sums(scores):
 
 
 def told_question(i, assignment, result, variant, why=""):
-    """What is told of a question, on the page and on the desk; `why`: what kept it from an answer,
-    in place of the message.
-    """
+    """What page and desk say of a question; `why`: what kept it from an answer, said instead."""
     id = variant.question.id
     score, manual = result.scores.get(id), result.manual.get(id)
     out_of = result.asked.get(id, assignment.points[id])
@@ -374,7 +371,5 @@ def _ran(result):
 
 
 def file_name(id, suffix):
-    """A name for a file of a student's that no id can lead elsewhere; different ids have
-    different names.
-    """
+    """A name for a student's file that no id leads elsewhere; different ids, different names."""
     return "".join(c if c.isalnum() or c in "-_.@" else quote(c, safe="") for c in id) + suffix

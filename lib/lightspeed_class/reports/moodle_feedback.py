@@ -6,8 +6,6 @@ participant's of the assignment is passed over without a word, so who has none i
 that of the folder in which Moodle packed the submission, else the one that the roster has.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 

@@ -1,8 +1,4 @@
-"""What became of an assignment, one outcome for each student of the roster: what feedback,
-export and report tell of.
-"""
-
-from __future__ import annotations
+"""What became of an assignment, an outcome for each student: for feedback, export and report."""
 
 from dataclasses import dataclass
 
@@ -14,9 +10,7 @@ from lightspeed_show.format import human_time
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result and its place in time. `late`: "" or "2 days late", "late" if it is not known by
-    how much.
-    """
+    """A result and its time. `late`: "", "2 days late", or "late" if nobody knows by how much."""
 
     result: Result
 
@@ -51,9 +45,7 @@ class Outcome:
 
     @property
     def at(self):
-        """When it was handed in; None if nobody can tell, as the times in archives of Canvas and
-        Moodle are those of the download.
-        """
+        """When it was handed in; None if nobody can tell, as from archives of Canvas and Moodle."""
         submission = self.result.submission
         marked = submission and late(submission.source, 0.0, None)
         return (
@@ -63,9 +55,7 @@ class Outcome:
         )
 
     def points(self, question):
-        """The points that count for a question: those given by hand, else the automatic ones;
-        None if there are neither.
-        """
+        """The points that count for a question: by hand, else automatic; or None."""
         manual, score = self.result.manual.get(question), self.result.scores.get(question)
         if manual and manual.points is not None:
             return manual.points
@@ -73,9 +63,7 @@ class Outcome:
 
 
 def outcomes(book, name, section=""):
-    """Those of an assignment, of all or of a section, by student id. Raises KeyError for an unknown
-    assignment.
-    """
+    """An assignment's, of all or of a section, by student id. KeyError for an unknown one."""
     return [Outcome(r) for r in book.results(name, section=section)]
 
 

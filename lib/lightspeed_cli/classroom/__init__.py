@@ -1,6 +1,4 @@
-"""`lightspeed class ...`: one verb for each thing an instructor does. What can be mended is told
-in one line.
-"""
+"""`lightspeed class ...`: a verb for each thing an instructor does; a slip is told in one line."""
 
 import argparse
 

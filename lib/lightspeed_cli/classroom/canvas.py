@@ -3,6 +3,7 @@
 import time
 
 from lightspeed_class.listed import listed
+from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.classroom.collect import say_collected
 from lightspeed_cli.classroom.common import known, many
 from lightspeed_cli.classroom.roster import read_roster
@@ -10,21 +11,12 @@ from lightspeed_cli.errors import UserError
 
 WORDS = "Canvas by its API: roster and pull read from it, push sends grades and feedback"
 ARGUMENTS = (
-    ("what", {"choices": ["roster", "pull", "push"]}),
-    ("name", {"nargs": "?", "metavar": "NAME", "help": "the assignment, for pull and push"}),
-    (
-        "--dry-run",
-        {"action": "store_true", "help": "push: say what would be sent, and send nothing"},
-    ),
-    ("--grades-only", {"action": "store_true", "help": "push: no feedback pages"}),
-    (
-        "--replace",
-        {"action": "store_true", "help": "push: also where Canvas has points that somebody gave"},
-    ),
-    (
-        "--leave-unmarked",
-        {"action": "store_true", "help": "push: no points for those with prose not marked yet"},
-    ),
+    option("what", choices=["roster", "pull", "push"]),
+    option("name", nargs="?", metavar="NAME", help="the assignment, for pull and push"),
+    flag("--dry-run", "push: say what would be sent, and send nothing"),
+    flag("--grades-only", "push: no feedback pages"),
+    flag("--replace", "push: also where Canvas has points that somebody gave"),
+    flag("--leave-unmarked", "push: no points for those with prose not marked yet"),
 )
 NAMED = False
 

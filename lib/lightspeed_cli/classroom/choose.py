@@ -3,22 +3,18 @@
 from datetime import datetime
 
 from lightspeed_cli.argument_types import count
+from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.classroom.common import known, the_student
 from lightspeed_cli.errors import UserError
 
 WORDS = "say which submission of a student counts; without ID, list them"
 ARGUMENTS = (
-    ("student", {"metavar": "STUDENT"}),
-    ("id", {"nargs": "?", "type": count, "metavar": "ID"}),
-    (
+    option("student", metavar="STUDENT"),
+    option("id", nargs="?", type=count, metavar="ID"),
+    flag(
         "--none",
-        {
-            "action": "store_true",
-            "help": (
-                "none of what is there counts, such as another's file taken in by mistake; what"
-                " comes later does"
-            ),
-        },
+        "none of what is there counts, such as another's file taken in by mistake; what"
+        " comes later does",
     ),
 )
 

@@ -1,11 +1,12 @@
 """Take submissions in."""
 
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import known, many, the_student
 
 WORDS = "take in submissions: folders, notebooks, zips, downloads of Canvas, Moodle, Gradescope"
 ARGUMENTS = (
-    ("paths", {"nargs": "+", "metavar": "PATH"}),
-    ("--as", {"dest": "student", "metavar": "STUDENT", "help": "all of it is from this student"}),
+    option("paths", nargs="+", metavar="PATH"),
+    option("--as", dest="student", metavar="STUDENT", help="all of it is from this student"),
 )
 
 
@@ -42,7 +43,7 @@ def say_collected(course, book, done):
     if done.counts["beside"]:
         print(
             f"  beside: {many(done.counts['beside'], 'file')} that no score is for, kept in"
-            f" {course.collected(done.name) / 'students'}:"
+            f" {course.collected(done.name)}:"
         )
         print(*(f"  {line}" for line in beside(course, done)), sep="\n")
     if done.counts["foreign"]:

@@ -3,25 +3,21 @@
 import getpass
 
 from lightspeed_cli.argument_types import port
+from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.classroom.common import SECTION, known, the_section
 from lightspeed_cli.errors import UserError
 
 WORDS = "mark by hand in a browser: code, answer and diagnosis beside rubric, points and comments"
 ARGUMENTS = (
-    (
+    option(
         "--by",
-        {
-            "action": "append",
-            "default": [],
-            "metavar": "WHO",
-            "help": "who marks, once for each; default: your user name",
-        },
+        action="append",
+        default=[],
+        metavar="WHO",
+        help="who marks, once for each; default: your user name",
     ),
-    ("--port", {"type": port, "default": 0, "metavar": "N", "help": "default: one that is free"}),
-    (
-        "--anonymous",
-        {"action": "store_true", "help": "show no names and no ids, and nothing that tells them"},
-    ),
+    option("--port", type=port, default=0, metavar="N", help="default: one that is free"),
+    flag("--anonymous", "show no names and no ids, and nothing that tells them"),
     SECTION,
 )
 

@@ -1,9 +1,10 @@
 """An assignment that does not count for one student."""
 
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import DECIDED, decider, known, the_student, total, undone
 
 WORDS = "let an assignment not count for one student"
-ARGUMENTS = (("student", {"metavar": "STUDENT"}), *DECIDED)
+ARGUMENTS = (option("student", metavar="STUDENT"), *DECIDED)
 
 
 def run(options, course, book):

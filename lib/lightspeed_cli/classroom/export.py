@@ -7,38 +7,28 @@ import time
 from pathlib import Path
 
 from lightspeed_cli.argument_types import pair
+from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.classroom.common import SECTION, known, say_outdated, the_section
 from lightspeed_cli.errors import UserError
 
 WORDS = "write the points as CSV"
 ARGUMENTS = (
-    ("names", {"nargs": "*", "metavar": "NAME"}),
-    ("--format", {"choices": ["plain", "canvas", "moodle"], "default": "plain"}),
-    ("--into", {"metavar": "FILE", "help": "default: a new file in exports/"}),
-    (
-        "--missing-as-zero",
-        {
-            "action": "store_true",
-            "help": "0 for those who handed in nothing; else their cell is empty",
-        },
-    ),
-    (
+    option("names", nargs="*", metavar="NAME"),
+    option("--format", choices=["plain", "canvas", "moodle"], default="plain"),
+    option("--into", metavar="FILE", help="default: a new file in exports/"),
+    flag("--missing-as-zero", "0 for those who handed in nothing; else their cell is empty"),
+    flag(
         "--leave-unmarked",
-        {
-            "action": "store_true",
-            "help": "an empty cell for those with prose that nobody marked yet; else there is no"
-            " export before that is done",
-        },
+        "an empty cell for those with prose that nobody marked yet; else there is no"
+        " export before that is done",
     ),
-    (
+    option(
         "--title",
-        {
-            "type": pair,
-            "action": "append",
-            "default": [],
-            "metavar": "NAME=HEADING",
-            "help": "the column's heading on the platform, such as '02_roofline=Roofline (1234)'",
-        },
+        type=pair,
+        action="append",
+        default=[],
+        metavar="NAME=HEADING",
+        help="the column's heading on the platform, such as '02_roofline=Roofline (1234)'",
     ),
     SECTION,
 )

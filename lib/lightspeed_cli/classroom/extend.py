@@ -3,13 +3,14 @@
 from datetime import datetime
 
 from lightspeed_cli.argument_types import when
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import DECIDED, decider, due_words, known, the_student, undone
 from lightspeed_cli.errors import UserError
 
 WORDS = "give one student more time"
 ARGUMENTS = (
-    ("student", {"metavar": "STUDENT"}),
-    ("until", {"nargs": "?", "type": when, "metavar": "WHEN", "help": "as --due of release"}),
+    option("student", metavar="STUDENT"),
+    option("until", nargs="?", type=when, metavar="WHEN", help="as --due of release"),
     *DECIDED,
 )
 

@@ -4,31 +4,17 @@ import time
 from datetime import datetime
 
 from lightspeed_class.listed import listed
+from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.classroom.common import known, many, say_outdated, the_student
 from lightspeed_cli.errors import UserError
 
 WORDS = "write a page for each student"
 ARGUMENTS = (
-    (
-        "--solutions",
-        {"action": "store_true", "help": "with worked solutions, once nobody has time left"},
-    ),
-    (
-        "--requests",
-        {"action": "store_true", "help": "with a notebook each to ask for another look in"},
-    ),
-    ("--student", {"metavar": "STUDENT", "help": "for this one alone"}),
-    (
-        "--moodle",
-        {"action": "store_true", "help": "also as a zip that Moodle gives back to all at once"},
-    ),
-    (
-        "--canvas",
-        {
-            "action": "store_true",
-            "help": "also as a zip for Canvas: Upload Submission Comments as ZIP",
-        },
-    ),
+    flag("--solutions", "with worked solutions, once nobody has time left"),
+    flag("--requests", "with a notebook each to ask for another look in"),
+    option("--student", metavar="STUDENT", help="for this one alone"),
+    flag("--moodle", "also as a zip that Moodle gives back to all at once"),
+    flag("--canvas", "also as a zip for Canvas: Upload Submission Comments as ZIP"),
 )
 
 

@@ -1,9 +1,10 @@
 """A template repository for GitHub Classroom."""
 
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import known
 
 WORDS = "write a template repository for GitHub Classroom, with a workflow that grades"
-ARGUMENTS = (("into", {"metavar": "DIR", "help": "a folder that is new or empty"}),)
+ARGUMENTS = (option("into", metavar="DIR", help="a folder that is new or empty"),)
 
 
 def run(options, course, book):

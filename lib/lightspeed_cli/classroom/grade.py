@@ -7,39 +7,27 @@ import sys
 
 from lightspeed_class.listed import listed
 from lightspeed_cli.argument_types import count
-from lightspeed_cli.classroom.common import known, say_outdated, say_points, who
+from lightspeed_cli.classroom.arguments import flag, option
+from lightspeed_cli.classroom.common import known, say_changed, say_outdated, say_points, who
 from lightspeed_cli.errors import UserError
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
 WORDS = "grade what has no score yet; after an interruption it goes on"
 ARGUMENTS = (
-    (
+    option(
         "--workers",
-        {
-            "type": count,
-            "default": CORES,
-            "metavar": "N",
-            "help": "processes at a time (default: %(default)s)",
-        },
+        type=count,
+        default=CORES,
+        metavar="N",
+        help="processes at a time (default: %(default)s)",
     ),
-    (
+    option(
         "--container",
-        {
-            "choices": ("podman", "docker"),
-            "help": "run submissions in containers, where bubblewrap does not work",
-        },
+        choices=("podman", "docker"),
+        help="run submissions in containers, where bubblewrap does not work",
     ),
-    (
-        "--not-isolated",
-        {
-            "action": "store_true",
-            "help": "grade without a sandbox: submissions can do all that you can do",
-        },
-    ),
-    (
-        "--dask",
-        {"metavar": "ADDRESS", "help": "grade on this Dask cluster, such as tcp://host:8786"},
-    ),
+    flag("--not-isolated", "grade without a sandbox: submissions can do all that you can do"),
+    option("--dask", metavar="ADDRESS", help="grade on this Dask cluster, such as tcp://host:8786"),
 )
 
 
@@ -81,6 +69,8 @@ def run(options, course, book, regrade=False):
     ]:
         print(f"  nothing from {listed(missing)}")
     say_outdated(book, name)
+    if getattr(options, "questions", "released") == "released":
+        say_changed(book, name)
     students = {s.id: s.student for s in book.submissions(name)}
     for submission, why in done.failed.items():
         print(

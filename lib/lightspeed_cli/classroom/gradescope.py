@@ -3,19 +3,16 @@
 import os
 
 from lightspeed_class.listed import listed
+from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.classroom.common import known
 from lightspeed_cli.errors import UserError
 
 WORDS = "pack the grader of an assignment as an autograder for Gradescope"
 ARGUMENTS = (
-    ("into", {"metavar": "FILE", "help": "the zip to write"}),
-    (
+    option("into", metavar="FILE", help="the zip to write"),
+    flag(
         "--not-isolated",
-        {
-            "action": "store_true",
-            "help": "for containers that allow no sandbox: a submission can do all that the"
-            " autograder can",
-        },
+        "for containers that allow no sandbox: a submission can do all that the autograder can",
     ),
 )
 

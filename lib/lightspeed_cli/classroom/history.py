@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import the_student
 
 WORDS = "list what people decided and gave by hand, oldest first"
-ARGUMENTS = (("student", {"nargs": "?", "metavar": "STUDENT", "help": "of this one alone"}),)
+ARGUMENTS = (option("student", nargs="?", metavar="STUDENT", help="of this one alone"),)
 NAMED = False
 
 

@@ -2,12 +2,13 @@
 
 import os
 
+from lightspeed_cli.classroom.arguments import option
+
 WORDS = "write a notebook that asks an incident, to be released like an exercise"
 ARGUMENTS = (
-    ("kind", {"choices": ["training", "serving"], "help": "which job it is that runs slow"}),
-    (
-        "--with",
-        {"dest": "beside", "metavar": "NAME", "help": "put it behind the cells of this exercise"},
+    option("kind", choices=["training", "serving"], help="which job it is that runs slow"),
+    option(
+        "--with", dest="beside", metavar="NAME", help="put it behind the cells of this exercise"
     ),
 )
 NAMED = False

@@ -1,10 +1,11 @@
 """Who is no longer in the class."""
 
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import DECIDED, decider, the_student, who
 from lightspeed_cli.errors import UserError
 
 WORDS = "say that a student left the class, or with --undo, is back; nothing is lost"
-ARGUMENTS = (("student", {"metavar": "STUDENT"}), *DECIDED)
+ARGUMENTS = (option("student", metavar="STUDENT"), *DECIDED)
 NAMED = False
 
 

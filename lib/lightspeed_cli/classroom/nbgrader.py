@@ -1,9 +1,10 @@
 """An assignment for nbgrader."""
 
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.errors import UserError
 
 WORDS = "write an assignment for nbgrader"
-ARGUMENTS = (("into", {"metavar": "DIR"}),)
+ARGUMENTS = (option("into", metavar="DIR"),)
 
 
 def run(options):

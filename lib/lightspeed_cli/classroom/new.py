@@ -3,8 +3,10 @@
 import os
 import shlex
 
+from lightspeed_cli.classroom.arguments import option
+
 WORDS = "make the folder of a class"
-ARGUMENTS = (("folder", {"metavar": "DIR"}),)
+ARGUMENTS = (option("folder", metavar="DIR"),)
 NAMED = False
 
 

@@ -3,32 +3,29 @@
 import getpass
 
 from lightspeed_cli.argument_types import number
+from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.classroom.common import known, some, the_student, total
 from lightspeed_cli.errors import UserError
 
 WORDS = "give points or a comment by hand, which no grading ever changes"
 ARGUMENTS = (
-    ("student", {"metavar": "STUDENT"}),
-    (
+    option("student", metavar="STUDENT"),
+    option(
         "question",
-        {
-            "nargs": "?",
-            "default": "",
-            "metavar": "QUESTION",
-            "help": "default: the whole assignment, and points are added to it",
-        },
+        nargs="?",
+        default="",
+        metavar="QUESTION",
+        help="default: the whole assignment, and points are added to it",
     ),
-    (
+    option(
         "--points",
-        {
-            "type": number,
-            "metavar": "X",
-            "help": "what is not given, points or comment, stays as it was",
-        },
+        type=number,
+        metavar="X",
+        help="what is not given, points or comment, stays as it was",
     ),
-    ("--comment", {"metavar": "TEXT"}),
-    ("--remove", {"action": "store_true", "help": "take back what was given by hand"}),
-    ("--by", {"default": "", "metavar": "WHO", "help": "default: your user name"}),
+    option("--comment", metavar="TEXT"),
+    flag("--remove", "take back what was given by hand"),
+    option("--by", default="", metavar="WHO", help="default: your user name"),
 )
 
 

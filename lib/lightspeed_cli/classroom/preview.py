@@ -2,15 +2,13 @@
 
 import os
 
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import the_student
 from lightspeed_cli.classroom.release import QUESTIONS, load_questions
 
 WORDS = "write the notebook that a student would get, and show the key to it; nothing is released"
 ARGUMENTS = (
-    (
-        "--as",
-        {"dest": "student", "metavar": "STUDENT", "help": "with the numbers of this one"},
-    ),
+    option("--as", dest="student", metavar="STUDENT", help="with the numbers of this one"),
     QUESTIONS,
 )
 

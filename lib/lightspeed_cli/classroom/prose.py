@@ -2,17 +2,17 @@
 
 import os
 
+from lightspeed_cli.classroom.arguments import option
+
 WORDS = "write a notebook that asks for prose, which people mark, to be released like an exercise"
 ARGUMENTS = (
-    ("question", {"metavar": "NAME", "help": "what to call it, such as why_slower"}),
-    ("prompt", {"metavar": "TEXT", "help": "what is asked, in Markdown"}),
-    (
+    option("question", metavar="NAME", help="what to call it, such as why_slower"),
+    option("prompt", metavar="TEXT", help="what is asked, in Markdown"),
+    option(
         "--with",
-        {
-            "dest": "beside",
-            "metavar": "NAME",
-            "help": "put it behind the cells of this exercise or notebook",
-        },
+        dest="beside",
+        metavar="NAME",
+        help="put it behind the cells of this exercise or notebook",
     ),
 )
 NAMED = False

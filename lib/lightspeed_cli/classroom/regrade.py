@@ -6,51 +6,39 @@ from pathlib import Path
 
 from lightspeed_class.listed import listed
 from lightspeed_cli.classroom import grade
+from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.classroom.common import known, left_mark, many
 from lightspeed_cli.errors import UserError
 
 WORDS = "grade again what a fix may have changed, and say who changes and why"
 ARGUMENTS = (
     *grade.ARGUMENTS,
-    (
+    option(
         "--questions",
-        {
-            "choices": ("released", "new"),
-            "default": "released",
-            "help": "new: judge by the questions of the course that is installed, for the numbers"
-            " that were asked; it shows who would change (default: as they were released)",
-        },
+        choices=("released", "new"),
+        default="released",
+        help="new: judge by the questions of the course that is installed, for the numbers"
+        " that were asked; it shows who would change (default: as they were released)",
     ),
-    ("--apply", {"action": "store_true", "help": "with --questions new: let it count"}),
-    (
+    flag("--apply", "with --questions new: let it count"),
+    flag(
         "--worse-too",
-        {
-            "action": "store_true",
-            "help": "with --questions new: also where it costs points; else the better mark stays",
-        },
+        "with --questions new: also where it costs points; else the better mark stays",
     ),
 )
 
 
 def run(options, course, book):
-    from lightspeed_class.kept_questions import KeptQuestions, correct
+    from lightspeed_class.kept_questions import correct
 
     name, new = known(book, options.name), options.questions == "new"
     if (options.apply or options.worse_too) and not new:
         raise UserError("--apply and --worse-too are for --questions new")
-    changed = KeptQuestions(book, name).changed()
-    if changed and not new:
-        print(
-            f"  The course that is installed asks {listed(changed)} otherwise than was released."
-            " Marks stay by what was asked. Who would change by the new ones: lightspeed class"
-            f" regrade {name} --questions new"
-        )
     if new and not options.apply:
         return _tried(options, course, book, name)
     if new:
         _say_corrected(*correct(book, name, not options.worse_too))
-    # What stood before the first of several runs, so that what one did before it was stopped is
-    # told of, too.
+    # What stood before the first of several runs, stopped ones included.
     begun = book.setting(f"regrade {name}") or book.setting(
         f"regrade {name}", json.dumps(book.latest(name))
     )

@@ -4,6 +4,7 @@ import time
 
 from lightspeed_class.listed import listed
 from lightspeed_cli.argument_types import when
+from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.classroom.common import due_words, many
 from lightspeed_cli.classroom.roster import read_roster
 from lightspeed_cli.errors import UserError
@@ -14,26 +15,19 @@ QUESTIONS = (
     {"metavar": "FILE", "help": "questions of your own, as text, which the notebook asks"},
 )
 ARGUMENTS = (
-    ("--students", {"metavar": "FILE", "help": "read this roster first"}),
-    (
+    option("--students", metavar="FILE", help="read this roster first"),
+    option(
         "--due",
-        {
-            "type": when,
-            "metavar": "WHEN",
-            "help": (
-                "such as 2026-12-01T23:59, in this machine's time zone unless it says another; "
-                "a date is the end of that day"
-            ),
-        },
+        type=when,
+        metavar="WHEN",
+        help="such as 2026-12-01T23:59, in this machine's time zone unless it says another; "
+        "a date is the end of that day",
     ),
     QUESTIONS,
-    (
+    flag(
         "--one-notebook",
-        {
-            "action": "store_true",
-            "help": "one file for all, as Canvas hands out: it asks for the student's id, and draws"
-            " the numbers of that student",
-        },
+        "one file for all, as Canvas hands out: it asks for the student's id, and draws"
+        " the numbers of that student",
     ),
 )
 

@@ -1,12 +1,13 @@
 """Grade once more what a score came from."""
 
 from lightspeed_cli.argument_types import count
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import some
 from lightspeed_cli.errors import UserError
 
 WORDS = "grade once more what a score came from, and compare"
 ARGUMENTS = (
-    ("id", {"type": count, "metavar": "ID", "help": "of a grading, as `status NAME` lists them"}),
+    option("id", type=count, metavar="ID", help="of a grading, as `status NAME` lists them"),
 )
 NAMED = False
 

@@ -1,9 +1,10 @@
 """Read the roster."""
 
 from lightspeed_class.listed import listed
+from lightspeed_cli.classroom.arguments import option
 
 WORDS = "read students from a CSV file: plain, or an export of Canvas or Moodle"
-ARGUMENTS = (("file", {"nargs": "?", "metavar": "FILE"}),)
+ARGUMENTS = (option("file", nargs="?", metavar="FILE"),)
 NAMED = False
 
 

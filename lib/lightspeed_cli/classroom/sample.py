@@ -2,10 +2,11 @@
 
 import shlex
 
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.new import is_there
 
 WORDS = "make a class of synthetic students with their submissions, to try things on"
-ARGUMENTS = (("folder", {"metavar": "DIR"}),)
+ARGUMENTS = (option("folder", metavar="DIR"),)
 NAMED = False
 
 

@@ -3,12 +3,14 @@
 from datetime import datetime
 
 from lightspeed_class.listed import listed
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import (
     SECTION,
     due_words,
     known,
     left_mark,
     many,
+    say_changed,
     say_outdated,
     say_points,
     the_section,
@@ -17,7 +19,7 @@ from lightspeed_cli.classroom.common import (
 )
 
 WORDS = "show where each assignment stands"
-ARGUMENTS = (("name", {"nargs": "?", "metavar": "NAME"}), SECTION)
+ARGUMENTS = (option("name", nargs="?", metavar="NAME"), SECTION)
 NAMED = False
 
 
@@ -112,5 +114,6 @@ def _show_status(course, book, name, section):
         print(f"  {line}")
     say_points(course, book, name)
     say_outdated(book, name)
+    say_changed(book, name)
     if book.setting(f"regrade {name}"):
         print(f"  a regrade has not come to its end: lightspeed class regrade {name}")

@@ -1,11 +1,12 @@
 """Questions for a class to vote on, talk about, and vote on again."""
 
+from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.errors import UserError
 
 WORDS = "print two concept tests of a chapter: vote, discuss, vote again; with the key"
 ARGUMENTS = (
-    ("chapter", {"metavar": "CHAPTER", "help": "such as 02_roofline"}),
-    ("--seed", {"default": "room", "metavar": "TEXT", "help": "another one draws other numbers"}),
+    option("chapter", metavar="CHAPTER", help="such as 02_roofline"),
+    option("--seed", default="room", metavar="TEXT", help="another one draws other numbers"),
 )
 NAMED = False
 

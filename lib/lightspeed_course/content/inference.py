@@ -1,7 +1,5 @@
 """What the formulas of inference.md call."""
 
-from __future__ import annotations
-
 LATE = {
     "first tokens are quick, but tokens stutter: each step that reads a prompt is long": "chunks",
     "the queue is long and the KV cache is full to the last block": "places",

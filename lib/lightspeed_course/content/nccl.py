@@ -1,7 +1,5 @@
 """What the formulas of nccl.md call."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lightspeed import collectives as c
@@ -45,8 +43,7 @@ def of_the_whole(latency, nodes, per_node, size, network):
 
 BASE, STEP = tables().base["Ring"][2] * 1e-6, tables().step
 
-# On AMD hosts, such as those of a p5, posting a Simple message three times costs more than the step
-# itself.
+# On AMD hosts (a p5's) posting a Simple message three times costs more than the step.
 INSIDE = max(STEP["NVLINK"]["Ring"][2] * 1e-6, 3 * NET_OVERHEAD["amd"])
 
 

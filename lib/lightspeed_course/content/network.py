@@ -1,7 +1,5 @@
 """What the formulas of network.md call."""
 
-from __future__ import annotations
-
 from lightspeed import fabrics
 from lightspeed import networks as net
 from lightspeed.collectives import hierarchical_time
@@ -18,9 +16,7 @@ def line(canonical=400, *choices):
 
 
 def job_speed(compute, traffic, loss, window):
-    """Speed of a job over that of one without a loss: its traffic takes longer, the rest does
-    not.
-    """
+    """Speed of a job over one without a loss: its traffic takes longer, the rest does not."""
     return (compute + traffic) / (compute + traffic / net.go_back_n(loss, window))
 
 

@@ -1,7 +1,5 @@
 """What the formulas of numbers.md call."""
 
-from __future__ import annotations
-
 from lightspeed import roofline, training
 from lightspeed.catalog import accelerator, find
 from lightspeed_course import job

@@ -1,7 +1,5 @@
 """What the formulas of parallelism.md call."""
 
-from __future__ import annotations
-
 from lightspeed import energy, memory, parallel, pipeline
 from lightspeed.catalog import accelerator, link, number
 from lightspeed.collectives import bandwidth_bound
@@ -29,9 +27,7 @@ def three_collectives(size, n):
 
 
 def times_plain(m, stage):
-    """Bytes of this stage of ZeRO over those of plain data parallelism, with m micro-batches;
-    the number of ranks cancels.
-    """
+    """Bytes of a ZeRO stage over plain data parallelism, with m micro-batches; ranks cancel."""
     return parallel.data_parallel_bytes(1.0, 64, stage, m) / parallel.data_parallel_bytes(
         1.0, 64, 0, m
     )
@@ -65,9 +61,7 @@ PER_ELEMENT = memory.activation_bytes(1, 1, 1, 1, recompute="selective")
 
 
 def fewest_micro_batches(p, share):
-    """The first m whose bubble is at most this share of the step: (p - 1) (1 - share) / share,
-    rounded up.
-    """
+    """The first m whose bubble is at most this share of the step: (p - 1) (1 - share) / share."""
     return next(m for m in range(1, 10_000) if pipeline.bubble_over_total(p, m) <= share + 1e-12)
 
 

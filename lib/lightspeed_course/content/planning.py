@@ -1,7 +1,5 @@
 """What the formulas of planning.md call."""
 
-from __future__ import annotations
-
 OFFERS = {
     "network": ("a network twice as fast", "data", 0.5),
     "nvlink": ("links inside the node twice as fast", "tensor", 0.5),

@@ -1,7 +1,5 @@
 """What the formulas of precision.md call."""
 
-from __future__ import annotations
-
 import math
 
 from lightspeed.precision import FORMATS, Format

@@ -1,7 +1,5 @@
 """What the formulas of profile.md call."""
 
-from __future__ import annotations
-
 from lightspeed_tools.trace.account import parts
 
 KINDS = {"compute": 0, "communication": 1, "copy": 2}

@@ -1,7 +1,5 @@
 """What the formulas of quantization.md call."""
 
-from __future__ import annotations
-
 from lightspeed import energy as e
 from lightspeed import quantization as q
 from lightspeed import roofline as r
@@ -107,9 +105,7 @@ def which_int8_steps(batch, D, key):
 
 
 def narrowed(change, context):
-    """Arguments of the laws of `serving` for Llama 3 70B on eight H100, after one change; `room` is
-    the batch that fits.
-    """
+    """Arguments of `serving` for Llama 3 70B on eight H100, changed; `room`: what fits."""
     model, chip = find("llama3_70b"), accelerator("h100_sxm")
     width, cached = (1 if change == name else 2 for name in ("weights", "caches"))
     kv = serving.kv_cache_bytes(model.layers, model.kv_heads, model.head_width, context, cached)

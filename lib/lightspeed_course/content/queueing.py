@@ -1,7 +1,5 @@
 """What the formulas of queueing.md call."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist as NormalDist
 

@@ -1,7 +1,5 @@
 """What the formulas of roofline.md call."""
 
-from __future__ import annotations
-
 import math
 
 from lightspeed import roofline as r
@@ -40,9 +38,7 @@ SISTERS = {"a100_80gb": "a100_40gb", "h100_sxm": "h100_pcie", "h200_sxm": "h100_
 
 
 def sister_ridge(key, rounded=False):
-    """The ridge with the memory of another version of the chip, such as the A100 of 40 GB;
-    rounded down as people quote it.
-    """
+    """The ridge with another version's memory, as the 40 GB A100's; rounded down as usual."""
     if key not in SISTERS:
         raise ValueError(f"{key} was sold with one memory only")
     bandwidth = accelerator(SISTERS[key]).hbm_bandwidth

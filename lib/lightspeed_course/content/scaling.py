@@ -1,7 +1,5 @@
 """What the formulas of scaling.md call."""
 
-from __future__ import annotations
-
 import math
 
 from lightspeed import scaling as s

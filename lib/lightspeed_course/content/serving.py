@@ -1,7 +1,5 @@
 """What the formulas of serving.md call."""
 
-from __future__ import annotations
-
 from lightspeed import serving
 from lightspeed.attention import attention_bytes, index_bytes
 from lightspeed.catalog import accelerator, find, number

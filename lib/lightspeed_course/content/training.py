@@ -1,7 +1,5 @@
 """What the formulas of training.md call."""
 
-from __future__ import annotations
-
 from lightspeed import training as t
 from lightspeed.catalog import accelerator
 from lightspeed_course.practice.questions import Parameter

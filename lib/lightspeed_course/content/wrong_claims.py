@@ -14,8 +14,6 @@ The claims are in chapters/gallery.toml. Its expressions may use
 A claim with a condition that is false is not shown; it raises.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -79,9 +77,7 @@ class Claim:
         return {**_names(), "right": self.value, **claimed}
 
     def false_statements(self) -> list[str]:
-        """The statements of `because` and `sound` whose conditions do not hold, each with its
-        condition.
-        """
+        """The statements of `because` and `sound` that do not hold, each with its condition."""
         return [
             f"{words}: {text}"
             for words, text in self.holds.items()

@@ -1,7 +1,5 @@
 """Chapter 7: an all-reduce, round by round, as `lightspeed_models.simulators.allreduce` runs it."""
 
-from __future__ import annotations
-
 import functools
 import math
 

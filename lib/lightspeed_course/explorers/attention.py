@@ -3,8 +3,6 @@
 `view` is pure: a model, another to compare it with, and a context in, a `View` out.
 """
 
-from __future__ import annotations
-
 import functools
 
 from lightspeed.mixers import Attention, CompressedAttention, LatentAttention

@@ -1,7 +1,5 @@
 """Chapter 6: what each expert receives when one of them is popular."""
 
-from __future__ import annotations
-
 from lightspeed.parallel import skewed_exchange
 from lightspeed_show import Axis, Boxes, Chart, Rule, Slider, Text, View, explorer, si
 

@@ -1,7 +1,5 @@
 """Chapter 1: the ladder of latencies, from a register to the far side of an ocean, in lanes."""
 
-from __future__ import annotations
-
 from lightspeed.catalog import find, link, memory
 from lightspeed_show import Axis, Bars, Chart, human_axis, human_time, si
 

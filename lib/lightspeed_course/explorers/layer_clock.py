@@ -1,7 +1,5 @@
 """Chapter 6: layer after layer arrives and is computed, and the slower of the two sets the pace."""
 
-from __future__ import annotations
-
 import math
 
 from lightspeed.catalog import accelerator, link

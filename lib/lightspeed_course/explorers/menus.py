@@ -4,8 +4,6 @@ A sentence that says "no other" or "nearest" holds only if every choice was trie
 that says one takes its choices from the controls that the reader sees, never from its own list.
 """
 
-from __future__ import annotations
-
 import re
 
 from lightspeed.catalog import entries

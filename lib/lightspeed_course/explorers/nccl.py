@@ -6,8 +6,6 @@ line rate here, switches that add at the best rate measured: what NCCL reaches o
 `lightspeed_models.nccl_fit` knows.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 
@@ -46,16 +44,9 @@ LOOKS = {
     "pairwise": "blue",
 }
 FACTS = (
-    "time",
-    "latency",
-    "bandwidth",
-    "algbw",
-    "busbw",
-    "line rate",
-    "busbw over line rate",
-    "fastest",
-    "half of peak from",
-)
+    "time", "latency", "bandwidth", "algbw", "busbw", "line rate", "busbw over line rate",
+    "fastest", "half of peak from",
+)  # fmt: skip
 
 
 def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch):
@@ -101,9 +92,7 @@ def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch)
 
 @functools.cache
 def adders(link_key):
-    """byte/s: the best algbw at which switches of this link were measured adding; 0 if there are
-    none.
-    """
+    """byte/s: the best algbw at which switches of this link were seen to add; 0 if none."""
     rows = [
         r
         for r in measurements()
@@ -113,9 +102,7 @@ def adders(link_key):
 
 
 def line_rate(collective, per_node, nodes, inside, network):
-    """byte/s in one direction of the narrowest link: of all adapters of a node for a ring, of a
-    GPU's own for an all-to-all.
-    """
+    """byte/s one way of the narrowest link: a node's adapters for a ring, a GPU's own else."""
     if nodes == 1:
         return inside
     if collective == "alltoall" or per_node == 1:
@@ -124,9 +111,7 @@ def line_rate(collective, per_node, nodes, inside, network):
 
 
 def half_of_peak(times):
-    """Bytes from which the fastest of these algorithms has half of the best rate that any of
-    them reaches.
-    """
+    """Bytes from which the fastest algorithm has half of the best rate that any reaches."""
 
     def rate(size):
         return size / min(time(size) for time in times.values())
@@ -148,9 +133,7 @@ def line_rates(inside, network):
 
 
 def times_of(collective, per_node, nodes, inside, network, hop, alpha, switch):
-    """name -> seconds as a function of the size, for links of the menus; `switch` is whether it
-    is asked to add.
-    """
+    """name -> seconds by size, for links of the menus; `switch`: whether it is asked to add."""
     rates = line_rates(inside, network)
     return algorithms(
         collective,
@@ -164,9 +147,7 @@ def times_of(collective, per_node, nodes, inside, network, hop, alpha, switch):
 
 
 def best_link(state, size):
-    """(seconds, key of a menu) with the one link of the menus that makes this collective
-    fastest, the present ones included.
-    """
+    """(seconds, key of a menu) with the one link that makes this collective fastest."""
     changes = [{"inside": key} for key in INSIDE if state["per_node"] > 1]
     changes += [{"network": key} for key in NETWORK if state["nodes"] > 1]
     tried = [

@@ -1,7 +1,5 @@
 """Chapter 6: the groups of a GPU on a map of 64, what it sends to each, and how near they are."""
 
-from __future__ import annotations
-
 from functools import cache
 from math import prod
 

@@ -1,7 +1,5 @@
 """Chapter 5 in motion: the values of a narrow format on a line, power of two by power of two."""
 
-from __future__ import annotations
-
 import functools
 import math
 

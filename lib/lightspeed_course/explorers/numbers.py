@@ -4,8 +4,6 @@
 them.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -46,10 +44,8 @@ class Path(NamedTuple):
 
 
 def paths():
-    """Every `Path`, near to far, then the memory of measured machines: by key.
-
-    A memory's latency is that of one load, a link's that of a message between two programs. A rate
-    and a latency must be those of one part: of one core or SM, for what each has for itself.
+    """Every `Path`, near to far, then measured machines' memory: by key. A latency is that of a
+    load, or of a message between programs; rate and latency are of one part.
     """
     levels = ("cpu_l1", "gpu_shared", "cpu_l2", "cpu_dram", "gpu_l2", "gpu_hbm")
     near = {key: level(key) for key in levels}

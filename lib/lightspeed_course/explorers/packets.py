@@ -2,8 +2,6 @@
 the simulators in `lightspeed_models.simulators.network_simulation`.
 """
 
-from __future__ import annotations
-
 import functools
 from random import Random
 from statistics import mean

@@ -5,8 +5,6 @@ sequences: plans are compared at the same batch, and the micro-batches of a repl
 `view` is pure: parameters in, a `View` out. `explore()` puts controls on it.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from dataclasses import dataclass

@@ -1,13 +1,11 @@
 """Chapter 10: all splits of the course's job as dots of memory and time, yours among them."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, replace
 
 from lightspeed.transformer import transformer
 from lightspeed_course import job
-from lightspeed_models.plan import Machine, Plan, machine
+from lightspeed_models.plan import Plan, cuts, machine
 from lightspeed_models.products import rates
 from lightspeed_models.stack import stack
 from lightspeed_models.step_memory import expected_memory, footprint
@@ -40,9 +38,7 @@ WAITS = {
 
 @dataclass(frozen=True)
 class Split:
-    """A split at its best settings of what is left open: seconds of a step by term, bytes of the
-    fullest GPU.
-    """
+    """A split at its best open settings: seconds of a step by term, bytes of the fullest GPU."""
 
     plan: Plan
     terms: dict
@@ -69,13 +65,22 @@ def _constants():
     return transformer(job.MODEL), stack(STACK), footprint(STACK)
 
 
-def weighed(plan: Plan, cluster: Machine):
-    """The `Split` of one plan."""
+@functools.lru_cache(maxsize=65536)
+def held(plan: Plan):
+    """Bytes of the fullest GPU under a plan, whatever the network."""
     model, constants, holds = _constants()
-    counted = work(model, job.SEQUENCE, plan, cluster, constants)
+    behind = cluster(job.NETWORK)
+    use = expected_memory(model, job.SEQUENCE, plan, behind, holds, constants.split)
+    return float(use.total)
+
+
+@functools.lru_cache(maxsize=65536)
+def weighed(plan: Plan, network: str):
+    """The `Split` of one plan."""
+    model, constants, _ = _constants()
+    counted = work(model, job.SEQUENCE, plan, cluster(network), constants)
     terms = {n: float(t) for n, t in seconds(counted, constants).items() if n != "hidden"}
-    held = expected_memory(model, job.SEQUENCE, plan, cluster, holds, constants.split).total
-    return Split(plan, terms, float(held))
+    return Split(plan, terms, held(plan))
 
 
 @functools.lru_cache(maxsize=8192)
@@ -89,7 +94,7 @@ def split(network, batch, tensor, pipeline, stage, capacity):
     layers, sequences = _constants()[0].layers, batch // data
     found = []
     for size in (1, 2, 4):
-        for chunks in {1, layers // pipeline} if pipeline > 1 else {1}:
+        for chunks in (1, *cuts(layers, pipeline)):
             for recompute in ("selective", "full"):
                 many, odd = divmod(sequences, size)
                 if odd or (chunks > 1 and many % pipeline):
@@ -98,9 +103,11 @@ def split(network, batch, tensor, pipeline, stage, capacity):
                     data, tensor, pipeline, micro_batches=many, micro_size=size, chunks=chunks,
                     stage=stage, recompute=recompute,
                 )  # fmt: skip
-                found.append(weighed(plan, cluster(network)))
-    fit = [one for one in found if one.held <= ROOM * capacity]
-    return min(fit, key=lambda s: s.time) if fit else min(found, key=lambda s: s.held)
+                found.append(plan)
+    fit = [plan for plan in found if held(plan) <= ROOM * capacity]
+    if not fit:
+        return weighed(min(found, key=held), network)
+    return min((weighed(plan, network) for plan in fit), key=lambda s: s.time)
 
 
 def every(network, batch, capacity):

@@ -3,8 +3,6 @@
 `view` is pure: parameters in, a `View` out. `explore()` puts controls on it.
 """
 
-from __future__ import annotations
-
 import math
 import string
 import textwrap

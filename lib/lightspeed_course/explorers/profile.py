@@ -1,8 +1,4 @@
-"""Chapter 11 in motion: the profile of a job with a fault in it, and its clock run again without a
-cause.
-"""
-
-from __future__ import annotations
+"""Chapter 11 in motion: a faulty job's profile, and its clock run again without a cause."""
 
 import functools
 

@@ -4,8 +4,6 @@ The rows are a thinned part of the evidence; `evidence/samplers/explorers.py` wr
 function gives (marks, words): dots whose hover text is the row, and a sentence with their source.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from importlib.resources import files

@@ -4,8 +4,6 @@
 pure: parameters in, a `View` out. `explore()` and `explore_serving()` put controls on them.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random
@@ -166,7 +164,7 @@ def slowdown(rho, slots):
         Axis("time in system / service time", scale="log", domain=(0.9, TOP_SLOWDOWN)),
         [*lines, Rule(x=1, label="full"), here],
         title="How long",
-        height=270,
+        height=255,
     )
 
 
@@ -178,9 +176,7 @@ def curve(slowdowns, label, color):
 
 @cache
 def luck(n):
-    """Gaps and services of mean one, of `n` requests: the same ones at every call, the first of a
-    longer run those of a shorter one.
-    """
+    """Gaps and services of mean one, of `n` requests: the same at each call, whatever `n` is."""
     gaps, services = random.Random(1961), random.Random(1962)
     return tuple(tuple(rng.expovariate(1) for _ in range(n)) for rng in (gaps, services))
 
@@ -203,7 +199,7 @@ def live(rho, slots):
         Axis("inside / slots", domain=(0, TOP_INSIDE)),
         [Line(*zip(*drawn, strict=True), "", "orange"), Rule(y=1, label="every slot busy")],
         title="One run from an empty start",
-        height=230,
+        height=220,
     )
 
 
@@ -412,17 +408,13 @@ def knee_of(arguments):
 
 
 def axes(arguments):
-    """Ends of the axes of time per token and throughput: others where the usual ones would miss the
-    knee.
-    """
+    """Ends of the axes of time per token and throughput: others where these miss the knee."""
     small = serving.decode_step(knee_of(arguments), **arguments).time < USUAL[0][0]
     return SMALL if small else USUAL
 
 
 def pareto(arguments, fit, budget, dots=()):
-    """Throughput over time per token for every batch, and the batches that matter, over what was
-    measured.
-    """
+    """Throughput over time per token for every batch, and those that matter, over measurements."""
     batches = sorted({round(batch) for batch in by_ratio(1, max(fit, 4096), 120)})
     times = {batch: serving.decode_step(batch, **arguments).time for batch in batches}
     knee, (x, y) = knee_of(arguments), axes(arguments)

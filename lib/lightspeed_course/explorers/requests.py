@@ -3,8 +3,6 @@
 Each moment is a state of `lightspeed_models.simulators.requests`.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 

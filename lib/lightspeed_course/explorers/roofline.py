@@ -3,8 +3,6 @@
 `view` is pure: parameters in, a `View` out. `explore()` puts controls on it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -138,9 +136,7 @@ def rates(machine):
 
 
 def roof(machine, compute, peak, intensity, dots=()):
-    """The machine's roof and the one point, on axes that stay where they are, over what was
-    measured.
-    """
+    """The machine's roof and the one point, on axes that stay, over what was measured."""
     return roof_chart(
         peak,
         {"memory": machine.hbm_bandwidth},

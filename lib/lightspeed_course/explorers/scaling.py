@@ -5,8 +5,6 @@ Amdahl's; Gustafson's is the share that the same run has on n, and there the two
 `view` is pure: parameters in, a `View` out. `explore()` puts controls on it.
 """
 
-from __future__ import annotations
-
 import math
 
 from lightspeed import scaling
@@ -136,7 +134,7 @@ def speedups(n, serial, on_n, kappa, speedup, peak):
         Axis("speedup", "", "log", domain=(0.01, MOST)),
         tuple(marks),
         title="What it gives",
-        height=260,
+        height=250,
     )
 
 
@@ -161,7 +159,7 @@ def costs(n, serial, on_n, kappa, speedup):
             Points((n,), (here,), labels=("here",), size=8, drop=True, drag=("n", None)),
         ),
         title="What it costs: the price of the job is one over this",
-        height=240,
+        height=235,
     )
 
 

@@ -1,7 +1,5 @@
 """Chapter 6: a training step in a pipeline, slot by slot, as the simulator runs it."""
 
-from __future__ import annotations
-
 import functools
 
 from lightspeed.pipeline import bubble_over_total

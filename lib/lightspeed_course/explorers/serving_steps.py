@@ -1,7 +1,5 @@
 """Chapter 9: requests that share the steps of a replica, as the simulator of serving runs them."""
 
-from __future__ import annotations
-
 import functools
 import math
 import random

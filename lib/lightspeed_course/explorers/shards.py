@@ -1,7 +1,5 @@
 """Chapter 6 in motion: what ZeRO keeps, gathers and drops, as its simulator runs it."""
 
-from __future__ import annotations
-
 import functools
 
 from lightspeed.parallel import data_parallel_bytes

@@ -1,7 +1,5 @@
 """Chapter 3: a job of ten minutes, one of them serial, as processors join it one by one."""
 
-from __future__ import annotations
-
 from lightspeed.scaling import amdahl_speedup
 from lightspeed_show import Axis, Bars, Chart, Play, Rule, View, explorer, si
 

@@ -1,7 +1,5 @@
 """Chapter 6: an MLP on two GPUs, cut either way, and what the GPUs have to tell each other."""
 
-from __future__ import annotations
-
 from lightspeed.catalog import find
 from lightspeed.parallel import tensor_parallel_bytes
 from lightspeed.transformer import transformer
@@ -81,9 +79,7 @@ def part(thing, lane, columns, rows):
 
 
 def mixed(cut, thing, giver, moment):
-    """(columns, rows) that both GPUs got of what this one made: of a sum a stripe, of a gather its
-    columns; nothing before they talk.
-    """
+    """(columns, rows) both GPUs got of what this one made: a sum's stripe, a gather's columns."""
     if thing == "sum":
         return (WHOLE, HALVES[giver]) if cut == FIRST else (HALVES[giver], WHOLE)
     if cut == OTHER and thing == "hidden" and moment >= 2:

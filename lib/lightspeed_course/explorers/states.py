@@ -1,7 +1,5 @@
 """Chapter 6: the sixteen bytes of a weight, on four GPUs, and what ZeRO takes away of them."""
 
-from __future__ import annotations
-
 from lightspeed.memory import zero_bytes_per_device
 from lightspeed_course.explorers.shards import STAGES
 from lightspeed_show import Axis, Boxes, Chart, Choice, Formula, Play, Text, View, explorer, si

@@ -1,7 +1,5 @@
 """Chapter 6: an all-reduce as its two halves, in the colours of who gave what."""
 
-from __future__ import annotations
-
 from lightspeed.collectives import busbw_factor
 from lightspeed_show import Axis, Boxes, Chart, Play, Text, View, explorer, si
 

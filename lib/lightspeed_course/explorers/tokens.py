@@ -1,7 +1,5 @@
 """Chapter 2 in motion: a matrix that is read once, and tokens that pass under it one by one."""
 
-from __future__ import annotations
-
 from lightspeed import roofline
 from lightspeed.roofline import WIDTH
 from lightspeed_course.explorers.menus import machines

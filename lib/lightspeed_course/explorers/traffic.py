@@ -3,8 +3,6 @@
 Each moment is a state of `lightspeed_models.simulators.traffic`.
 """
 
-from __future__ import annotations
-
 import functools
 
 from lightspeed import roofline

@@ -1,7 +1,5 @@
 """Chapter 7: one transfer, read by who waits for it (algbw) and on the wire (busbw)."""
 
-from __future__ import annotations
-
 from lightspeed.catalog import find, link
 from lightspeed.collectives import algbw_from_busbw, busbw, busbw_factor
 from lightspeed_show import (
@@ -28,9 +26,7 @@ COLORS = ("blue", "green")
 
 
 def transfer():
-    """What the question says: the buffer (byte), and the rate that a node sent and can send
-    (byte/s).
-    """
+    """What the question says: buffer (byte), and the rate a node sent and can send (byte/s)."""
     said = find("efa_note")
     sent = float(busbw("all_reduce", MOST, float(said.algbw_125)))
     return float(said.message), sent, float(link("efa_p5").bandwidth_per_node)

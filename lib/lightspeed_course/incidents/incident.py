@@ -1,7 +1,5 @@
 """An incident: what a seed hides in which job, and what each measurement then shows."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from functools import cached_property

@@ -7,8 +7,6 @@ least: every purchase that tells draws apart is tried, and what follows it is pr
 the incident: its draws have other seeds.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 

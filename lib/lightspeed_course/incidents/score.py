@@ -7,8 +7,6 @@ A gain of the fix that was said earns up to GAIN back of what purchases lost, if
 simulator's to within NEAR.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lightspeed_course.incidents import policy
@@ -41,10 +39,8 @@ class Score:
 
 
 def score(incident, bought, cause, fix, gain=None):
-    """The `Score` of purchases in order, of the cause and the fix (a cause's id) named, and of how
-    many times better the fix is said to make the job.
-
-    Raises UnknownChoice for what the incident does not have.
+    """The `Score` of purchases in order, of cause and fix (a cause's id), and of how many times
+    better the fix is said to make it. Raises UnknownChoice.
     """
     for id in bought:
         incident.named("measurements", id)

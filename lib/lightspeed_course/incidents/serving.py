@@ -4,8 +4,6 @@ The plan is an M/M/c queue (`lightspeed.queueing`); the job is `serve`, request 
 of the plan's assumptions broken.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 from dataclasses import dataclass, replace

@@ -1,16 +1,12 @@
 """What a setting of incidents is made of: causes, and measurements that can be bought."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Cause:
-    """One way to break a job. `damage(rng, job)` puts it into a sound job; `mend(job)` is what the
-    fix does, to any job.
-    """
+    """A way to break a job. `damage(rng, job)` breaks a sound one; `mend(job)` fixes any job."""
 
     id: str
     name: str

@@ -4,8 +4,6 @@ and what can be measured.
 Who is ready early is seen to "communicate" while it waits for the slowest.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from lightspeed.catalog import accelerator, link

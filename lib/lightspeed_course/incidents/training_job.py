@@ -5,8 +5,6 @@ meet in collectives, so the slowest sets the pace. A group that straddles nodes 
 its members on each node.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, replace
 

@@ -6,8 +6,6 @@ summed in two buckets, one while the last backward pass runs and one after it. S
 files is the job's own time.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lightspeed.catalog import accelerator, link

@@ -1,7 +1,5 @@
 """Amounts: numbers in a unit, as they are compared, written and kept round."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -6,8 +6,6 @@ drawn by an id, a fingerprint of what they are drawn from). Where these differ f
 asked here, nothing is diagnosed: it would be by other numbers than those that count.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import textwrap
@@ -44,9 +42,7 @@ def pack(asked):
 
 
 def fingerprint(asked):
-    """A hash that is equal for what is judged alike: of a variant, or of a question with all that
-    its variants draw from.
-    """
+    """An equal hash for what is judged alike: a variant, or a question with what it draws from."""
     if not hasattr(asked, "question"):
         drawn = {name: list(map(str, p.choices)) for name, p in asked.parameters.items()}
         return _hash([fingerprint(asked.variant()), drawn])

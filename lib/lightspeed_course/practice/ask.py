@@ -2,8 +2,6 @@
 and after a try a worked solution and a smaller question on the way.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 
@@ -56,9 +54,7 @@ def ask(id, seed=None):
         )
 
     def next_help(tried, solved=False):
-        """What the other buttons do next: a hint, the solution once there was a try, and after a
-        wrong one the next smaller question.
-        """
+        """What other buttons do next: a hint, the solution after a try, the smaller question."""
         left = hints[len(told) :] if not solved else []
         offers = [SMALLER] if smaller and smaller not in opened else []
         if not classwork():

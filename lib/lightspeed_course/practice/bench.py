@@ -1,7 +1,5 @@
 """bench: one reading of the incident room at a lesson's end, and three suspects. Which goes?"""
 
-from __future__ import annotations
-
 from lightspeed_course.incidents.incident import incident_of
 from lightspeed_course.incidents.serving import SERVING
 from lightspeed_course.incidents.training import TRAINING
@@ -14,6 +12,7 @@ BENCHES = {
     "02": (TRAINING, "numa", "roofline", ("numa", "sparse_peak", "padding")),
     "03": (TRAINING, "slow_nic", "profile", ("slow_nic", "straggler", "padding")),
     "04": (SERVING, "bursty_arrivals", "busy", ("bursty_arrivals", "more_traffic", "replica_down")),
+    "05": (TRAINING, "recompute", "roofline", ("recompute", "sparse_peak", "throttling")),
     "06.1": (TRAINING, "recompute", "profile", ("recompute", "numa", "sparse_peak")),
     "06.2": (
         TRAINING, "tensor_over_network", "nccl", ("slow_nic", "straggler", "tensor_over_network"),
@@ -21,6 +20,13 @@ BENCHES = {
     "06.3": (TRAINING, "straggler", "clocks", ("straggler", "slow_nic", "throttling")),
     "07": (TRAINING, "numa", "nccl", ("straggler", "numa", "slow_nic")),
     "08": (TRAINING, "straggler", "pairs", ("padding", "straggler", "slow_nic")),
+    "09": (
+        SERVING, "replica_down", "lengths", ("longer_answers", "bursty_arrivals", "replica_down"),
+    ),
+    "10": (
+        TRAINING, "sparse_peak", "profile", ("recompute", "tensor_over_network", "sparse_peak"),
+    ),
+    "11": (TRAINING, "slow_nic", "files", ("slow_nic", "numa", "straggler")),
 }  # fmt: skip
 
 

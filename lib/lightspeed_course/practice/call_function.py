@@ -1,10 +1,9 @@
 """Calling a learner's function on the samples of a question, whatever it does."""
 
-from __future__ import annotations
-
 import inspect
 import math
 
+from lightspeed_course.library_calls import origin
 from lightspeed_course.practice.amounts import close
 from lightspeed_course.practice.parse_answer import Unreadable, numbers
 from lightspeed_course.practice.unexplained import orders, other_arguments
@@ -12,9 +11,7 @@ from lightspeed_course.practice.values import Values, joined
 
 
 def results(variant, function):
-    """What the learner's function gives on every sample, NaN where it fails, and the first
-    failure.
-    """
+    """What the learner's function gives on each sample, NaN if it fails, and the first failure."""
     if function is None or function is Ellipsis:
         raise Unreadable("unanswered", "Give the function itself, without calling it.")
     if not callable(function):
@@ -38,9 +35,7 @@ def results(variant, function):
 
 
 def _said(error):
-    """The kind of an error and its words, if it has any: shortened, and as code, in which no
-    mark-up counts.
-    """
+    """The kind of an error and its words, if any: shortened, and as code without mark-up."""
     try:
         words = " ".join(str(error).split()).replace("`", "'")
     except Exception:
@@ -72,9 +67,7 @@ def _result(variant, function, signature, sample):
 
 
 def _call(function, signature, inputs):
-    """By the names of the parameters if it has them, else in their order. Raises Unreadable if
-    it takes fewer or more.
-    """
+    """By parameters' names if it has them, else in order. Raises Unreadable if not as many."""
     if not signature:
         return function(*inputs.values())
     if _binds(signature, **inputs):
@@ -86,6 +79,16 @@ def _call(function, signature, inputs):
             f" {'is' if len(inputs) == 1 else 'are'} asked: {', '.join(inputs)}.",
         )
     return function(*inputs.values())
+
+
+def calls_of(variant, function):
+    """What of the library the results of a function come out of; the grader's stand-in knows it."""
+    if known := getattr(function, "library", None):
+        return known
+    signature = _signature(function)
+    return origin(
+        lambda **inputs: _call(function, signature, inputs), map(variant.inputs, variant.samples)
+    )
 
 
 def _takes(signature):
@@ -123,11 +126,8 @@ def inputs_in_words(variant, sample):
 
 
 def called_otherwise(variant, function, right):
-    """(name, reason) of a function with names of its own that is right if it is called with its
-    arguments in another order; or None.
-
-    It is called again for this, but for one input of most orders. The grader's stand-in takes any
-    names, and is never.
+    """(name, reason) of a function with own names that is right with its arguments in another
+    order; or None. It is called again for this, never the grader's stand-in.
     """
     q = variant.question
     signature = _signature(function) if q.kind == "function" else None

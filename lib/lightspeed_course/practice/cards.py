@@ -4,8 +4,6 @@ Leitner's boxes: a card answered within KNOWN decades moves up one box, within N
 further off it goes back to the first. A card in box n comes back after 2^(n-1) days.
 """
 
-from __future__ import annotations
-
 import math
 import time
 
@@ -22,9 +20,7 @@ DAY = 86400.0
 
 
 def box_after(reviews):
-    """The box (from 1) of a card with these reviews, each the decades by which it was off; 0 if
-    it is new.
-    """
+    """The box (from 1) of a card by its reviews, decades by which each was off; 0 if new."""
     box = 0
     for off in reviews:
         box = min(box + 1, BOXES) if abs(off) <= KNOWN else max(box, 1) if abs(off) <= NEAR else 1
@@ -32,9 +28,7 @@ def box_after(reviews):
 
 
 def due_at(reviews):
-    """When a card is due again, in seconds since 1970, from its (time, decades off) reviews;
-    -inf if it is new.
-    """
+    """When a card is due, in seconds since 1970, by its (time, decades off) reviews; new: -inf."""
     if not reviews:
         return -math.inf
     return reviews[-1][0] + DAY * 2 ** (box_after([off for _, off in reviews]) - 1)
@@ -54,9 +48,7 @@ def reviews_by_card():
 
 
 def due(topic, now):
-    """The cards of a topic that are due, the longest overdue first, new ones before all in the
-    order of the bank.
-    """
+    """A topic's cards that are due, longest overdue first, before all new ones in order."""
     reviews = reviews_by_card()
     waiting = [(due_at(reviews.get(q.id, [])), n, q) for n, q in enumerate(deck(topic))]
     return [q for at, _, q in sorted(waiting, key=lambda w: w[:2]) if at <= now]
@@ -70,9 +62,7 @@ def cards(topic, clock=time.time):
 
 
 class Drill(Panel):
-    """One session: a card, the answer, how far off it was, the next card. Enter checks, and
-    Enter goes on.
-    """
+    """A session: a card, the answer, how far off, the next card. Enter checks and goes on."""
 
     def __init__(self, topic, clock):
         self.clock = clock

@@ -1,7 +1,5 @@
 """What may lie behind a wrong answer: a cause, and the constants by which causes are told apart."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lightspeed_course.practice.values import Values

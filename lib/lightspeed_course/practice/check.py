@@ -6,15 +6,19 @@ a wrong answer never tells the right one, and a right answer is never refused: i
 first, before any misconception.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from lightspeed_course.library_calls import law_called
 from lightspeed_course.practice.amounts import amount, close
-from lightspeed_course.practice.call_function import called_otherwise, inputs_in_words, results
+from lightspeed_course.practice.call_function import (
+    called_otherwise,
+    calls_of,
+    inputs_in_words,
+    results,
+)
 from lightspeed_course.practice.causes import BANK, VAGUE
 from lightspeed_course.practice.explain import explain, is_right
 from lightspeed_course.practice.parse_answer import Unreadable, numbers, option
@@ -32,10 +36,10 @@ class Verdict:
     """What became of an answer.
 
     `kind`: right, unanswered, type, dimension, sign, error, misconception, slip, partial, close,
-    magnitude, cause or fix (what is wrong of an incident's), or read (not judged); `name`: that of
-    the misconception or slip; `given`: the answer as it was read; `smaller`: the id of a question
-    that is a step of this one; `why`: why a right answer matters; `share`: of the points, where it
-    is not all or nothing.
+    magnitude, library (a law that is called, not written), cause or fix (what is wrong of an
+    incident's), or read (not judged); `name`: that of the misconception, slip or law; `given`: the
+    answer as it was read; `smaller`: the id of a question that is a step of this one; `why`: why a
+    right answer matters; `share`: of the points, where it is not all or nothing.
     """
 
     id: str
@@ -120,9 +124,7 @@ def chosen_seed(seed):
 
 
 def classwork():
-    """How much `check` tells in a notebook that a class was given: "full", or "format" only; ""
-    in self-study.
-    """
+    """How much `check` tells in a class's notebook: "full" or "format"; "" in self-study."""
     return os.environ.get("LIGHTSPEED_CLASS", "")
 
 
@@ -272,6 +274,14 @@ class _Given:
             return self.order
         return unrounded(self.variant, self.values, self.variant.right)
 
+    @cached_property
+    def law(self):
+        """The law of the library that a function calls in place of being it; "" if it does not."""
+        asked = self.variant.library
+        if not asked or not asked["gives"]:
+            return ""
+        return law_called(asked, calls_of(self.variant, self.answer))
+
     @property
     def below(self):
         right = self.variant.right
@@ -292,6 +302,8 @@ class _Given:
 
 def _right(given):
     if given.variant.question.kind == "function":
+        if law := given.law:
+            return given.says("library", LAW.format(law), law)
         inputs = len(given.variant.right)
         return given.says(
             "right", f"Your function agrees with the library on all {inputs} inputs tried."
@@ -304,6 +316,10 @@ def _caused(given):
     return given.verdict("misconception" if given.written else "slip", _told(given.causes), name)
 
 
+LAW = (
+    "The numbers are right, and they are those of `{}`, which your function calls. That law is what"
+    " this question asks you to write: put its formula in place of the call."
+)
 BELOW = "The sign is wrong: nothing here is below zero. Where does the minus come from?"
 NEARER = "Another number of the same table is nearer to it than the one that is asked."
 # (condition, verdict): the first condition that holds of what was given has the verdict.
@@ -341,9 +357,7 @@ def _names(misconceptions):
 
 
 def _seen(variant, given, right, below=False):
-    """The answer in words; of a function one result: where it is below zero, or else where it is
-    wrong.
-    """
+    """The answer in words; of a function a result where it is below zero, or else wrong."""
     q = variant.question
     if q.kind == "array":
         return ", ".join(f"{n}: {amount(v, q.unit)}" for n, v in zip(q.names, given, strict=True))

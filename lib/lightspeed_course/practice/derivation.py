@@ -12,8 +12,6 @@ a plain number. The result is what the library says: a formula that comes to ano
 another unit, is refused, so no line of a solution can disagree with the law beside it.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections import Counter
@@ -59,9 +57,7 @@ class Step:
 
     @cached_property
     def result(self):
-        """(value, unit, names of the units that cancel). Raises ValueError where the formula and
-        the library disagree.
-        """
+        """(value, unit, names of units that cancel). Raises ValueError if the library disagrees."""
         value, units, cancelled = self._work_out(self.tree)
         told, unit = measured(self.gives) if self.gives is not None else (value, _written(units))
         if unit_of(unit) != units:

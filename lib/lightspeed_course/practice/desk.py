@@ -6,8 +6,6 @@ earlier versions count, two open labs agree, and a killed kernel has lost nothin
 remembered; a right one after a worked solution was shown says nothing.
 """
 
-from __future__ import annotations
-
 import graphlib
 import time
 from collections.abc import Mapping
@@ -208,9 +206,7 @@ def read(events=None):
 
 
 def interleaved(ids):
-    """The same questions, each of another topic than the one before where that can be; those of
-    one topic keep their order.
-    """
+    """The same questions, neighbours of different topics where that can be; within one in order."""
     left: dict[str, list[str]] = {}
     for id in ids:
         left.setdefault(id.partition(".")[0], []).append(id)
@@ -263,9 +259,7 @@ def known_after(answers):
 
 
 def placement_question(answers):
-    """What to ask next: where either answer tells most, or None when nothing is left to tell, or
-    after A_DAY questions.
-    """
+    """What to ask next: where either answer tells most; None if nothing is left to tell."""
     known, unknown = known_after(answers)
     asked = {id for id, _ in answers}
     open_ = [i for i in order() if i not in known and i not in unknown and i not in asked]
@@ -285,10 +279,8 @@ def placement_answers():
 
 
 class Sitting:
-    """One sitting, question by question; `variant` is None once it is over.
-
-    A question that was missed comes back at its end, with other numbers, until it is right or was
-    asked RETRIES times more. What another lab has answered meanwhile is passed over.
+    """A sitting; `variant` is None once it is over. A missed question comes back at its end with
+    other numbers, RETRIES times at most; answers elsewhere are passed over.
     """
 
     RETRIES = 2

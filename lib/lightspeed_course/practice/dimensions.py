@@ -1,7 +1,5 @@
 """The dimensions that a question has: they decide which slips may be made in it."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 
@@ -29,9 +27,7 @@ def units(q):
 
 
 def clocks(q):
-    """The factors between units of time that may be mistaken here: days only where a clock is in
-    use.
-    """
+    """Factors between units of time that may be mistaken here: days only if a clock is used."""
     clocked = re.search(r"\bdays?\b|\bhours?\b", q.prompt) or any(
         si_factor(u) in CLOCKS and set(dimensions(u)) == {"[time]"} for u in units(q)
     )
@@ -50,9 +46,7 @@ def is_key(variant, *kinds):
 
 
 def inside(variant):
-    """The dimensions of the answer and of the premises; a key of the catalog stands for bytes,
-    and a chip for FLOPs too.
-    """
+    """The dimensions of answer and premises; catalog keys stand for bytes, chips for FLOPs."""
     found = {name for unit in units(variant.question) for name in dimensions(unit)}
     if is_key(variant, "accelerators", "links", "memory", "models"):
         found |= {"[information]"}
@@ -63,9 +57,7 @@ def inside(variant):
 
 
 def by_peak(variant):
-    """Whether the answer may be built on a peak: one in FLOP/s, or of a chip where time or a
-    ratio is asked.
-    """
+    """Whether a peak may underlie the answer: one in FLOP/s, or a chip's time or ratio."""
     q, asked = variant.question, set(dimensions(variant.question.unit))
     if "[information]" in asked and "[operation]" not in asked:
         return False  # bytes, and bytes a second

@@ -5,8 +5,6 @@ first and alone; a slip that is worked out by machine is named only where no wri
 where none other does equally well. Else nothing is guessed.
 """
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -21,9 +19,7 @@ MOST = 3  # written causes told of one answer
 
 
 def causes(variant):
-    """The mistakes that lead to another value than the right one, as far as it alone tells them:
-    a bank's, factors, and the like.
-    """
+    """The mistakes that lead to another value than the right one: a bank's, and factors."""
     found = (_bank, slips.causes, premises.turned, premises.given)
     return [c for some in found for c in some(variant) if _tells(variant, c)]
 
@@ -77,9 +73,7 @@ def explain(variant, given):
 
 
 def _fitting(variant, given, candidates):
-    """(the candidates that explain these values, the strongest first, and whether they do so to
-    the digit).
-    """
+    """(the candidates that explain these values, strongest first, and whether to the digit)."""
     wrong, tolerance = _wrong(variant, given), variant.question.tolerance
     fine = [not here for here in wrong]
 
@@ -133,9 +127,7 @@ def _distinct(found):
 
 
 def _wrong(variant, given):
-    """Where the values are wrong: a value of an array has a cause of its own, the results of a
-    function have one together.
-    """
+    """Where values are wrong: those of an array each have a cause, a function's share one."""
     if variant.question.kind != "array":
         return [True] * len(given)
     pairs = zip(given, variant.right, strict=True)
@@ -143,9 +135,7 @@ def _wrong(variant, given):
 
 
 def _apart(given, values):
-    """The largest relative distance of a candidate's values from the given ones; infinite if it
-    has other gaps.
-    """
+    """The largest relative distance of a candidate from the values given; or infinite."""
     far = -1.0
     for seen, value in zip(given, values, strict=True):
         if math.isfinite(value) and math.isfinite(seen):
@@ -156,9 +146,7 @@ def _apart(given, values):
 
 
 def _far(values, right):
-    """Whether the values are so far from the right ones that a cause is not mistaken for
-    rounding.
-    """
+    """Whether the values are too far from the right ones for a cause to be mere rounding."""
     pairs = [
         (v, r)
         for v, r in zip(values, right, strict=True)
@@ -174,9 +162,7 @@ def _digits(given):
 
 
 def _half_a_digit(given, digits):
-    """How far, relatively, a value may be from what was rounded to it; three digits are what
-    people write.
-    """
+    """How far, relatively, a value may be from what was rounded to it, to three digits."""
     written = (f"{abs(v):.15e}".partition("e")[0] for v in given if math.isfinite(v) and v)
     leading = [float(mantissa) for mantissa in written]
     return 0.5 * 10.0 ** (1 - max(digits, 3)) / min(leading, default=1)
@@ -186,9 +172,7 @@ def _half_a_digit(given, digits):
 
 
 def is_right(variant, given):
-    """Whether the values are the right ones: within the tolerance, or as a table prints them,
-    and no other row of the table.
-    """
+    """Whether values are right: within tolerance, or as a table prints just this row."""
     q, right = variant.question, variant.right
     if close(given, right, q.tolerance):
         return q.kind != "number" or q.tolerance < 0.05 or not _another_row(variant, given)
@@ -202,17 +186,13 @@ def is_right(variant, given):
 
 
 def _as_printed(given, right):
-    """Whether it is the right value, rounded to as many digits as it has: three at least, since
-    tables print three.
-    """
+    """Whether it is the right value, rounded to its digits: three at least, as tables print."""
     digits = max(_digits([given]), 3)
     return float(f"{right:.{digits - 1}e}") == float(f"{given:.{digits - 1}e}")
 
 
 def _another_row(variant, given):
-    """Whether a number to know is nearer to another one of its table than to the one that is
-    asked.
-    """
+    """Whether a number to know is nearer to another of its table than to the one asked."""
     others = [c.values[0] for c in variant.rows if not close(c.values, variant.right, 0.05)]
     off = abs(math.log(given[0] / variant.right[0])) if given[0] > 0 else 0
     return any(row > 0 and abs(math.log(given[0] / row)) < off for row in others)

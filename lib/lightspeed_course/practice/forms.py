@@ -5,8 +5,6 @@ The live widget is for a running kernel; the same output carries the prompt in M
 for a reader without a kernel, and for the comparison of committed notebooks.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import traceback
@@ -17,11 +15,8 @@ from lightspeed_show.host import here, widget_view
 
 
 class Panel:
-    """A form between a prompt and the replies, which `submit(values)`, `extra()` and `offer(label)`
-    return.
-
-    A reply is (Markdown, plain text, look), with look "good", "bad" or "plain". Markdown that is
-    None leaves the place of the reply as it is.
+    """A form between a prompt and replies, which `submit(values)`, `extra()` and `offer(label)`
+    return: (Markdown or None to keep it, plain text, "good", "bad" or "plain").
     """
 
     def __init__(
@@ -149,10 +144,8 @@ def _markdown(own):
 
 
 def as_html(markdown, own=False):
-    """Markdown as HTML in the page's own typography; formulas are left for the page to typeset.
-
-    A heading of a table without words is none, for those who listen. HTML in it stands only if it
-    is the course's `own`, never in what a reader typed.
+    """Markdown as HTML in the page's typography; formulas are left to the page, a table's heading
+    without words is none. HTML in it stands only if it is `own`.
     """
     shown = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", _markdown(own).render(markdown))
     return f"<div class='jp-RenderedHTMLCommon'>{shown}</div>"

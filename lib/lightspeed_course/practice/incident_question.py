@@ -11,8 +11,6 @@ drawn (lightspeed_class/posed.py). Nothing can make a reader of the sheet pay, t
 notebook lists as bought is the word of its author.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -153,9 +151,7 @@ class Variant:
         )
 
     def read(self, answer):
-        """The `Answer` that was given. Raises Unreadable, and says nothing in the author's words:
-        they may be hostile.
-        """
+        """The `Answer` that was given. Raises Unreadable, never in the author's (hostile) words."""
         if answer is None or answer is Ellipsis:
             raise Unreadable("unanswered", f"Put your answer in place of the dots: `{EMPTY}`.")
         if type(answer) is not dict or not set(answer) <= set(PARTS) or "bought" not in answer:
@@ -196,9 +192,7 @@ class Variant:
         return "\n\n".join([*parts, f"Paid so far: {minutes} min."])
 
     def judge(self, answer):
-        """(cause and fix are right, share of the points, what to say), without naming a cause or
-        a fix that the answer does not.
-        """
+        """(cause and fix right?, share of the points, words), which name nothing unanswered."""
         other = next(c.id for c in self.setting.causes if c is not self.case.cause)
         s = score(self.case, answer.bought, answer.cause, answer.fix or other)
         if not s.cause:

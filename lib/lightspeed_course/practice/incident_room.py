@@ -1,7 +1,5 @@
 """incident: the room on a page. Buy, read, buy again; then name cause and fix."""
 
-from __future__ import annotations
-
 from lightspeed_course.practice import incident_session as session
 from lightspeed_course.practice.forms import Panel, as_html, number_field
 
@@ -12,9 +10,7 @@ HOW = (
 
 
 def incident(seed=None):
-    """An incident, as the last value of a cell: the one of this seed, or the first that you have
-    not ended.
-    """
+    """An incident as a cell's last value: of this seed, or the first that you have not ended."""
     return Room(session.opened(seed))
 
 

@@ -1,8 +1,4 @@
-"""An incident under way, kept event by event: after a killed kernel it goes on where it was, and
-two open labs see the same one.
-"""
-
-from __future__ import annotations
+"""An incident kept event by event: it survives a killed kernel, and two open labs see the same."""
 
 from dataclasses import dataclass
 from itertools import count
@@ -16,9 +12,7 @@ KIND = "incident"
 
 @dataclass(frozen=True)
 class State:
-    """What was bought, in order, and the (cause, fix, gain or None) that was named first, or
-    None.
-    """
+    """What was bought, in order, and the (cause, fix, gain or None) named first, or None."""
 
     bought: tuple[str, ...]
     named: tuple[str, str, float | None] | None
@@ -47,10 +41,8 @@ def buy(incident, id):
 
 
 def name(incident, cause, fix, gain=None):
-    """Name cause and fix (a cause's id), and how many times better the fix makes the job, which
-    ends the incident; the words of the debrief.
-
-    Raises UnknownChoice. Once it is ended the first naming counts.
+    """Name cause and fix (a cause's id), and how many times better it makes the job; the debrief.
+    It ends the incident: the first naming counts. Raises UnknownChoice.
     """
     for id in (cause, fix):
         incident.named("causes", id)

@@ -9,8 +9,6 @@ Sources: Ye, Su and Cao, "A Stochastic Shortest Path Algorithm for Optimizing Sp
 Scheduling" (KDD 2022); open-spaced-repetition, "The Algorithm", FSRS-4.5.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -90,10 +88,8 @@ def after(memory, grade, at):
 
 
 def credited(memory, at, share):
-    """The `Memory` of a part of a question that was answered right: that share of what an answer
-    of its own would have given. Its difficulty and its count of answers stay.
-
-    The clock is turned back, not set to now, so that a part is still asked for by itself.
+    """The `Memory` of a part of a question answered right: its share of what an own answer would
+    give. The clock is turned back, so that it is still asked by itself.
     """
     told = after(memory, RIGHT, at)
     stability = memory.stability + share * (told.stability - memory.stability)
@@ -106,10 +102,8 @@ PRIOR = 1.0  # the spread of log2 pace among learners, as wide as a factor of tw
 
 
 def pace(seen):
-    """How long this learner remembers, over what the weights expect of everybody.
-
-    `seen` are (stabilities that had passed, was it right) of answers: the pace that makes them
-    likeliest, held to 1 by the prior while they are few.
+    """How long this learner remembers, over what the weights expect: the likeliest pace for `seen`
+    (stabilities passed, right?), held to 1 by the prior while few.
     """
 
     def likelihood(pace):

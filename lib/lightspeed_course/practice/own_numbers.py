@@ -8,8 +8,6 @@ Who tries ids finds those that are there; each try takes 16 MB and about a twent
 once for the class and once for each name when it is sealed.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from concurrent.futures import ThreadPoolExecutor

@@ -5,8 +5,6 @@ Types are looked at directly, and values taken by the base type's own methods, s
 that lies about itself (`__class__`, `__eq__`, `__float__`) is turned away, not believed.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import sys
@@ -21,9 +19,7 @@ from lightspeed_course.practice.values import Values, joined, values_of
 
 
 def numbers(answer, unit, names=(), infinite=False):
-    """`answer` as `Values`, finite ones in `unit`: one, or one for each of `names`.
-    Raises Unreadable.
-    """
+    """`answer` as finite `Values` in `unit`: one, or one for each name. Raises Unreadable."""
     size = max(1, len(names))
     values = _plain(_by_name(answer, names), unit, size)
     if len(values) != size:
@@ -44,9 +40,7 @@ def numbers(answer, unit, names=(), infinite=False):
 
 
 def _by_name(answer, names):
-    """The values of a dict in the order of `names`, if it has just these; anything else as it
-    is.
-    """
+    """The values of a dict in the order of `names`, if it has just these; else as it is."""
     if not names or not issubclass(type(answer), dict):
         return answer
     given = {
@@ -80,9 +74,7 @@ def _article(kind):
 
 
 def _of_type(*types, numpy=(), size=1):
-    """Whether an answer's own type is one of these, or of numpy's of these names; where `size` or
-    more values are asked.
-    """
+    """Whether an answer's own type is one of these, or numpy's, and has `size` values."""
 
     def takes(answer, asked):
         loaded = sys.modules.get("numpy")

@@ -4,8 +4,6 @@ The first guess counts; later ones are kept beside it. Targets are number questi
 a seed where the exercise asks the same with the canonical values.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 
@@ -87,15 +85,13 @@ def reveal(id, skip=False, seed=None):
 
     if skip or first_guess(variant) is not None:
         return Words(shown())
-    # A page that was not run yet, or is read without a kernel, must not tell before the reader has
-    # guessed.
+    # A page not run yet, or without a kernel, must not tell before the guess.
     folded = (
         "<details><summary>The value, for when you have"
         f" guessed</summary>\n\n{variant.solution}\n\n</details>"
     )
     panel = Panel(
-        f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`: the value then'
-        " shows here.",
+        "**No guess yet.** Write yours into the box above, and the value shows here.",
         [],
         lambda _: (
             _noted(_revealed(variant, first_guess(variant))),
@@ -137,9 +133,7 @@ def decades(guess, true):
 
 
 def first_guess(variant):
-    """The guess that counts, in the asked unit, or None; one at other numbers is no guess at
-    these.
-    """
+    """The guess that counts, in the asked unit, or None; at other numbers it is no guess."""
     guesses = store.events("guess", variant.question.id)
     of_these = (g for g in guesses if g.detail.get("seed") == variant.seed)
     return next((g.detail["value"] for g in of_these), None)

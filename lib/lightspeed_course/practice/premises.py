@@ -1,7 +1,5 @@
 """Slips with a premise or with the result: left out, taken twice, turned over, for another."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace
@@ -138,9 +136,7 @@ def _side(label):
 
 
 def _instead(variant, name, inputs):
-    """The (name, change, reason, rank and pattern) of what a learner may put in a premise's
-    place.
-    """
+    """The (name, change, reason, rank and pattern) of what may be put in a premise's place."""
     p, label = variant.question.parameters[name], _label(variant, name)
     si = Values(given[name] for given in inputs)
     has, share = (

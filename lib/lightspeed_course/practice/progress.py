@@ -1,7 +1,5 @@
 """progress: what has been tried and solved, chapter by chapter."""
 
-from __future__ import annotations
-
 import time
 
 from lightspeed_course.practice import desk, store

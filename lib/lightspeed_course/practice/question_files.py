@@ -1,7 +1,5 @@
 """From the text of a question to the question: its Python, compiled, and the files that hold it."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.util
@@ -111,9 +109,7 @@ class _Python:
             self.fail(line, f"{python}: {error}")
 
     def template(self, text, line, arguments=None):
-        """A function that writes a text: what stands in braces is worked out, but a parameter's
-        name stays to be filled in.
-        """
+        """A function that writes a text: braces are worked out, but parameters stay to fill in."""
         parts = WORDS.split(text)
         if all(part.strip() in self.arguments for part in parts[1::2]):
             return lambda **_: text
@@ -197,9 +193,7 @@ def _modules():
 
 
 def built(text, names, file, codes):
-    """The Question of a text; `names` is what its Python knows beside its parameters, `codes` what
-    was compiled of it.
-    """
+    """The Question of a text; `names`: what its Python knows; `codes`: what was compiled."""
     python = _Python(text, names, file, codes)
 
     def fact(key, default=""):
@@ -346,13 +340,18 @@ def of_file(file):
 
 def of_topic(topic, codes=None):
     """The questions of one of the course's topics; the site has them compiled."""
-    beside, ready = (f"{CONTENT}.{topic}{end}" for end in ("", "_questions"))
-    names = _common() | (vars(importlib.import_module(beside)) if _there(beside) else {})
+    names, ready = names_of(topic), f"{CONTENT}.{topic}_questions"
     if _there(ready):
         made = importlib.import_module(ready)
         return [built(Text(*each), names, f"{topic}.md", made.CODES) for each in made.TEXTS]
     codes = {} if codes is None else codes
     return [built(text, names, f"{topic}.md", codes) for text in texts(topic)]
+
+
+def names_of(topic):
+    """What the Python of a topic knows beside a question's parameters and results."""
+    beside = f"{CONTENT}.{topic}"
+    return _common() | (vars(importlib.import_module(beside)) if _there(beside) else {})
 
 
 def texts(topic):
@@ -364,8 +363,7 @@ def texts(topic):
 def compiled(topic):
     """A module, as text, that has a topic read and compiled, for where that takes long."""
     codes: dict[str, object] = {}
-    said = texts(topic)
-    names = _common() | (vars(importlib.import_module(f"{CONTENT}.{topic}")))
+    said, names = texts(topic), names_of(topic)
     for text in said:
         built(text, names, f"{topic}.md", codes)
         python = _Python(text, names, f"{topic}.md", codes)

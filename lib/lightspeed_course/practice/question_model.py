@@ -1,7 +1,5 @@
 """What a question is: data, and Python that works out its answers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -47,11 +45,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong way to think: `wrong(**parameters)` is the answer it leads to, `hint` what to think
-    about instead.
-
-    One that is `slight` may lead to an answer within the tolerance of some variants, where it is no
-    mistake.
+    """A wrong way to think: `wrong(**parameters)` is its answer, `hint` what to think about. A
+    `slight` one may be within some variants' tolerance.
     """
 
     name: str

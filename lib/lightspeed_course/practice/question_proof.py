@@ -1,7 +1,5 @@
 """Whether a question keeps what it promises: that its Python runs, and its units are right."""
 
-from __future__ import annotations
-
 import math
 import traceback
 

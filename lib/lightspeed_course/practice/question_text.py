@@ -27,8 +27,6 @@ the library's modules, the verbs of `parameters.py`, and the Python file of the 
 expected.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import dataclass, field

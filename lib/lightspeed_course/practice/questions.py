@@ -6,8 +6,6 @@ question with the canonical values of its parameters in self-study, with values 
 a class.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from functools import cache
 from pathlib import Path
@@ -23,20 +21,9 @@ from lightspeed_course.practice.question_model import (
 )
 
 __all__ = (
-    "INCIDENT",
-    "KINDS",
-    "LEVELS",
-    "Misconception",
-    "Parameter",
-    "Question",
-    "UnknownQuestion",
-    "bank",
-    "is_ours",
-    "load",
-    "question",
-    "register",
-    "topics",
-)
+    "INCIDENT", "KINDS", "LEVELS", "Misconception", "Parameter", "Question", "UnknownQuestion",
+    "bank", "is_ours", "load", "question", "register", "topics",
+)  # fmt: skip
 
 _registry: dict[str, Question] = {}
 _own: dict[Path, list[str]] = {}  # files of one's own -> the questions that they gave

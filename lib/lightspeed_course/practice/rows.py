@@ -1,7 +1,5 @@
 """Other rows of the catalog, for a question that asks for a number of it."""
 
-from __future__ import annotations
-
 import sys
 
 from lightspeed_course.practice.causes import ABOUT, Cause
@@ -9,9 +7,7 @@ from lightspeed_course.practice.slips import PREFIXES
 
 
 def rows(variant):
-    """The neighbours of the number that is asked, as causes; none if it is no number of the
-    catalog.
-    """
+    """The neighbours of the number that is asked, as causes; none if it is not cataloged."""
     q = variant.question
     if q.kind != "number" or "lightspeed.catalog" not in sys.modules:
         return  # what was never loaded was not read

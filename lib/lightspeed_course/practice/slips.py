@@ -1,7 +1,5 @@
 """Slips that leave a factor, whatever the question: each where its dimensions allow it."""
 
-from __future__ import annotations
-
 import math
 import re
 from itertools import combinations

@@ -5,8 +5,6 @@ the browser. A keeper has `add(rows)`, `rows()` and `take_notice()`; a row is (k
 question, detail as JSON). The same rows travel between them as a file.
 """
 
-from __future__ import annotations
-
 import json
 import time
 import uuid
@@ -19,9 +17,7 @@ ROW: dict[str, Any] = {"key": str, "at": (int, float), "kind": str, "question": 
 
 @dataclass(frozen=True)
 class Event:
-    """Something a learner did: when (seconds since 1970), of what kind, on which question, and
-    the rest.
-    """
+    """What a learner did: when (seconds since 1970), of what kind, on which question, and more."""
 
     at: float
     kind: str
@@ -46,9 +42,7 @@ def _keeper():
 
 
 def record(kind, question, detail=None, at=None):
-    """Keep one event, with details that JSON can hold. Never raises for a keeper that cannot
-    write.
-    """
+    """Keep one event, with details for JSON. Never raises for a keeper that cannot write."""
     at = time.time() if at is None else at
     _keeper().add([(uuid.uuid4().hex, at, kind, question, json.dumps(detail or {}))])
 

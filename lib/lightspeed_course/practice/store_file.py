@@ -6,8 +6,6 @@ write at once. Where the file cannot be written, events wait in memory, the next
 and a notice says so once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3
@@ -55,9 +53,7 @@ def path():
 
 
 def add(rows):
-    """Keep these events, (key, at, kind, question, detail as JSON) each. Never raises for a file
-    that cannot be written.
-    """
+    """Keep events (key, at, kind, question, JSON detail). Never raises for an unwritable file."""
     _waiting.extend(rows)
     try:
         path().parent.mkdir(parents=True, exist_ok=True)
@@ -142,9 +138,7 @@ def _open():
 
 
 def _open_unwritable():
-    """The file as it stands on a full or read-only disk, where even a reader of a WAL cannot
-    make its lock.
-    """
+    """The file on a full or read-only disk, where no reader of a WAL can make its lock."""
     return sqlite3.connect(f"{path().absolute().as_uri()}?mode=ro&immutable=1", uri=True)
 
 

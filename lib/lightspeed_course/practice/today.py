@@ -1,7 +1,5 @@
 """today: the desk on a page: what is due and what comes next, and ten minutes of it."""
 
-from __future__ import annotations
-
 import time
 
 from lightspeed_course.practice import desk

@@ -1,7 +1,5 @@
 """What is typed into the box: a number, with a unit if need be, as people write it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 
@@ -103,9 +101,7 @@ IN_WORDS = re.compile(
 
 
 def _in_digits(match):
-    """A number that is written out: "sixteen", "twenty-four", "two hundred", "half", "two
-    thirds".
-    """
+    """A number in words: "sixteen", "twenty-four", "two hundred", "half", "two thirds"."""
     tens, unit, ones = (match[name] and match[name].lower() for name in ("tens", "unit", "ones"))
     value = 10 * (TENS.index(tens) + 2) if tens else ONES.index(ones) if ones in ONES else 1
     value += ONES.index(unit) if unit else 0
@@ -114,9 +110,7 @@ def _in_digits(match):
 
 
 def parse(text, asked=""):
-    """What a learner typed, as a number or `Measured`: "1.5e6", "1,500,000", "2/3", "0.8 µs",
-    "24 GPUs", "400 Gbps". Raises Unreadable.
-    """
+    """What was typed, as a number or `Measured`: "1.5e6", "2/3", "24 GPUs". Raises Unreadable."""
     text = text.strip().translate(ALIKE)
     text = IN_WORDS.sub(_in_digits, text) if len(text) <= 80 else text
     if not text:

@@ -1,7 +1,5 @@
 """What is said of a wrong answer that no value explains: its order, its rounding, its size."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations, permutations
 
@@ -14,9 +12,7 @@ NEAR = math.log(1.2)
 
 
 def reordered(variant, given, right):
-    """(name, reason) if the values are right in another order, or the function with its
-    arguments in another order; or None.
-    """
+    """(name, reason) if values or a function's arguments are in another order; or None."""
     q = variant.question
     if q.kind == "array":
         if any(close(order, right, q.tolerance) for order in permutations(given)):
@@ -27,17 +23,14 @@ def reordered(variant, given, right):
     elif q.kind == "function":
         if len(set(given.where(finite(given)))) < 3:
             return None  # so little that several orders would do
-        # The library is called, not the learner's function: a permutation costs no call in a
-        # sandbox.
+        # The library is called, not the learner's function, which is in a sandbox.
         if order := next((o for o in orders(q) if _same_as(variant, o, given)), None):
             return other_arguments(q, order)
     return None
 
 
 def orders(q):
-    """The orders of a function's arguments other than the one asked: the nearest first, and of
-    many arguments only these.
-    """
+    """Other orders of a function's arguments: nearest first, of many arguments only these."""
     names = tuple(q.parameters)
     ranked = sorted(
         permutations(names), key=lambda o: sum(a != b for a, b in zip(o, names, strict=True))
@@ -57,9 +50,7 @@ def other_arguments(q, order):
 
 
 def _same_as(variant, order, given):
-    """Whether the library gives the same wherever its arguments, by position, are taken to be
-    those of `order`.
-    """
+    """Whether the library gives the same with its arguments taken to be those of `order`."""
     others, tolerance = [], variant.question.tolerance
     for sample in variant.samples:
         found = result(variant, dict(zip(order, variant.inputs(sample).values(), strict=True)))
@@ -93,9 +84,7 @@ def unrounded(variant, given, right):
 
 
 def where(variant, given, right):
-    """A sentence on the inputs at which a function is wrong, if one condition tells them from
-    those at which it is right; or "".
-    """
+    """A sentence on where a function is wrong, if one condition tells it; or ""."""
     q = variant.question
     good = [close(g, r, q.tolerance) for g, r in zip(given, right, strict=True)]
     inputs = variant.samples
@@ -137,9 +126,7 @@ KNOWN = "It is a number to know: look it up in the chapter, and keep its power o
 
 
 def magnitude(variant, given, right):
-    """(kind, reason) for values that nothing explains: how many are right, and how far off the
-    others.
-    """
+    """(kind, reason) for values that nothing explains: how many are right, how far others."""
     q = variant.question
     good = [close(g, r, q.tolerance) for g, r in zip(given, right, strict=True)]
     sizes = [

@@ -7,8 +7,6 @@ takes a table and a few lines, and works where pint is not, as in a browser.
     0.125
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from functools import cache
@@ -72,9 +70,7 @@ def known(name: str) -> bool:
 
 
 def _factors(text: str) -> list[tuple[str, int]]:
-    """The names and numbers of a product, each with its power; a division counts for what
-    follows it.
-    """
+    """The names and numbers of a product with their powers; a division counts for the next."""
     found: list[tuple[str, int]] = []
     at, sign, raised, dangling = 0, 1, False, False
     while token := TOKEN.match(text, at):
@@ -126,9 +122,7 @@ def _in_symbols(factors: list[tuple[str, int]]) -> str:
 
 @cache
 def _table() -> tuple[dict[str, tuple[float, str]], dict[str, Unit]]:
-    """Prefix -> (factor, symbol) and name -> unit, from the lines `name = definition = symbol =
-    alias ...`.
-    """
+    """Prefix -> (factor, symbol), name -> unit, from `name = definition = symbol = alias ...`."""
     prefixes: dict[str, tuple[float, str]] = {}
     units: dict[str, Unit] = {}
     for line in files("lightspeed").joinpath("units.txt").read_text("utf-8").splitlines():

@@ -4,8 +4,6 @@ An answer has one value, or some tens. They are a tuple, so that practice needs 
 what cannot be computed is nan or infinity, as with arrays, and never an error.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 import sys

@@ -1,7 +1,5 @@
 """A variant: a question with values for its parameters, and all that follows from them."""
 
-from __future__ import annotations
-
 import math
 import random
 import re
@@ -50,10 +48,8 @@ def drawn(q, seed, turn, rng):
 
 @dataclass(frozen=True)
 class Variant:
-    """A question with values: what is asked, what is right, what each misconception gives.
-
-    Numbers are in the asked unit, as `Values`: of one value, of the array's values, or of
-    the results on each of `samples` if a function is asked.
+    """A question with values: what is asked, right, and given by each misconception, as `Values` in
+    the asked unit: one, an array's, or a function's on each of `samples`.
     """
 
     question: Any
@@ -66,8 +62,7 @@ class Variant:
         q = self.question
         if q.kind != "function":
             return [dict(self.values)]
-        # What shows a misconception without a seed shows it with one: the seed's own inputs come on
-        # top.
+        # What shows a misconception without a seed shows it with one, with its own on top.
         seeds = (None,) if self.seed is None else (None, self.seed)
         drawn = [sample for seed in seeds for sample in self._draws(seeded(q.id, seed))]
         return [dict(self.values), *drawn, *({**self.values, **edge} for edge in q.edges)]
@@ -106,9 +101,7 @@ class Variant:
 
     @cached_property
     def causes(self):
-        """The mistakes that may lie behind a wrong answer, each with the values that it leads
-        to.
-        """
+        """The mistakes that may lie behind a wrong answer, each with the values it leads to."""
         from lightspeed_course.practice.explain import causes
 
         return causes(self)
@@ -119,6 +112,17 @@ class Variant:
         from lightspeed_course.practice.explain import further
 
         return further(self)
+
+    @cached_property
+    def library(self):
+        """What of the library the right results of a function come out of; None where another kind
+        of answer is asked.
+        """
+        from lightspeed_course.library_calls import origin
+
+        if self.question.kind != "function":
+            return None
+        return origin(self.question.expected, map(self.inputs, self.samples))
 
     @cached_property
     def rows(self):
@@ -140,9 +144,7 @@ class Variant:
         return values_of(value)
 
     def is_sound(self):
-        """Whether these values pose the same question: valid, finite, and each misconception
-        visibly wrong.
-        """
+        """Whether these values pose the same question: valid, finite, misconceptions visible."""
         q = self.question
         if q.valid and not q.valid(**self.inputs()):
             return False
@@ -208,9 +210,7 @@ class Variant:
 
     @property
     def hints(self):
-        """What leads to the solution, one step at a time and without its numbers; none where the
-        solution is a text.
-        """
+        """What leads to the solution, step by step without its numbers; none for a text."""
         return [self.fill(hint) for hint in getattr(self.worked, "hints", ())]
 
     @property

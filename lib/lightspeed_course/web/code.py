@@ -2,8 +2,6 @@
 cells above that it needs, as they stand on the page, then itself, in a namespace of its own.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import copy
@@ -23,9 +21,7 @@ def _input(*_):
 
 
 def needed(above, source):
-    """Those of the cells above, in their order, from which a cell takes a name, and those from
-    which these take one.
-    """
+    """Those above, in order, from which a cell takes a name, and those on which these rest."""
     wanted, chosen = _names(source)[1], []
     for cell in reversed(above):
         bound, used = _names(cell)
@@ -86,9 +82,7 @@ def begun(source, above):
 
 
 class Sheet:
-    """A namespace in which cells run, why names are missing from it, and the package for lack of
-    which the last cell stopped.
-    """
+    """A namespace where cells run, why names lack, and the package the last cell stopped for."""
 
     def __init__(self):
         self.names = {"__name__": "__main__", "display": _display, "input": _input}
@@ -151,9 +145,7 @@ class Sheet:
         return len(body) == 1 and isinstance(body[0], ast.Import | ast.ImportFrom)
 
     def _forget(self, source, problem):
-        """What a cell that stopped had still to make, or to change, is no value to go on with.
-        Functions and what it imported are whole.
-        """
+        """What a stopped cell had to make or change is no value to go on with; functions are."""
         for name in _names(source)[0]:
             if name in self.names and (callable(self.names[name]) or name in _imported(source)):
                 continue

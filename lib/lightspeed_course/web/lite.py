@@ -8,8 +8,6 @@ it, not where it imports it; `await lite.load("numpy")` brings it from another h
 wants that.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import json
@@ -61,9 +59,7 @@ async def keeper():
 
 
 class Forgiving(ast.NodeTransformer):
-    """Each import at the top of a cell by itself; a stand-in where a browser lacks what it
-    takes.
-    """
+    """Each import at the top of a cell by itself; a stand-in for what a browser lacks."""
 
     def visit_Module(self, node):
         node.body = [new for part in node.body for new in self._each(part)]

@@ -5,8 +5,6 @@ the page as it changes, and messages that come back. The page draws them with th
 Jupyter runs, view.js and form.js, which ask for no more than get, on, off and send.
 """
 
-from __future__ import annotations
-
 import html
 import importlib
 import json
@@ -129,9 +127,7 @@ class Keeper:
 
 
 def begin(send, rows, keep):
-    """Be the host of this process: `send` takes messages to the page, `keep` rows to its data
-    base, which has these already.
-    """
+    """Be this process' host: `send` takes messages, `keep` rows to a data base with these."""
     random.seed()  # an image of the memory has the state of the day on which it was made
     _post[:] = [send]
     host.use(Page)
@@ -210,9 +206,7 @@ def _opened(cell, call, state):
 
 
 def practice(name, *arguments):
-    """What a cell of `PRACTICE` shows: `arguments` are a question's id and the seed that the page
-    gives it, if any.
-    """
+    """What a cell of `PRACTICE` shows; `arguments`: a question's id and the page's seed."""
     seed = {"seed": arguments[1]} if arguments[1:] else {}
     return getattr(importlib.import_module("lightspeed_course"), name)(*arguments[:1], **seed)
 

@@ -2,8 +2,6 @@
 once the reader agrees. The list is Pyodide's own, with its hashes; it is read when it is needed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

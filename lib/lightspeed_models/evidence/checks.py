@@ -4,8 +4,6 @@ A check takes columns in SI and gives a mask. The first reason that holds is the
 refused for. A row that is merely far off stays: it is evidence.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from lightspeed_models.evidence.chips import (
@@ -174,6 +172,9 @@ CHECKS = {
             "a rate is missing, or the cell has two",
             not_above_zero("rate", "model_rate", "devices"),
         ),
+    ),
+    "dgx_cloud": (
+        ("a time or a batch is missing or not above zero", not_above_zero("time", "batch")),
     ),
     "ironwood": (
         ("a time or a rate is missing or not above zero", not_above_zero("time", "model_rate")),

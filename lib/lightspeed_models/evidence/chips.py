@@ -2,8 +2,6 @@
 that a chip's peaks allow for a product.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 

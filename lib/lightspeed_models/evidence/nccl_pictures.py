@@ -1,7 +1,5 @@
 """Pictures of chapter 7: the fitted model of NCCL beside the rows that were measured."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lightspeed.collectives import algbw, busbw

@@ -1,8 +1,4 @@
-"""The page of the evidence: residual plots by regime, tables, worst rows, and what this course
-can't predict.
-"""
-
-from __future__ import annotations
+"""The evidence's page: residuals by regime, tables, worst rows, and what has no law here."""
 
 import numpy as np
 from markupsafe import Markup

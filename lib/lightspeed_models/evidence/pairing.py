@@ -1,7 +1,5 @@
 """What holds a law against a set of measurements."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import pkgutil

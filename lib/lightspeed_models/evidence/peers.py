@@ -8,8 +8,6 @@ links of one rate are peers (H100 and H200, B200 to GB300: their medians agree t
 are no peers of floats where something is added: the switch does not add them.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from dataclasses import dataclass

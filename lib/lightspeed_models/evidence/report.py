@@ -1,7 +1,5 @@
 """What the evidence says, as lines for the terminal and as JSON."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from lightspeed_models.evidence.pairing import pairings

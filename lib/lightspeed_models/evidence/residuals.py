@@ -1,7 +1,5 @@
 """How far off a law is: error, share of rows that beat a bound, by regime, and the worst rows."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -39,9 +37,7 @@ class Error:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What a set says of a law: over all rows, by regime, and the rows that are furthest off (that
-    are furthest beyond a bound).
-    """
+    """What a set says of a law: over all rows, by regime, and the rows furthest off."""
 
     pairing: Pairing
     rows: Dataset
@@ -76,10 +72,8 @@ class Counted(Dataset):
 
 
 def weigh(pairing, data=None):
-    """The `Residuals` of a pairing, or of its key, on the shipped sample or the full set in `data`;
-    of a set that does not ship, as they were counted.
-
-    Raises BadArgument for a key that there is not.
+    """The `Residuals` of a pairing (or its key), on the shipped sample or the full set in `data`,
+    or as counted where no set ships. Raises BadArgument.
     """
     if isinstance(pairing, str):
         pairing = pairings()[one_of("weigh", "pairing", pairing, tuple(pairings()))]

@@ -11,7 +11,7 @@ refused was decided after a look at fits, for reasons that need no error.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -23,7 +23,6 @@ from lightspeed_models.served import ENGINES, Measured, between, first
 __all__ = ("Table", "contradicted", "engines_of", "fit", "intervals", "left_out", "spread")
 
 ALIKE = 1.25  # rows alike in all that they say may differ by this
-LATE = 15.0  # seconds to a first token: the request waited for a place, which no front explains
 # Names of the constants, where each starts, and how far (in logarithms) it may go from there; an
 # engine's own from the common one.
 COMMON = {
@@ -47,9 +46,9 @@ class Table:
             stacked([getattr(run, name)() for run in runs])
             for name in ("decoding", "mixed", "own_chunk")
         )
-        self.reads, self.prompt, self.crowd = (
+        self.reads, self.prompt, self.crowd, self.waiting = (
             np.array([getattr(run, name) for run in runs], float)
-            for name in ("reads", "prompt", "crowd")
+            for name in ("reads", "prompt", "crowd", "waiting")
         )
         self.engine = np.array([ENGINES.index(row.engine) for row in rows])
         self.model = np.array([id_of(row) for row in rows])
@@ -69,14 +68,25 @@ class Table:
         found.rows = [row for row, kept in zip(self.rows, mask, strict=True) if kept]
         return found
 
+    def between(self, engine: Engine) -> Any:
+        """Seconds between tokens, by an engine whose constants may be arrays."""
+        decoding, mixed = self.decoding.step(engine).time, self.mixed.step(engine).time
+        return between(self.reads, decoding, mixed)
+
+    def first_by(self, steps: Engine) -> Callable[[Engine], Any]:
+        """Engine -> seconds to the first token; what a step takes is computed once."""
+        decoding, chunk = self.decoding.step(steps).time, self.own.step(steps).time
+        wait = self.waiting * self.between(steps)
+        return lambda engine: wait + first(self.prompt, self.crowd, decoding, chunk, engine)
+
     def times(self, engine: Engine) -> tuple[Any, Any]:
-        """Seconds between tokens, and to the first, by an engine whose constants may be arrays."""
-        decoding = self.decoding.step(engine).time
-        chunk = self.own.step(engine).time
-        return (
-            between(self.reads, decoding, self.mixed.step(engine).time),
-            first(self.prompt, self.crowd, decoding, chunk, engine),
-        )
+        """Seconds between tokens, and to the first."""
+        return self.between(engine), self.first_by(engine)(engine)
+
+    def engine_of(self, constants: Mapping[str, Any]) -> Engine:
+        """The engine of each row, of constants that are one number or one for each engine."""
+        each = {n: v[self.engine] if np.ndim(v) else v for n, v in constants.items()}
+        return Engine(**each)
 
 
 def id_of(row: Measured) -> str:
@@ -89,9 +99,7 @@ def stacked(bills: Sequence[Bill]) -> Bill:
 
 
 def contradicted(rows: Sequence[Measured]) -> Any:
-    """A mask of rows whose times between tokens differ from those of rows alike by more than
-    `ALIKE`.
-    """
+    """A mask of rows whose times between tokens are off those alike by more than `ALIKE`."""
     groups = defaultdict(list)
     for i, row in enumerate(rows):
         groups[row.run, row.system, row.engine, row.number_format].append(i)
@@ -112,18 +120,19 @@ def engines_of(constants: Mapping[str, Any]) -> dict[str, Engine]:
 
 def fit(table: Table) -> dict[str, Any]:
     """The constants that fit the rows of a table, which holds only rows to be fitted."""
-    both = _fitted(table, COMMON, OWN, NEAR, STEP_OFF, {}, 0)
-    prompt = table.part(table.first_token < LATE)
-    return both | _fitted(prompt, FIRST, FIRST_OWN, FIRST_NEAR, FIRST_OFF, both, 1)
+    steps = _fitted(table, table.between, table.per_token, COMMON, OWN, NEAR, STEP_OFF)
+    prompt = table.part(table.waiting == 0)  # what those wait for, no front explains
+    told = prompt.first_by(prompt.engine_of(steps))
+    return steps | _fitted(
+        prompt, told, prompt.first_token, FIRST, FIRST_OWN, FIRST_NEAR, FIRST_OFF
+    )
 
 
 def _fitted(
-    table: Table, names: Mapping[str, tuple[float, float]], own: Sequence[str], near: float,
-    off: float, known: Mapping[str, Any], which: int,
+    table: Table, law: Callable[[Engine], Any], measured: Any,
+    names: Mapping[str, tuple[float, float]], own: Sequence[str], near: float, off: float,
 ) -> dict[str, Any]:  # fmt: skip
-    """Least squares in logarithms; a row that is far off counts less, and so do the many rows of
-    one model on one engine.
-    """
+    """Least squares in logarithms; outliers and the many rows of one model count less."""
     from scipy.optimize import least_squares
 
     start = np.log([value for value, _ in names.values()])
@@ -132,7 +141,7 @@ def _fitted(
     pairs = list(zip(table.model, table.engine, strict=True))
     many = Counter(pairs)
     weight = np.array([many[pair] ** -0.5 for pair in pairs])
-    target = np.log((table.per_token, table.first_token)[which])
+    target = np.log(measured)
 
     def constants(logs: Any) -> dict[str, Any]:
         found: dict[str, Any] = dict(zip(names, np.exp(logs[: len(names)]), strict=True))
@@ -144,14 +153,13 @@ def _fitted(
         return found
 
     def residuals(logs: Any) -> Any:
-        told = {**known, **constants(logs)}
-        engine = Engine(**{n: v[table.engine] if np.ndim(v) else v for n, v in told.items()})
-        far = (np.log(table.times(engine)[which]) - target) / off
+        far = (np.log(law(table.engine_of(constants(logs)))) - target) / off
         soft = np.sign(far) * np.sqrt(2 * (np.sqrt(1 + far**2) - 1))
         held = (logs - np.concatenate([start, zeros])) / np.concatenate([wide, zeros + near])
         return np.concatenate([weight * soft, held])
 
-    return constants(least_squares(residuals, np.concatenate([start, zeros])).x)
+    # MINPACK: other methods take a decomposition of LAPACK, whose threads spin on a busy machine.
+    return constants(least_squares(residuals, np.concatenate([start, zeros]), method="lm").x)
 
 
 def left_out(table: Table) -> tuple[Any, Any]:
@@ -160,9 +168,8 @@ def left_out(table: Table) -> tuple[Any, Any]:
     found = np.full((2, len(table.rows)), np.nan)
     for model in np.unique(table.model):
         others, its = learn & (table.model != model), table.model == model
-        told, part = fit(table.part(others)), table.part(its)
-        engine = Engine(**{n: v[part.engine] if np.ndim(v) else v for n, v in told.items()})
-        found[:, its] = part.times(engine)
+        part = table.part(its)
+        found[:, its] = part.times(part.engine_of(fit(table.part(others))))
     return found[0], found[1]
 
 
@@ -181,10 +188,15 @@ def intervals(table: Table, told: Any, measured: Any) -> tuple[Any, Any]:
 
 
 def spread(ratio: Any, model: Any) -> tuple[float, float]:
-    """The 10 and 90 % quantiles of ratios, each model's rows together weighing their root."""
+    """The 10 and 90 % quantiles of ratios, each model's rows together weighing their root. Of n
+    models, a tenth of a new one's rows lies beyond what n in n + 1 of a tenth of theirs does.
+    """
     if not len(ratio):
         return 0.0, float("inf")
     many = Counter(model.tolist())
+    tail = 0.1 * len(many) / (len(many) + 1)
     order = np.argsort(ratio)
     weight = np.cumsum([many[name] ** -0.5 for name in model[order].tolist()])
-    return tuple(float(ratio[order][np.searchsorted(weight, q * weight[-1])]) for q in (0.1, 0.9))  # type: ignore[return-value]
+    ends = np.searchsorted(weight, [tail * weight[-1], (1 - tail) * weight[-1]])
+    low, high = ratio[order][ends].tolist()
+    return low, high

@@ -8,8 +8,6 @@ Columns are numpy arrays in SI units, or `Words`. Rows that cannot be true are r
 `.refused`, each with its name and the reason, and in no column.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import gzip
@@ -103,10 +101,8 @@ def records():
 
 
 def dataset(name, data=None):
-    """The `Dataset` of this name: the shipped sample, or all rows under the folder `data`.
-
-    Raises BadArgument for a name that there is not, FileNotFoundError for a folder that has no
-    file of this set, and for a set that does not ship without a folder.
+    """The `Dataset` of this name: the shipped sample, or all rows under `data`. Raises BadArgument,
+    or FileNotFoundError without its files or what it ships.
     """
     record = records()[one_of("dataset", "name", name, tuple(records()))]
     if data is None and not record.ships:
@@ -173,8 +169,7 @@ def checked(record, printed, full=False):
         for name, unit in record.columns.items()
     }
     good, refused = np.ones(len(next(iter(columns.values()))), bool), []
-    # In blocks that stay in a cache: millions of rows in one piece cost more in memory than in
-    # arithmetic.
+    # In blocks that stay in a cache: memory costs millions of rows more than sums.
     for start in range(0, len(good), BLOCK):
         places = np.arange(start, min(start + BLOCK, len(good)), dtype=np.intp)
         part = {name: values[start : start + BLOCK] for name, values in columns.items()}

@@ -1,7 +1,5 @@
 """A column of words of which few are different: eight million rows name ten chips."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

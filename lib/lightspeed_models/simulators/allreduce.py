@@ -8,8 +8,6 @@ Sources: Thakur, Rabenseifner and Gropp (IJHPCA 19(1), 2005) for ring and binomi
 NVLink SHARP (NVLS) for the switch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lightspeed.errors import BadArgument, one_of

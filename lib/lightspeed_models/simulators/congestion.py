@@ -9,8 +9,6 @@ Sources: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGC
 Ghobadi, Misra and Padhye, "ECN or Delay" (CoNEXT 2016).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

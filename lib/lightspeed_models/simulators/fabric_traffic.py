@@ -6,8 +6,6 @@ Both have the same switches and cables. Loads are counted flow by flow, and noth
 even; `lightspeed.fabrics` has the closed forms.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

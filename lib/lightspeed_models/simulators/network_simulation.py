@@ -10,8 +10,6 @@ Sources: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGC
 and its constants; IEEE 802.1Qbb for pauses.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -170,10 +168,8 @@ class DCQCN:
 
 @dataclass(frozen=True)
 class Port:
-    """The receiver's port: what it drains, what it may hold, where it marks and where it pauses.
-
-    `marks` is (Kmin, Kmax, Pmax) or None; `pause` the queue (byte) from which the senders are
-    stopped, or None. `delay` (s) is one way between a sender and the port.
+    """The receiver's port: drain, room, marks (Kmin, Kmax, Pmax) or None, `pause` (byte of queue)
+    or None, and `delay` (s) one way to a sender.
     """
 
     bandwidth: float

@@ -63,9 +63,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Observed:
-    """What a clock, a counter and a stopwatch see: mean number inside, arrivals per second, mean
-    stay (s).
-    """
+    """What a clock, a counter and a stopwatch see: mean inside, arrivals/s, mean stay (s)."""
 
     L: float
     arrival_rate: float
@@ -126,10 +124,8 @@ def _same_length(law: str, arrivals: Any, name: str, values: Any) -> None:
 
 
 def _one_server(arrivals: Any, services: Any) -> Path:
-    """Lindley's recursion D[n] = max(A[n], D[n - 1]) + S[n], unrolled.
-
-    With C the running sum of services, D[n] - C[n] = max(A[n] - C[n - 1], D[n - 1] - C[n - 1]) is a
-    running maximum.
+    """Lindley's recursion D[n] = max(A[n], D[n - 1]) + S[n], unrolled: less the running sum of
+    services C, D[n] - C[n] is a running maximum of A[n] - C[n - 1].
     """
     import numpy as np
 

@@ -4,8 +4,6 @@ What chapter 4 animates. `queue_simulation` beside it runs millions and says whe
 where, in plain Python. Times are in service times or steps, whatever the caller counts.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections.abc import Sequence

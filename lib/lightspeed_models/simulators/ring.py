@@ -5,8 +5,6 @@ Every rank sends to its right neighbour only. In n - 1 steps of reduce_scatter t
 travel; in n - 1 steps of all_gather the finished sums go round.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,9 +24,7 @@ class Step:
 
 @dataclass(frozen=True)
 class RingRun:
-    """`results`: what each rank ends with; `sent`: bytes that left each rank; `steps`: what was
-    sent when.
-    """
+    """`results`: what each rank ends with; `sent`: bytes that left it; `steps`: the order."""
 
     results: tuple[Any, ...]
     sent: tuple[int, ...]

@@ -7,8 +7,6 @@ weights. The bubbles of equal stages in closed form are `lightspeed.pipeline`, w
 sources these are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,9 +85,7 @@ def _one_chunk(stage: int, m: int, ahead: int) -> list[Work]:
 
 
 def _interleaved(stage: int, p: int, m: int, v: int) -> list[Work]:
-    """Megatron's order: micro-batches in groups of p, each group through every chunk before the
-    next group.
-    """
+    """Megatron's order: micro-batches in groups of p, each through all chunks before the next."""
     forward = [
         Work("F", group + k, stage, c)
         for group in range(0, m, p)
@@ -168,19 +164,15 @@ class Timeline:
 
     @property
     def window(self) -> float:
-        """The longest time from a GPU's first start to its own last end.
-
-        This is the time from step to step if a GPU need not wait for the others to begin its next
-        one.
+        """The longest time from a GPU's first start to its own last end: that from step to step, if
+        none need wait for the others.
         """
         return max(self.of(i)[-1].end - self.of(i)[0].start for i in range(self.stages))
 
     @property
     def peak_activations(self) -> tuple[float, ...]:
-        """For each GPU the largest number of micro-batches whose activations it holds at once.
-
-        A chunk counts as a share 1 / chunks of a stage. They are kept until the last pass that
-        reads them.
+        """For each GPU the most micro-batches whose activations it holds until the last pass that
+        reads them; a chunk counts as 1 / chunks of a stage.
         """
         last = "W" if self.schedule in SPLIT else "B"
         peaks = []
@@ -277,9 +269,7 @@ def _run(
 
 
 def _needs(work: Work, p: int, last: int) -> list[Work]:
-    """What must have ended before `work` can start: the pass next to it on the way of the
-    micro-batch.
-    """
+    """What must have ended before `work` can start: its micro-batch's pass next to it."""
     k, here = work.micro_batch, work.chunk * p + work.stage
 
     def at(kind: str, place: int) -> Work:

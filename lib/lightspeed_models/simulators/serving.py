@@ -13,10 +13,13 @@ an event is a prompt's step, an end, an arrival or blocks that run out. Rules of
    for its first chunk. With `ahead`, a step is planned while the one before runs, so that a request
    must have come by the start of that one, unless the server was idle.
 4. A prompt that is read gives the first token at the end of the step.
+5. With `patience`, a user who has waited longer than that when a step starts, and heads the queue,
+   has left before it is planned.
 
 Source: Kwon et al., "Efficient Memory Management for Large Language Model Serving with
-PagedAttention" (2023); Agrawal et al., "Sarathi-Serve" (2024), for chunks. What can't be asked: a
-cache of prefixes that evicts (`cached` says what is found of each prompt), priorities, swapping.
+PagedAttention" (2023); Agrawal et al., "Sarathi-Serve" (2024), for chunks. `cached` says what is
+found of each prompt: `prefixes` finds it in a cache that evicts, and `pools` puts two servers in a
+row, one that reads and one that writes. What can't be asked: priorities, swapping.
 """
 
 from __future__ import annotations
@@ -106,8 +109,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Served:
-    """Of each request when it came, its first token and its last (s); how often it was put off;
-    and the steps, where they were asked for.
+    """Of each request when it came, its first token and its last (s), both infinite if its user
+    left; how often it was put off; and the steps, where they were asked for.
     """
 
     arrivals: list[float]
@@ -126,17 +129,24 @@ def simulate(
     concurrency: int = 0,
     cached: Sequence[int] | None = None,
     record: bool = False,
+    patience: float = inf,
 ) -> Served:
     """What becomes of requests with so many tokens in and out.
 
     An open loop has `arrivals` (s, in order); a closed one keeps `concurrency` requests in flight.
-    `cached`: tokens of each prompt that need not be read again; at least one always is.
+    `cached`: tokens of each prompt that need not be read again; at least one always is. `patience`:
+    seconds that a user of an open loop waits for a place.
 
     >>> found = simulate([100, 100], [3, 3], Cost(1.0), arrivals=[0.0, 0.5])
     >>> found.first, found.last
     ([1.0, 2.0], [3.0, 4.0])
     """
     total = _checked(prompts, outputs, scheduler, arrivals, concurrency, cached)
+    checked("simulate", "patience", patience, positive("s", infinite=True))
+    if arrivals is None and not isinf(patience):
+        raise BadArgument(
+            "simulate", "patience", patience, "`arrivals`: a closed loop never leaves"
+        )
     known = list(cached) if cached is not None else [0] * total
     came = [0.0] * total if arrivals is None else [float(t) for t in arrivals]
     queue: deque[int] = deque()
@@ -208,6 +218,10 @@ def simulate(
                 pieces.append((who, piece))
         while calm and queue and len(reading) + rows < scheduler.slots and room > 0:
             who = queue[0]
+            if clock - came[who] > patience and isinf(first[who]):
+                queue.popleft()
+                done += 1
+                continue
             found = min(known[who], need[who] - 1)
             piece = need[who] - found
             if scheduler.chunked:
@@ -242,6 +256,9 @@ def simulate(
             open_slot = not queue and rows < scheduler.slots and room > 0
             if open_slot and following < coming:
                 many = min(many, _steps_until(came[following] - clock, a, c) + scheduler.ahead)
+            if queue and not isinf(patience) and isinf(first[queue[0]]):
+                # Whoever stands behind one who leaves may fit.
+                many = min(many, _steps_until(came[queue[0]] + patience - clock, a, c))
             if not calm:
                 many = 1
             many = max(1, many)

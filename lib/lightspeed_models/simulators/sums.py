@@ -1,7 +1,5 @@
 """Sums in a narrow format, addition by addition. Used in chapter 5."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from itertools import zip_longest

@@ -3,8 +3,6 @@
 What chapter 2 animates, and a check of its formulas.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -7,8 +7,6 @@ Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
 (2020).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from lightspeed.law import checked, count

@@ -5,8 +5,6 @@ Every text is escaped, and a policy in the page forbids scripts and requests as 
 text ever slip through. Much of it is hostile: students' names and answers, files from anywhere.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path
@@ -24,17 +22,13 @@ def page(template, **data):
 
 
 def seen(text):
-    """One line of text as it may stand in a page or a table: what cannot be seen is shown as
-    such, and it has an end.
-    """
+    """One line of text as in a page or a table: the unseen is shown as such, and it ends."""
     line = _visible(str(text).strip())
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
 def theirs(text):
-    """Words of a student or of a file name, as markup. They do not turn the line that they stand
-    in.
-    """
+    """Words of a student or of a file name, as markup; they do not turn their line."""
     return Markup("<bdi>{}</bdi>").format(seen(text))
 
 
@@ -58,9 +52,7 @@ def kept(text):
 
 
 def ours(markdown):
-    """A prompt or a message of the question bank, as markup: emphasis, code and lists, but no
-    link and no HTML.
-    """
+    """A bank's prompt or message, as markup: emphasis, code and lists, no link and no HTML."""
     lines = (UNSEEN.sub("\ufffd", line) for line in markdown.splitlines())
     return Markup(_markdown().render("\n".join(lines)))
 

@@ -5,8 +5,6 @@ read is left out. On Linux all is read from /proc and /sys under `root`, so that
 machine of its own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os
@@ -18,42 +16,19 @@ from pathlib import Path
 from typing import Any
 
 VECTORS = (
-    "avx",
-    "avx2",
-    "fma",
-    "avx512f",
-    "avx512_vnni",
-    "avx512_bf16",
-    "avx512_fp16",
-    "amx_tile",
-    "amx_bf16",
-    "amx_int8",
-    "asimd",
-    "sve",
-    "sve2",
-    "bf16",
-    "i8mm",
-)
+    "avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",
+    "amx_bf16", "amx_int8", "asimd", "sve", "sve2", "bf16", "i8mm",
+)  # fmt: skip
 PACKAGES = (
-    "speed-of-light",
-    "numpy",
-    "scipy",
-    "numba",
-    "mpi4py",
-    "mpich",
-    "openmpi",
-    "torch",
-    "ml_dtypes",
+    "speed-of-light", "numpy", "scipy", "numba", "mpi4py", "mpich", "openmpi", "torch", "ml_dtypes",
     "psutil",
-)
+)  # fmt: skip
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 UNLIMITED = 2**60  # cgroup v1 writes "no limit" as a number near 2**63
 
 
 def describe(root="/"):
-    """The machine as a plain dictionary in SI (bytes, Hz); keys that this system does not tell
-    are left out.
-    """
+    """The machine as a dictionary in SI (bytes, Hz), without what this system does not tell."""
     root = Path(root)
     about: dict[str, Any] = {"system": platform.system(), "architecture": platform.machine()}
     if (root / "proc/cpuinfo").exists():
@@ -77,9 +52,7 @@ def name_of(machine):
 
 
 def versions():
-    """Versions of what does the work: system, Python, numpy with its BLAS, and the extras that
-    are installed.
-    """
+    """Versions of what does the work: system, Python, numpy with its BLAS, extras."""
     versions_by_name = {
         "system": _system(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -143,9 +116,7 @@ def _linux(root):
 
 
 def cpus(cpuinfo):
-    """Model, logical and physical cores and vector extensions from /proc/cpuinfo (x86 and Arm
-    spell it differently).
-    """
+    """Model, logical and physical cores, vector extensions from /proc/cpuinfo (x86 and Arm)."""
     blocks = [
         dict(re.findall(r"^([^\t:]+?)\s*:[ \t]*(.*)$", block, re.M))
         for block in cpuinfo.strip().split("\n\n")
@@ -175,9 +146,7 @@ def meminfo(text):
 
 
 def caches(root):
-    """The caches of core 0 as advertised: [{"level", "kind", "size" (bytes), "shared_by"
-    (logical cores)}].
-    """
+    """Core 0's advertised caches: [{"level", "kind", "size" (bytes), "shared_by" (cores)}]."""
     levels = []
     for index in sorted((Path(root) / "sys/devices/system/cpu/cpu0/cache").glob("index*")):
         size = re.fullmatch(r"(\d+)([KMG])", read(index, "size"))
@@ -209,9 +178,7 @@ def _threads_per_core(root):
 
 
 def cgroup_files(root, controller, name_v2, name_v1):
-    """The texts of a cgroup file from this process' own group up to the root: v2 under its name,
-    v1 under the other.
-    """
+    """A cgroup file's texts from this process' own group to the root, by v2's or v1's name."""
     root = Path(root)
     files = []
     for line in read(root, "proc/self/cgroup").splitlines():
@@ -219,8 +186,7 @@ def cgroup_files(root, controller, name_v2, name_v1):
         if number == "0" and not controllers:
             base, name = root / "sys/fs/cgroup", name_v2
         elif controller in controllers.split(","):
-            # Inside a container the mount may be the group itself; then its path is not to be found
-            # below.
+            # Inside a container the mount may be the group itself: its path is not below.
             base = next(
                 (
                     b
@@ -311,9 +277,7 @@ def _chosen(text):
 
 
 def macos(text):
-    """The machine from the output of `sysctl -a`. The caches are those of the fastest kind of
-    core.
-    """
+    """The machine from `sysctl -a`. The caches are those of the fastest kind of core."""
     values = dict(re.findall(r"^([\w.]+): (.*)$", text, re.M))
 
     def whole(*names):

@@ -5,8 +5,6 @@ fastest matrix product of each type and its bandwidth the fastest stream through
 reached, not what is possible.
 """
 
-from __future__ import annotations
-
 import functools
 from datetime import date, datetime
 from types import MappingProxyType
@@ -72,9 +70,7 @@ def as_accelerator(shown, key=OWN, name=""):
 
 
 def hardware(key):
-    """The accelerator of the catalog, or the measured machine, of this key: "h100_sxm",
-    "measured:own", "measured:amd_epyc_2core".
-    """
+    """The catalog's accelerator, or the measured machine: "h100_sxm", "measured:own"."""
     if not key.startswith(SHIPPED):
         return accelerator(key)
     known = measured()
@@ -82,9 +78,7 @@ def hardware(key):
 
 
 def measured():
-    """Every measured machine, key -> `Entry`: this one as last saved, if it was, and those that
-    come with the course.
-    """
+    """Every measured machine, key -> `Entry`: this one as last saved, and the course's."""
     folder = record.folder()
     try:
         stamp = folder.stat().st_mtime_ns
@@ -95,9 +89,7 @@ def measured():
 
 
 def paths():
-    """What moves bytes in the measured machines: key -> (name, latency in s, bandwidth in
-    byte/s), as chapter 1 wants it.
-    """
+    """Measured machines' ways to move bytes: key -> (name, latency in s, bandwidth in byte/s)."""
     rows = {}
     for key, entry in measured().items():
         if "memory_latency" in entry and "hbm_bandwidth" in entry:

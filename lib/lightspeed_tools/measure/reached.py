@@ -1,7 +1,5 @@
 """The roof that a record shows a machine to have reached, without what measures it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lightspeed_tools.measure.instruments.latency_levels import binary
@@ -12,9 +10,7 @@ from lightspeed_tools.measure.records import record
 
 @dataclass(frozen=True)
 class Roof:
-    """What a machine reached: `peaks` (type -> FLOP/s, OP/s for int8) and `bandwidths` (level ->
-    byte/s, nearest first).
-    """
+    """What a machine reached: `peaks` (type -> FLOP/s) and `bandwidths` (level -> byte/s)."""
 
     peaks: dict
     bandwidths: dict
@@ -28,9 +24,7 @@ class Roof:
 
 
 def roof(shown):
-    """The `Roof` of a record. The levels are the flat stretches of the seconds that a byte
-    takes; main memory is the last.
-    """
+    """A record's `Roof`; levels are flat stretches of seconds a byte, the last is memory."""
     peaks = _best(record.all_of(shown, "roofline.gemm"), "dtype")
     best = _best(record.all_of(shown, "roofline.bandwidth"), "size")
     sizes = sorted(best)
@@ -44,9 +38,7 @@ def roof(shown):
 
 
 def _best(quantities, parameter):
-    """The largest median for each value of a parameter, of those that can be trusted if there
-    are any.
-    """
+    """The largest median for each value of a parameter, of trusted ones if there are any."""
     groups = {}
     for q in quantities:
         groups.setdefault(q.parameters[parameter], []).append(q)

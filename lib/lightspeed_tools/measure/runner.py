@@ -6,8 +6,6 @@ file, run as a module) writes one JSON object a line: {"progress": text}, and at
 [...], "missing": [...]}.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import importlib
@@ -28,9 +26,7 @@ from lightspeed_tools.measure.records import record
 
 @dataclass(frozen=True)
 class Part:
-    """A part: its module, what it measures, and about the seconds that it takes on a quiet
-    laptop, quick and full.
-    """
+    """A part: its module, what it measures, and seconds on a quiet laptop, quick and full."""
 
     module: str
     what: str
@@ -67,11 +63,8 @@ GRACE = 5  # seconds that a part has to end its own children before it is killed
 
 
 def measure(names=tuple(PARTS), quick=True, report=print, parts=None):
-    """Run these parts one after another and return a record, whatever becomes of any of them.
-
-    A part that cannot be had, fails, crashes or hangs is in the record's `missing` under its name,
-    with the reason. Interrupted (Ctrl+C), it returns what the parts before gave. `report` takes
-    lines of progress.
+    """Run these parts and return a record, whatever becomes of them: what can't be had, fails or
+    hangs is in `missing` with the reason. Ctrl+C returns what came before.
     """
     parts = PARTS if parts is None else parts
     machine, before = environment.describe(), conditions.snapshot()
@@ -116,9 +109,7 @@ def measure(names=tuple(PARTS), quick=True, report=print, parts=None):
 
 
 def _run(name, part, quick, report, limit):
-    """What a part gave: Quantities and Missings, at least one; KeyboardInterrupt ends the part
-    first.
-    """
+    """What a part gave: Quantities and Missings, at least one; KeyboardInterrupt ends it."""
     command = [sys.executable, "-m", __name__, name, part.module, "quick" if quick else "full"]
     child = subprocess.Popen(
         command,
@@ -132,8 +123,7 @@ def _run(name, part, quick, report, limit):
     threading.Thread(target=_listen, args=(child.stdout, lines), daemon=True).start()
     answer, deadline = None, time.monotonic() + limit
     try:
-        # The loop ends with the part's answer or its end, whichever is first; a grandchild may hold
-        # the pipe open.
+        # The loop ends with the part's answer or its end; a grandchild may hold the pipe.
         while answer is None:
             line = lines.get(timeout=max(0, deadline - time.monotonic()))
             if line is None:
@@ -243,9 +233,7 @@ def _child(name, module, effort):
 
 
 def _end_with(parent):
-    """Wait for the end of the parent, who never writes, and end this process and all that it
-    started.
-    """
+    """Wait for the end of the parent, who never writes, and end this process and its children."""
     os.read(parent, 1)
     if os.name == "posix" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)

@@ -1,7 +1,5 @@
 """What to look at, and which test to run next, most likely first."""
 
-from __future__ import annotations
-
 SOCKETS = 12.5e9  # byte/s: what TCP over one fast port gives at best
 
 

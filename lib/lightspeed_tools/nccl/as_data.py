@@ -1,7 +1,5 @@
 """A judged run as plain data, for `--json`."""
 
-from __future__ import annotations
-
 from lightspeed_tools.nccl.advice import checks_of
 from lightspeed_tools.nccl.published import public_near, standing
 from lightspeed_tools.nccl.sentences import contradictions, sentences

@@ -5,8 +5,6 @@ Nothing is guessed: each level stands under its condition, a network that cannot
 run is left out, and only where all that are left agree do they give the run a level.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import re

@@ -1,7 +1,5 @@
 """Two runs side by side: what differs between them, and by how much at each size."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Does a report agree with itself? Each comparison allows exactly what printing rounds away."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 

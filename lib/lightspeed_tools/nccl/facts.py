@@ -5,8 +5,6 @@ What the file says in so many words is `stated`, what follows from several of it
 than one answer, the fact is unknown: it is asked for, never guessed.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The JSON that nccl-tests writes with -J, read into the same `Report` as its text."""
 
-from __future__ import annotations
-
 import json
 
 from lightspeed.collectives import COLLECTIVES

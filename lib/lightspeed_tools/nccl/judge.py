@@ -2,8 +2,6 @@
 would be on the machines that its file leaves open.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -6,8 +6,6 @@ rows. What is no part of a test is searched only for what it says of hosts, rank
 line that cannot be read is left out and said so; a file without any row is an error.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass, field

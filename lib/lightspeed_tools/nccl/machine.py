@@ -5,8 +5,6 @@ which is known only from NCCL's messages or from the reader: `--hardware`, `--ni
 `--domain 72`, or a TOML file of the same.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass, replace

@@ -2,8 +2,6 @@
 with its plots inside.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import dataclass
@@ -42,10 +40,8 @@ class Stated:
 
 
 def read_runs(path, stated=Stated()):
-    """The `Judged` runs of a file, or of standard input for "-".
-
-    Raises ReportError (with the line) for a file that cannot be read as nccl-tests output, OSError
-    for one that cannot be opened.
+    """The `Judged` runs of a file, or of standard input ("-"). Raises ReportError (with the line)
+    for no nccl-tests output, OSError for no file.
     """
     collective = collective_named(stated.collective) if stated.collective else None
     machine = described(stated.hardware, stated.nic, stated.domain, stated.machine)

@@ -2,8 +2,6 @@
 line others reached.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import re

@@ -5,8 +5,6 @@ by its two whole numbers and its type, so no tag has to be known. A row counts o
 size and its rates agree, which no row does that was cut, shifted or written into.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 
@@ -27,10 +25,8 @@ NAMES = {"cputime": "time", "bytes": "size", "N": "count", "op": "redop", "res":
 
 @dataclass(frozen=True)
 class Measured:
-    """One printed measurement: `size` in bytes, `time` in s, rates in byte/s; `wrong` is None if
-    not validated.
-
-    `half_digits` are half of the last printed digit of time, algbw and busbw, in the same units.
+    """A printed measurement: `size` in bytes, `time` in s, rates in byte/s; `wrong` None if not
+    validated; `half_digits`: half of each one's last digit.
     """
 
     line: int

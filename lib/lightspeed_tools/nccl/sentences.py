@@ -2,8 +2,6 @@
 lines that the command prints.
 """
 
-from __future__ import annotations
-
 from lightspeed.catalog import number
 from lightspeed_models.nccl_fit import FABRICS, measurements
 from lightspeed_models.nccl_tuner import nccl_choices

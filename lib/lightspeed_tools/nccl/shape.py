@@ -1,7 +1,5 @@
 """What the curve of busbw over size shows by itself: where it falls, and what its two ends are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lightspeed.collectives import busbw_factor

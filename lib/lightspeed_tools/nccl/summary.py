@@ -1,7 +1,5 @@
 """What was run, and the verdict on it, each as one sentence."""
 
-from __future__ import annotations
-
 from lightspeed.collectives import busbw_factor
 from lightspeed_show.format import si
 from lightspeed_tools.nccl.published import LARGE, SMALL

@@ -9,8 +9,6 @@ Source: NVIDIA/nccl, src/graph/tuning.cc: blocks of three algorithms today, one 
 ("Latency/AlgBw") up to 2.17.
 """
 
-from __future__ import annotations
-
 import re
 
 from lightspeed.errors import BadArgument

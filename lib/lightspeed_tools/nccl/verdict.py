@@ -6,8 +6,6 @@ was, its share of the line is set beside the shares that published runs reached 
 Where no line is known, nothing is judged. Chapter 7 explains each number.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -22,7 +22,16 @@ from lightspeed_tools.plan.inputs import Cluster, Setting, given_stack
 from lightspeed_tools.plan.search import ROOM, Found, bytes_of, search, seconds_of
 from lightspeed_tools.plan.space import RULES, rules_broken, space
 
-__all__ = ("Job", "answer", "explained", "plan_of", "short", "three_that_differ", "verdict")
+__all__ = (
+    "UNSURE",
+    "Job",
+    "answer",
+    "explained",
+    "plan_of",
+    "short",
+    "three_that_differ",
+    "verdict",
+)
 
 # What people write of a plan -> the field.
 SHORT = {
@@ -30,6 +39,7 @@ SHORT = {
     "mbs": "micro_size", "vp": "chunks", "zero": "stage",
 }  # fmt: skip
 MORE_MEMORY = 10e9  # bytes: what would a GPU with so much more change?
+UNSURE = 1.1  # of the capacity: the law of memory is off by a tenth on plans that it did not see
 FRONT = 6  # points of a front that are shown
 
 
@@ -55,6 +65,11 @@ class Job:
             self.setting.able, dict(self.fixed), dict(self.limits),
         )  # fmt: skip
         return search(self.model, self.sequence, plans, self.machine, self.setting)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Everything that was assumed."""
+        return (*self.cluster.assumed, *self.setting.assumed, *self.assumed)
 
     @property
     def tokens(self) -> int:
@@ -106,10 +121,12 @@ def plan_of(text: str, gpus: int, sequences: int) -> Plan:
 
 
 def verdict(held: float, capacity: float) -> str:
-    """Whether so many bytes are worth trying: a card that is nearly full stalls or fails."""
+    """Whether so many bytes are worth trying: a card that is nearly full stalls or fails. What is
+    over by less than the law's own error may fit.
+    """
     if held <= ROOM * capacity:
         return "fits"
-    return "tight" if held <= capacity else "refused"
+    return "tight" if held <= UNSURE * capacity else "refused"
 
 
 def extrapolated(plan: Plan, job: Job) -> list[str]:
@@ -127,7 +144,8 @@ def extrapolated(plan: Plan, job: Job) -> list[str]:
 def described(plan: Plan, job: Job) -> dict[str, Any]:
     """One plan: degrees, seconds with the terms that make them, memory with its parts."""
     expected = step(job.model, job.sequence, plan, job.machine, job.setting.stack)
-    bound = replace(BOUND, split=job.setting.stack.split)
+    stack = job.setting.stack
+    bound = replace(BOUND, split=stack.split, overlap=stack.overlap)
     least = step(job.model, job.sequence, plan, replace(job.machine, products=None), bound).time
     use = expected_memory(job.model, job.sequence, plan, job.machine, job.setting.holds)
     parts = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
@@ -243,7 +261,7 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
         "sequence": job.sequence,
         "stack": job.setting.key,
         "stack_error": job.setting.error,
-        "assumed": [*job.cluster.assumed, *job.assumed],
+        "assumed": list(job.said),
         "plans": found.total,
         "passing": len(found),
         "refused": {rule: n for rule, n in found.refused.items() if n},
@@ -297,7 +315,7 @@ def explained(job: Job, plan: Plan) -> dict[str, Any]:
     first = found.best()
     told = {
         "model": job.name, "cluster": f"{job.cluster.gpus:,} x {job.cluster.gpu}",
-        "stack": job.setting.key, "assumed": [*job.cluster.assumed, *job.assumed],
+        "stack": job.setting.key, "assumed": list(job.said),
         "yours": mine, "broken": [RULES[rule] for rule in broken], "capacity": job.machine.capacity,
         "verdict": verdict(held, job.machine.capacity), "of": len(found), "best": None,
     }  # fmt: skip

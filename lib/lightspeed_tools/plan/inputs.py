@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from lightspeed.catalog import entries, find, fitted
+from lightspeed.catalog import entries, find, fitted, link
 from lightspeed.config_keys import ConfigRefused
 from lightspeed.configs import read_config
 from lightspeed.decoder import Decoder, Experts, Mlp
@@ -34,8 +34,19 @@ NETWORKS = {  # of a chip whose cluster does not name one: what its vendor's own
     "a100_40gb": "infiniband_hdr", "a100_80gb": "infiniband_hdr", "b300": "infiniband_xdr",
     "gb300": "infiniband_xdr",
 }  # fmt: skip
+# What people call a chip -> the catalog's, and the link of its export variant.
+CALLED = {
+    "h100": ("h100_sxm", ""), "h200": ("h200_sxm", ""), "a100": ("a100_80gb", ""),
+    "h800": ("h100_sxm", "nvlink4_h800"), "a800": ("a100_80gb", "nvlink3_a800"),
+}  # fmt: skip
 DOMAINS = {"gb200": 72, "gb300": 72}  # GPUs that one NVLink domain joins, where not 8
 PRECISIONS = ("bf16", "fp8", "fp4")
+# What others write -> the format whose peak counts.
+SPELT = {
+    "bfloat16": "bf16", "fp16": "bf16", "float16": "bf16", "float8": "fp8", "fp8-cs": "fp8",
+    "fp8-ds": "fp8", "fp8-mx": "fp8", "mxfp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4",
+}  # fmt: skip
+LIKE = {"fp8": "hopper", "fp4": "blackwell"}  # where no kernel of a chip's class was measured
 OF_FILE = ("gpu", "gpus", "network", "gpus_per_node", "precision", "memory_bytes")
 LARGEST = 2**20  # GPUs: beyond, a slip is likelier than a cluster
 NEAR = 0.01  # of the parameters, how far a shape may be from the config that it stands for
@@ -71,6 +82,7 @@ class Setting:
     error: float
     gpu: str
     products: bool
+    assumed: tuple[str, ...] = ()
 
 
 def cluster_of(text: str, precision: str = "bf16") -> Cluster:
@@ -107,28 +119,44 @@ def cluster_from(table: dict[str, Any], precision: str, where: str) -> Cluster:
     for name in ("gpu", "gpus"):
         if name not in table:
             raise BadArgument("plan", "cluster", where, f"an object with {name!r}")
-    gpu = one_of("plan", "gpu", table["gpu"], (*entries("accelerators"), *NETWORKS))
+    called = _plain(table["gpu"])
+    gpu, linked = CALLED.get(called, (called, "")) if isinstance(called, str) else (called, "")
+    gpu = one_of("plan", "gpu", gpu, tuple(dict.fromkeys((*entries("accelerators"), *NETWORKS))))
     gpus = int(checked("plan", "gpus", table["gpus"], count()))
     if gpus > LARGEST:
         raise BadArgument("plan", "gpus", gpus, f"at most {LARGEST:,} GPUs")
-    precision = one_of("plan", "precision", table.get("precision", precision), PRECISIONS)
-    assumed = []
-    network = table.get("network") or NETWORKS.get(gpu, "infiniband_ndr")
-    if "network" not in table:
+    precision = _format(table.get("precision") or precision)
+    assumed = [f"{called} is {gpu}{f' with links of {linked}' * bool(linked)}"] * (called != gpu)
+    network = _plain(table.get("network") or NETWORKS.get(gpu, "infiniband_ndr"))
+    if not table.get("network"):
         assumed.append(f"network: {network}, one port a GPU")
-    per_node = int(table.get("gpus_per_node", DOMAINS.get(gpu, 8)))
-    if "gpus_per_node" not in table:
+    per_node = table.get("gpus_per_node")
+    if per_node is None:
+        per_node = DOMAINS.get(gpu, 8)
         assumed.append(f"{per_node} GPUs a node")
+    per_node = int(checked("plan", "gpus_per_node", per_node, count()))
     found, sheet = machine(gpu, network, per_node), find(gpu).numbers
     if precision not in sheet:
         wanted = f"a format whose peak the catalog has for {gpu}"
         raise BadArgument("plan", "precision", precision, wanted)
     found = replace(found, peak=float(sheet[precision]))
-    if "memory_bytes" in table:
+    if linked:
+        found = replace(found, link=link(linked).bandwidth)
+    if table.get("memory_bytes") is not None:
         found = replace(found, capacity=_memory(table["memory_bytes"], found.capacity))
     return Cluster(
         gpu, gpus, network, precision, found, float(sheet.get("power", 0.0)), tuple(assumed)
     )
+
+
+def _plain(name: Any) -> Any:
+    """A key of the catalog as it is spelt there."""
+    return name.strip().lower().replace("-", "_") if isinstance(name, str) else name
+
+
+def _format(name: Any) -> str:
+    plain = name.strip().lower().replace("_", "-") if isinstance(name, str) else name
+    return one_of("plan", "precision", SPELT.get(plain, plain), PRECISIONS)
 
 
 def _memory(given: float, known: float) -> float:
@@ -262,6 +290,11 @@ def given_stack(
     found = cluster.machine
     if setting.products:
         reached = rates(cluster.gpu, cluster.precision)
+        if reached is None and cluster.precision in LIKE:
+            like = LIKE[cluster.precision]
+            reached = rates(cluster.gpu, cluster.precision, like)
+            said = f"products in {cluster.precision} as on {like}: none measured on {cluster.gpu}"
+            setting = replace(setting, assumed=(said,))
         if reached is None:
             wanted = "a chip of which products were measured, or another --stack"
             raise BadArgument("plan", "gpu", cluster.gpu, wanted)

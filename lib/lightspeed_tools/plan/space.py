@@ -20,10 +20,10 @@ import numpy as np
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count
 from lightspeed.transformer import Transformer
-from lightspeed_models.plan import AXES, ENDS, Plan
+from lightspeed_models.plan import AXES, Plan, cuts
 
 __all__ = (
-    "COLUMNS", "RULES", "Space", "cuts", "divisors", "rules_broken", "sequences_of", "space",
+    "COLUMNS", "RULES", "Space", "divisors", "rules_broken", "sequences_of", "space",
 )  # fmt: skip
 
 COLUMNS = (
@@ -34,6 +34,7 @@ COLUMNS = (
 ORDERS = (AXES, ("tensor", "context", "pipeline", "data"))
 STAGES = np.arange(4, dtype=np.intp)
 RECOMPUTE = np.array(["selective", "full"])
+FILLED = "fills_pipeline"  # of what a stack can do: it asserts micro-batches for all stages but one
 OF_PLAN = (*COLUMNS[:8], "stage", "recompute")
 # Rule -> what it says, in the order in which they are asked.
 RULES = {
@@ -41,7 +42,8 @@ RULES = {
     "layers": "more stages than layers",
     "heads": "more tensor ranks than attention heads",
     "sequence": "the sequence is not divided by context (twice, to balance it) times tensor",
-    "schedule": "an interleaved pipeline needs micro-batches in multiples of its stages",
+    "schedule": "an interleaved pipeline needs micro-batches in multiples of its stages, and "
+    "nanotron's as many as stages, less one",
     "zero": "ZeRO 2 and 3 do not go with a pipeline",
     "stack": "beyond what the stack can do",
     "limits": "not what --fix and --limit ask for",
@@ -162,15 +164,6 @@ def _degrees(model: Transformer, gpus: int) -> dict[str, np.ndarray]:
     return dict(zip(names, table.T, strict=True))
 
 
-def cuts(layers: int, stages: int) -> list[int]:
-    """Chunks above one of which this many stages hold whole layers, as `checked_for` asks."""
-    if stages == 1:
-        return []
-    cut = {int(v) for n in range(layers, layers + ENDS + 1) if n % stages == 0
-           for v in divisors(n // stages)}  # fmt: skip
-    return sorted(v for v in cut if 1 < v <= layers / stages)
-
-
 def _sizes_of(data: np.ndarray, sizes: np.ndarray, sequences: int) -> np.ndarray:
     """How many of the micro-batches the batch is a whole number of, for each number of replicas."""
     each, where = np.unique(data, return_inverse=True)
@@ -220,6 +213,8 @@ def _broken(rows, able, fixed, limits) -> dict[str, np.ndarray]:
     def beyond(most: Mapping[str, Any]) -> Any:
         out: Any = np.zeros((1, 1, 1), bool)
         for name, value in most.items():
+            if name == FILLED:
+                continue
             over = ~np.isin(r[name], value) if isinstance(value, list) else r[name] > value
             out = out | over
         return out
@@ -229,8 +224,9 @@ def _broken(rows, able, fixed, limits) -> dict[str, np.ndarray]:
         if name == "recompute":
             one_of("plan", "--fix recompute", value, tuple(RECOMPUTE.tolist()))
         other = other | (r[name] != value)
+    unfilled = bool(able.get(FILLED)) & (r["micro_batches"] < r["pipeline"] - 1)
     return {
-        "schedule": (r["chunks"] > 1) & (r["micro_batches"] % r["pipeline"] != 0),
+        "schedule": (r["chunks"] > 1) & (r["micro_batches"] % r["pipeline"] != 0) | unfilled,
         "zero": (r["stage"] >= 2) & (r["pipeline"] > 1),
         "stack": beyond(able),
         "limits": other | beyond(limits),

@@ -7,19 +7,21 @@ import functools
 import gzip
 import io
 import json
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import log
+from math import inf, isfinite, log
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lightspeed.decoder import Decoder
 from lightspeed_models.evidence.pairings.served import printed
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.inference_step import engine
-from lightspeed_models.served import BEATEN, Measured, Served, measured_rows
+from lightspeed_models.served import BEATEN, DRAFTS, ENGINES, Measured, Served, measured_rows
 from lightspeed_tools.serve.plan import Job
 
 NEEDED = ("model_path", "system", "isl", "osl", "silicon_tpot_ms", "silicon_ttft_ms")
@@ -31,22 +33,40 @@ def read_rows(path: Path, job: Job | None, model: str) -> list[Mapping[str, Any]
 
     Raises ValueError for a file that is none of these.
     """
-    data = path.read_bytes()
-    try:
-        data = gzip.decompress(data) if path.suffix == ".gz" else data
-        text = data.decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} can't be read: {error}") from error
+    text = text_of(path)
     if text.lstrip()[:1] in ("{", "["):
-        return [of_benchmark(one, job, model) for one in _objects(path, text)]
-    rows = list(csv.DictReader(io.StringIO(text)))
-    missing = [name for name in NEEDED if not rows or name not in rows[0]]
-    if missing:
-        raise ValueError(f"{path} has no column {', '.join(missing)}, or no row")
+        return [of_benchmark(one, job, model) for one in objects_of(path, text)]
+    table = table_of(text)
+    try:
+        rows = list(table)
+    except csv.Error as error:
+        raise ValueError(f"{path} is no table: {error}") from error
+    if missing := [name for name in NEEDED if name not in (table.fieldnames or ())]:
+        raise ValueError(f"{path} has no column {', '.join(missing)}")
+    if not rows:
+        raise ValueError(f"{path} has the names of columns, and no row")
     return list(rows)
 
 
-def _objects(path: Path, text: str) -> list[Mapping[str, Any]]:
+def text_of(path: Path) -> str:
+    """The text of a file, zipped or not, in UTF-8 or 16; ValueError for one that has none."""
+    data = path.read_bytes()
+    try:
+        zipped = path.suffix == ".gz" or data.startswith(b"\x1f\x8b")
+        data = gzip.decompress(data) if zipped else data
+        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        return data.decode("utf-16" if wide else "utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} can't be read: {error}") from error
+
+
+def table_of(text: str) -> csv.DictReader[str]:
+    """The rows of a table whose first line has the names, parted by commas, semicolons or tabs."""
+    head = text.partition("\n")[0]
+    return csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=head.count))
+
+
+def objects_of(path: Path, text: str) -> list[Mapping[str, Any]]:
     try:
         whole = json.loads(text)
     except json.JSONDecodeError:
@@ -61,30 +81,54 @@ def _objects(path: Path, text: str) -> list[Mapping[str, Any]]:
 
 
 def of_benchmark(one: Mapping[str, Any], job: Job | None, model: str) -> dict[str, Any]:
-    """The row of a run of a benchmark: lengths, concurrency and times are its own; model, GPUs and
-    format are told beside it, since it does not say them.
+    """The row of a run of a benchmark: lengths, load and times are its own; GPUs and format are
+    told beside it, since it does not say them, and the model where its name says too little.
+
+    Raises ValueError for an object that is no such run, or where nothing is told. A field that is
+    no number stays as it is: the row is refused by its name later.
     """
     needed = (
-        "completed", "total_input_tokens", "total_output_tokens", "max_concurrency",
-        "mean_ttft_ms", "mean_tpot_ms",
-    )  # fmt: skip
-    if missing := [name for name in needed if not one.get(name)]:
+        "completed",
+        "total_input_tokens",
+        "total_output_tokens",
+        "mean_ttft_ms",
+        "mean_tpot_ms",
+    )
+    if missing := [name for name in needed if name not in one]:
         raise ValueError(f"the benchmark does not say {', '.join(missing)}")
     if job is None:
         raise ValueError("a benchmark does not name its GPUs: add --hardware and --gpus")
-    each = one["completed"]
+
+    def number(name: str) -> float:
+        value = one.get(name)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return 0.0
+        return float(value) if 0 < value < inf else 0.0
+
+    each = number("completed") or inf
+    prompt, output = (round(number(f"total_{way}_tokens") / each) for way in ("input", "output"))
+    first, token = (
+        number(f"median_{name}_ms") or one[f"mean_{name}_ms"] for name in ("ttft", "tpot")
+    )
+    means = number("mean_ttft_ms") + number("mean_tpot_ms") * max(0, output - 1)
+    flying = number("request_throughput") * means / 1e3  # Little's law
+    most = number("max_concurrency")
+    if not most or number("request_rate"):  # the rate sets the load, not the places
+        most = min(most or inf, flying or number("concurrency") or inf)
+    own = str(one.get("backend") or "").lower()
+    drafts = number("accept_length") > 1.0
     return {
-        "backend": job.engine,
+        "backend": own if own in ENGINES else job.engine,
         "model_path": model or one.get("model_id", ""),
         "system": job.hardware,
         "precision": job.number_format,
-        "mode": "agg",
-        "isl": max(1, round(one["total_input_tokens"] / each)),
-        "osl": max(1, round(one["total_output_tokens"] / each)),
-        "concurrency": one["max_concurrency"],
+        "mode": DRAFTS if drafts else "agg",
+        "isl": prompt,
+        "osl": output,
+        "concurrency": max(1, round(most)) if isfinite(most) else "",
         "tp_size": job.gpus,
-        "silicon_ttft_ms": one.get("median_ttft_ms") or one["mean_ttft_ms"],
-        "silicon_tpot_ms": one.get("median_tpot_ms") or one["mean_tpot_ms"],
+        "silicon_ttft_ms": first,
+        "silicon_tpot_ms": token,
     }
 
 
@@ -120,10 +164,12 @@ def _errors(ratio: Any) -> dict[str, float] | None:
     return dict(zip(("median", "mean", "p90"), (round(float(f), 2) for f in figures), strict=True))
 
 
-def check(rows: Iterable[Mapping[str, Any]]) -> Verdict:
-    """The `Verdict` of these rows, by the engines as shipped."""
+def check(rows: Iterable[Mapping[str, Any]], other: Decoder | None = None) -> Verdict:
+    """The `Verdict` of these rows, by the engines as shipped; `other` is the model of rows whose
+    model is not known by its name.
+    """
     rows = list(rows)
-    found, refused = measured_rows(rows)
+    found, refused = measured_rows(rows, other)
     judged = tuple(found.values())
     told = np.array([expected(one) for one in judged]).reshape(-1, 2)
     measured = np.array([(one.per_token, one.first_token) for one in judged]).reshape(-1, 2)

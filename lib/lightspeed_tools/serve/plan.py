@@ -10,9 +10,11 @@ from lightspeed.decoder import Decoder, Experts
 from lightspeed.inference import Engine
 from lightspeed.values import si
 from lightspeed_models.inference_step import engine
-from lightspeed_models.served import Served, served_replica
+from lightspeed_models.served import CHUNK, Served, served_replica
 
 NODE = 8  # GPUs that split a layer at most
+BUSY = 0.9  # of their time readers read: beyond, prompts that come at random wait and wait
+SPLITS = 64  # divisions of many workers that are tried
 MOST = 4096  # requests in flight on a worker; engines stop earlier by default
 PARTS = {
     "kv": "reading caches", "weights": "reading weights", "math": "arithmetic",
@@ -66,19 +68,21 @@ class Plan:
 
 
 def plans(job: Job) -> tuple[list[Plan], list[tuple[str, str]]]:
-    """(plans by requests a second, layouts that are refused with the figure, those with the most
-    room first).
+    """(plans by requests a second, layouts that are refused with the figure: those nearest to the
+    promise first, then those with the most room).
     """
     found: list[Plan] = []
     refused: list[tuple[float, str, str]] = []
+    broke: list[tuple[float, str, str]] = []
     constants = engine(job.engine)
     for run, workers in layouts(job):
         room = run.room() / run.decode.gpus
         empty = Plan(run, workers, 0, 0.0, 0.0, 0.0, "", "")
         if room <= 0:
             if run.together:  # apart, the same weights lack the same room
-                figures = si(run.weights(), "byte"), si(run.capacity * run.decode.gpus, "byte")
-                refused.append((room, empty.layout, "weights take {} of {}".format(*figures)))
+                figures = si(run.weights(), "byte"), si(run.weights() + run.room(), "byte")
+                words = "weights take {} of the {} that " + job.engine + " uses"
+                refused.append((room, empty.layout, words.format(*figures)))
         elif run.places() < 1:
             held = si(run.model.request_bytes(int(run.held), run.decode.cache_bytes), "byte")
             refused.append(
@@ -89,9 +93,21 @@ def plans(job: Job) -> tuple[list[Plan], list[tuple[str, str]]]:
         else:
             one = at(run, 1, constants)
             times = f"{si(one[0], 's')} a token, {si(one[1], 's')} to the first"
-            refused.append((room, empty.layout, f"one request alone: {times}"))
+            over, which = broken(job, one)
+            words = f"one request alone: {times}, {over:.2g} times the promise {which}"
+            broke.append((over, empty.layout, words))
     refused.sort(key=lambda row: -row[0])
-    return sorted(found, key=lambda plan: -plan.rate), [row[1:] for row in refused]
+    rows = sorted(broke) + refused
+    return sorted(found, key=lambda plan: -plan.rate), [row[1:] for row in rows]
+
+
+def broken(job: Job, times: tuple[float, float]) -> tuple[float, str]:
+    """(how many times a promise the worse of both times is, which promise)."""
+    parts = (
+        (times[0] / job.per_token, "between tokens"),
+        (times[1] / job.first_token, "to the first"),
+    )
+    return max(parts)
 
 
 def layouts(job: Job) -> Iterator[tuple[Served, int]]:
@@ -105,9 +121,11 @@ def layouts(job: Job) -> Iterator[tuple[Served, int]]:
             if rest or not workers or tensor * data > NODE:
                 continue
             gpus = served_replica(job.hardware, tensor, data, job.number_format)
-            run = Served(job.model, gpus, gpus, capacity, 1, job.prompt, job.output)
+            run = Served(
+                job.model, gpus, gpus, capacity, 1, job.prompt, job.output, engine=job.engine
+            )
             yield run, workers
-            for readers in range(1, workers):
+            for readers in range(1, workers, -(-workers // SPLITS)):
                 apart = replace(run, together=False, readers=readers, decoders=workers - readers)
                 yield apart, workers
 
@@ -125,13 +143,15 @@ def at(run: Served, requests: float, constants: Engine) -> tuple[float, float]:
 
 
 def rate_of(run: Served, requests: int, times: tuple[float, float], constants: Engine) -> float:
-    """Requests a second of all workers: by Little's law, and no more than the readers can read."""
+    """Requests a second of all workers: by Little's law, and no more than the readers can read in
+    `BUSY` of their time.
+    """
     own = requests * run.decoders / (times[1] + run.output * times[0])
     if run.together:
         return own
-    chunks = max(1, run.prompt / (run.prefill.data * min(run.prompt, 8192)))
+    chunks = max(1, run.prompt / (run.prefill.data * min(run.prompt, CHUNK)))
     reading = run.own_chunk().step(constants).time * chunks
-    return min(own, run.readers / reading)
+    return min(own, BUSY * run.readers / reading)
 
 
 def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
@@ -156,7 +176,8 @@ def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
     step = replace(run, requests=low).mixed().step(constants)
     binds = max(PARTS, key=lambda part: getattr(step, part))
     total = low * (workers if run.together else run.decoders)
-    return Plan(replace(run, requests=low), workers, total, *times, rate, stop, PARTS[binds])
+    one = replace(run, requests=low)
+    return Plan(one, workers, total, *times, rate, stop, PARTS[binds])
 
 
 def changes(job: Job, best: Plan | None) -> list[tuple[str, float]]:

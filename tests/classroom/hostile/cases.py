@@ -45,9 +45,7 @@ ALL, QUICK = dict.fromkeys(QUESTIONS, 1), Limits(wall=4, cell=1, call=0.5)
 
 @dataclass(frozen=True)
 class Case:
-    """`make(folder)` gives the bytes, or makes a file there and gives its path. `earns`: the
-    questions that get their point.
-    """
+    """`make(folder)` gives bytes, or a file's path; `earns`: questions that get their point."""
 
     name: str
     make: object
@@ -73,9 +71,7 @@ def code(source, id=None, **more):
 
 
 def exercises(answers=ANSWERS, **changed):
-    """The cells of a notebook with these answers; a changed one is the whole source of its cell,
-    None leaves it out.
-    """
+    """A notebook's cells with these answers; a changed one is a cell's whole source, or None."""
     sources = {cell: f"{answers[cell]}\n{call(cell)}" for cell in QUESTIONS} | changed
     return [
         code(IMPORTS, "imports"),
@@ -110,6 +106,12 @@ def case(name, content, earns, status="ok", limits=None, path=None):
     )
 
 
+def cases(made, earns, attacks):
+    """A case for each name and attack, made into a notebook that earns so much."""
+    for name, attack in attacks.items():
+        case(name, made(attack), earns)
+
+
 def without(*cells):
     return [c for c in QUESTIONS if c not in cells]
 
@@ -118,14 +120,6 @@ def without(*cells):
 case("right", right(), ALL)
 case("stubs", notebook(exercises(STUBS)), ())
 case("no cells", notebook([]), ())
-case(
-    "warnings on stderr",
-    right(
-        "import warnings\nwarnings.warn('careful')\nwarnings.simplefilter('error')\nprint('oh',"
-        " file=sys.stderr)"
-    ),
-    ALL,
-)
 case(
     "slow but right",
     right(
@@ -193,16 +187,6 @@ case(
     ),
     ALL,
 )
-case(
-    "a figure",
-    right(
-        "import matplotlib.pyplot as plt\nplt.plot([1,"
-        " 2])\nplt.savefig('mine.png')\nplt.show()\ndisplay(plt.gcf())"
-    ),
-    ALL,
-)
-case("a cell that fails", right("undefined_name"), ALL)
-case("asks for input", right("input('your name')"), ALL)
 case(
     "looks at the verdict",
     right(word=ANSWERS["word"] + "\nverdict = " + call("word") + "\nassert not verdict.correct"),
@@ -277,8 +261,24 @@ case(
     ),
     ALL,
 )
-case("a lone surrogate", right("x = '\ud800'"), ALL)
-case("a null byte", right("x = 1\0"), ALL)
+cases(
+    right,
+    ALL,
+    {
+        "warnings on stderr": (
+            "import warnings\nwarnings.warn('careful')\nwarnings.simplefilter('error')\n"
+            "print('oh', file=sys.stderr)"
+        ),
+        "a figure": (
+            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('mine.png')\n"
+            "plt.show()\ndisplay(plt.gcf())"
+        ),
+        "a cell that fails": "undefined_name",
+        "asks for input": "input('your name')",
+        "a lone surrogate": "x = '\ud800'",
+        "a null byte": "x = 1\0",
+    },
+)
 
 # Not a notebook, or not one that can be read.
 case("100 MB", b'{"cells": [' + b" " * (100 << 20) + b"]}", (), "refused")
@@ -325,30 +325,24 @@ OPEN = (
     "for p in {paths!r}:\n    try:\n        open(p).read(1) if not os.path.isdir(p) else"
     " os.listdir(p)\n    except OSError:\n        continue\n    raise Breach(p)"
 )
-case(
-    "reads solutions, questions and tests",
-    idle(
-        "import lightspeed_course\nroot = os.path.dirname(lightspeed_course.__file__)\nfor p in"
-        " ('practice', 'content', '_delivered', '../lightspeed_tools', '../lightspeed_authoring',"
-        " '../lightspeed_models/evidence/data', '../lightspeed_class/grading',"
-        " '../lightspeed_cli/main.py', '../../solutions', '../../tests', '../../exercises',"
-        " '../../.git'):\n    if os.path.exists(os.path.join(root, p)): raise Breach(p)"
-    ),
+cases(
+    idle,
     (),
-)
-case(
-    "imports the questions",
-    idle(
-        "try:\n    import lightspeed_course.content.roofline\nexcept ImportError:"
-        " pass\nelse: raise Breach\nfrom importlib.util import find_spec\nif"
-        " find_spec('lightspeed_class'): raise Breach"
-    ),
-    (),
-)
-case(
-    "reads the host",
-    idle(
-        OPEN.format(
+    {
+        "reads solutions, questions and tests": (
+            "import lightspeed_course\nroot = os.path.dirname(lightspeed_course.__file__)\nfor p "
+            "in ('practice', 'content', '_delivered', '../lightspeed_tools', "
+            "'../lightspeed_authoring', '../lightspeed_models/evidence/data', "
+            "'../lightspeed_class/grading', '../lightspeed_cli/main.py', '../../solutions', "
+            "'../../tests', '../../exercises', '../../.git'):\n    if "
+            "os.path.exists(os.path.join(root, p)): raise Breach(p)"
+        ),
+        "imports the questions": (
+            "try:\n    import lightspeed_course.content.roofline\nexcept ImportError: pass\n"
+            "else: raise Breach\nfrom importlib.util import find_spec\nif "
+            "find_spec('lightspeed_class'): raise Breach"
+        ),
+        "reads the host": OPEN.format(
             paths=[
                 "/etc/passwd",
                 "/etc/hostname",
@@ -359,36 +353,23 @@ case(
                 "/var",
                 "/run",
             ]
-        )
-    ),
-    (),
-)
-case(
-    "walks the frames",
-    idle(
-        "f = sys._getframe()\nwhile f:\n    if any('expected' in str(v) or 'bandwidth' in str(v)"
-        " for k, v in f.f_locals.items() if k in ('setup', 'secret', 'keys')): raise Breach\n    f"
-        " = f.f_back\nimport gc\nif any(type(o).__name__ in ('Question', 'Variant') for o in"
-        " gc.get_objects()): raise Breach"
-    ),
-    (),
-)
-case(
-    "looks for descriptors",
-    idle(
-        "import stat\nfor n in range(3, 64):\n    try: mode = os.fstat(n).st_mode\n    except"
-        " OSError: continue\n    if not stat.S_ISFIFO(mode): raise Breach(n)"
-    ),
-    (),
-)
-case(
-    "looks at the environment",
-    idle(
-        "allowed = {'HOME', 'TMPDIR', 'MPLCONFIGDIR', 'PATH', 'LANG', 'TZ', 'MPLBACKEND',"
-        " 'OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'PYTHONHASHSEED', 'PWD', 'LC_CTYPE'}\nif"
-        " set(os.environ) - allowed: raise Breach"
-    ),
-    (),
+        ),
+        "walks the frames": (
+            "f = sys._getframe()\nwhile f:\n    if any('expected' in str(v) or 'bandwidth' in "
+            "str(v) for k, v in f.f_locals.items() if k in ('setup', 'secret', 'keys')): raise "
+            "Breach\n    f = f.f_back\nimport gc\nif any(type(o).__name__ in ('Question', "
+            "'Variant') for o in gc.get_objects()): raise Breach"
+        ),
+        "looks for descriptors": (
+            "import stat\nfor n in range(3, 64):\n    try: mode = os.fstat(n).st_mode\n    "
+            "except OSError: continue\n    if not stat.S_ISFIFO(mode): raise Breach(n)"
+        ),
+        "looks at the environment": (
+            "allowed = {'HOME', 'TMPDIR', 'MPLCONFIGDIR', 'PATH', 'LANG', 'TZ', 'MPLBACKEND', "
+            "'OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'PYTHONHASHSEED', 'PWD', 'LC_CTYPE'}\nif "
+            "set(os.environ) - allowed: raise Breach"
+        ),
+    },
 )
 
 # Getting points that were not earned.
@@ -399,48 +380,6 @@ case(
             {**c, "outputs": [{"output_type": "stream", "name": "stdout", "text": "Right. 4/4"}]}
             for c in exercises(STUBS)
         ]
-    ),
-    (),
-)
-case(
-    "patches the tools",
-    idle(
-        "import numpy.testing, unittest, random, builtins, json\nnumpy.testing.assert_allclose ="
-        " lambda *a, **k: None\nunittest.TestCase.assertEqual = lambda *a: None\ntime.time ="
-        " random.random = lambda: 0\nbuiltins.abs = builtins.min = lambda *a: 0\njson.dumps ="
-        " lambda *a, **k: '{}'\nnumpy.isclose = lambda *a, **k: True"
-    ),
-    (),
-)
-case(
-    "hooks of IPython",
-    idle("get_ipython().input_transformers_cleanup.append(lambda lines: [])"),
-    (),
-)
-case(
-    "objects that lie",
-    idle(
-        "class Liar(float):\n    def __eq__(self, o): return True\n    def __lt__(self, o): return"
-        " True\n    __gt__ = __le__ = __ge__ = __lt__\n    __hash__ = None\n    def"
-        " __float__(self): return 153.0\n    def __sub__(self, o): return 0.0\n    __rsub__ ="
-        " __abs__ = __sub__\n    def __array__(self, *a, **k): import numpy; return"
-        " numpy.array(153.0)\nclass Thing:\n    __class__ = float\n    def __float__(self): return"
-        " 153.0\n    def __eq__(self, o): return True\n    def __array__(self, *a, **k): import"
-        " numpy; return numpy.array([67371008., 1048576.])\ncheck('roofline.ridge',"
-        " Liar(1))\ncheck('roofline.int8_bytes', Thing())\ncheck('roofline.attainable', lambda **k:"
-        " Liar(1))\nclass Word(str):\n    def __eq__(self, o): return True\n    __hash__ ="
-        " str.__hash__\n    def strip(self): return 'bandwidth'\ncheck('roofline.what_shortens_it',"
-        " Word('?'))"
-    ),
-    (),
-)
-case("guesses in a loop", idle("for i in range(20000): check('roofline.ridge', i / 10)"), ())
-case(
-    "nan, infinity, huge, complex",
-    idle(
-        "check('roofline.ridge', math.nan)\ncheck('roofline.int8_bytes', [math.inf, 10 **"
-        " 5000])\ncheck('roofline.attainable', lambda *a:"
-        " math.inf)\ncheck('roofline.what_shortens_it', 1j)"
     ),
     (),
 )
@@ -467,16 +406,46 @@ case(
     ),
     without("roof"),
 )
-case(
-    "forges points",
-    idle(
-        "import json\nfor n in range(1, 64):\n    for m in ({'score': 4, 'points': 4}, {'answer':"
-        " 'roofline.ridge', 'by': 'check', 'value': {'kind': 'right', 'correct': True}}, {'answer':"
-        " 'roofline.what_shortens_it', 'by': 'grader', 'value': {'kind': 'text', 'value':"
-        " 'bandwidth'}}, {'correct': True, 'kind': 'right', 'result': 0}):\n        try:"
-        " os.write(n, json.dumps(m).encode() + b'\\n')\n        except OSError: break"
-    ),
+cases(
+    idle,
     (),
+    {
+        "patches the tools": (
+            "import numpy.testing, unittest, random, builtins, json\n"
+            "numpy.testing.assert_allclose = lambda *a, **k: None\nunittest.TestCase.assertEqual "
+            "= lambda *a: None\ntime.time = random.random = lambda: 0\nbuiltins.abs = "
+            "builtins.min = lambda *a: 0\njson.dumps = lambda *a, **k: '{}'\nnumpy.isclose = "
+            "lambda *a, **k: True"
+        ),
+        "hooks of IPython": "get_ipython().input_transformers_cleanup.append(lambda lines: [])",
+        "objects that lie": (
+            "class Liar(float):\n    def __eq__(self, o): return True\n    def __lt__(self, o): "
+            "return True\n    __gt__ = __le__ = __ge__ = __lt__\n    __hash__ = None\n    def "
+            "__float__(self): return 153.0\n    def __sub__(self, o): return 0.0\n    __rsub__ = "
+            "__abs__ = __sub__\n    def __array__(self, *a, **k): import numpy; return "
+            "numpy.array(153.0)\nclass Thing:\n    __class__ = float\n    def __float__(self): "
+            "return 153.0\n    def __eq__(self, o): return True\n    def __array__(self, *a, "
+            "**k): import numpy; return numpy.array([67371008., 1048576.])\n"
+            "check('roofline.ridge', Liar(1))\ncheck('roofline.int8_bytes', Thing())\n"
+            "check('roofline.attainable', lambda **k: Liar(1))\nclass Word(str):\n    def "
+            "__eq__(self, o): return True\n    __hash__ = str.__hash__\n    def strip(self): "
+            "return 'bandwidth'\ncheck('roofline.what_shortens_it', Word('?'))"
+        ),
+        "guesses in a loop": "for i in range(20000): check('roofline.ridge', i / 10)",
+        "nan, infinity, huge, complex": (
+            "check('roofline.ridge', math.nan)\ncheck('roofline.int8_bytes', [math.inf, 10 ** "
+            "5000])\ncheck('roofline.attainable', lambda *a: math.inf)\n"
+            "check('roofline.what_shortens_it', 1j)"
+        ),
+        "forges points": (
+            "import json\nfor n in range(1, 64):\n    for m in ({'score': 4, 'points': 4}, "
+            "{'answer': 'roofline.ridge', 'by': 'check', 'value': {'kind': 'right', 'correct': "
+            "True}}, {'answer': 'roofline.what_shortens_it', 'by': 'grader', 'value': {'kind': "
+            "'text', 'value': 'bandwidth'}}, {'correct': True, 'kind': 'right', 'result': 0}):\n"
+            "        try: os.write(n, json.dumps(m).encode() + b'\\n')\n        except OSError: "
+            "break"
+        ),
+    },
 )
 case(
     "garbage to the grader",
@@ -534,18 +503,8 @@ def table():
 
 
 # Stopping the batch, or staying when it is over.
-case("sys.exit", right("sys.exit(0)"), ALL)
 case("os._exit", right("os._exit(0)"), (), "exit")
 case("os._exit at the end", notebook([*exercises(), code("os._exit(0)")]), without("roof"), "exit")
-case("kills everyone", right("os.kill(-1, 9)"), ALL)
-case(
-    "kills its parents",
-    right(
-        "import signal\nfor pid in (1, os.getppid()):\n    try: os.kill(pid, signal.SIGKILL)\n   "
-        " except OSError: pass"
-    ),
-    ALL,
-)
 case("an endless loop", right("while True: pass"), ALL, limits=replace(QUICK, wall=30, cell=2))
 case(
     "an endless loop that catches everything",
@@ -579,70 +538,6 @@ case(
     "exit",
 )
 case(
-    "threads that outlive",
-    right(
-        "import threading\nfor _ in range(3): threading.Thread(target=lambda: [time.sleep(0.01) for"
-        " _ in iter(int, 1)]).start()"
-    ),
-    ALL,
-)
-case(
-    "a child that stays",
-    right(
-        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(1000)\n   "
-        " os._exit(0)"
-    ),
-    ALL,
-)
-case(
-    "a child that goes on as the parent",
-    right("pid = os.fork()\nif pid == 0:\n    time.sleep(1000)"),
-    ALL,
-)
-case(
-    "a fork bomb",
-    right(
-        "n = 0\nwhile True:\n    try: pid = os.fork()\n    except OSError: break\n    n += 1\n   "
-        " if pid == 0:\n        time.sleep(1000)\n        os._exit(0)\nif n > 20: raise Breach(n)"
-    ),
-    ALL,
-)
-case(
-    "fills standard output",
-    right(
-        "for _ in range(100): os.write(1, b'x' * (1 << 20)); os.write(2, b'y' * (1 <<"
-        " 20))\nprint('z' * 10 ** 7)"
-    ),
-    ALL,
-)
-case(
-    "fills the disk",
-    right(
-        "n = 0\ntry:\n    for i in range(100):\n        with open(f'/tmp/{i}', 'wb') as f:\n       "
-        "     for _ in range(10): n += f.write(bytes(1 << 20)); f.flush()\nexcept OSError: pass\nif"
-        " n > (70 << 20): raise Breach(n)"
-    ),
-    ALL,
-)
-case(
-    "writes elsewhere",
-    right(
-        "for p in ('/', '/usr', '/dev', os.path.dirname(accelerator.__code__.co_filename),"
-        " os.path.dirname(os.__file__)):\n    for act in (lambda: open(p + '/x', 'w'), lambda:"
-        " os.chmod(p, 0o777), lambda: os.utime(p)):\n        try: act()\n        except OSError:"
-        " continue\n        raise Breach(p)"
-    ),
-    ALL,
-)
-case(
-    "fills the memory",
-    right(
-        "try: x = bytearray(8 << 30)\nexcept MemoryError: pass\nelse: raise Breach\ny = []\ntry:\n "
-        "   while True: y.append(bytes(1 << 24))\nexcept MemoryError: del y"
-    ),
-    ALL,
-)
-case(
     "fills the memory with children",
     right(
         "for _ in range(10):\n    if os.fork() == 0:\n        x = bytearray(b'1') * (700 << 20)\n  "
@@ -661,55 +556,80 @@ case(
     (),
     "memory",
 )
-case(
-    "all descriptors",
-    right(
-        "x = []\ntry:\n    while True: x.append(os.open('/dev/null', 0))\nexcept OSError: pass\nif"
-        " len(x) > 64: raise Breach\nfor n in x: os.close(n)"
-    ),
+cases(
+    right,
     ALL,
-)
-case("a source without end", right("(" * 100_000), ALL)
-case(
-    "the network",
-    right(
-        "import socket\nfor family in (socket.AF_INET, socket.AF_INET6, getattr(socket, 'AF_VSOCK',"
-        " 40), socket.AF_NETLINK):\n    try: socket.socket(family)\n    except OSError: continue\n "
-        "   raise Breach(family)"
-    ),
-    ALL,
-)
-case(
-    "namespaces and mounts",
-    right(
-        "import ctypes\nlibc = ctypes.CDLL(None)\nfor flags in (0x10000000, 0x00020000,"
-        " 0x40000000):\n    if libc.unshare(flags) == 0: raise Breach\nif libc.mount(b'none',"
-        " b'/tmp', b'tmpfs', 0, None) == 0 or libc.ptrace(0, 0, 0, 0) == 0 or libc.chroot(b'/tmp')"
-        " == 0: raise Breach\nif libc.shmget(0, 1 << 20, 0o1600) >= 0 or libc.memfd_create(b'x', 0)"
-        " >= 0: raise Breach"
-    ),
-    ALL,
-)
-case(
-    "becomes root",
-    right(
-        "for act in (lambda: os.setuid(0), lambda: os.setgid(0), lambda: os.setgroups([0])):\n   "
-        " try: act()\n    except OSError: continue\n    raise Breach\nif os.getuid() == 0 or"
-        " os.getgroups(): raise Breach\nimport ctypes\ncaps ="
-        " ctypes.create_string_buffer(24)\nctypes.CDLL(None).capget((ctypes.c_uint32 *"
-        " 2)(0x20080522, 0), caps)\nif any(caps.raw): raise Breach(caps.raw)"
-    ),
-    ALL,
-)
-case(
-    "raises its limits",
-    right(
-        "import resource\nfor what in (resource.RLIMIT_AS, resource.RLIMIT_NPROC,"
-        " resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):\n    try: resource.setrlimit(what,"
-        " (resource.RLIM_INFINITY,) * 2)\n    except (ValueError, OSError): continue\n    raise"
-        " Breach(what)"
-    ),
-    ALL,
+    {
+        "sys.exit": "sys.exit(0)",
+        "kills everyone": "os.kill(-1, 9)",
+        "kills its parents": (
+            "import signal\nfor pid in (1, os.getppid()):\n    try: os.kill(pid, "
+            "signal.SIGKILL)\n    except OSError: pass"
+        ),
+        "threads that outlive": (
+            "import threading\nfor _ in range(3): threading.Thread(target=lambda: "
+            "[time.sleep(0.01) for _ in iter(int, 1)]).start()"
+        ),
+        "a child that stays": (
+            "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        "
+            "time.sleep(1000)\n    os._exit(0)"
+        ),
+        "a child that goes on as the parent": "pid = os.fork()\nif pid == 0:\n    time.sleep(1000)",
+        "a fork bomb": (
+            "n = 0\nwhile True:\n    try: pid = os.fork()\n    except OSError: break\n    n += "
+            "1\n    if pid == 0:\n        time.sleep(1000)\n        os._exit(0)\nif n > 20: "
+            "raise Breach(n)"
+        ),
+        "fills standard output": (
+            "for _ in range(100): os.write(1, b'x' * (1 << 20)); os.write(2, b'y' * (1 << 20))\n"
+            "print('z' * 10 ** 7)"
+        ),
+        "fills the disk": (
+            "n = 0\ntry:\n    for i in range(100):\n        with open(f'/tmp/{i}', 'wb') as f:\n"
+            "            for _ in range(10): n += f.write(bytes(1 << 20)); f.flush()\nexcept "
+            "OSError: pass\nif n > (70 << 20): raise Breach(n)"
+        ),
+        "writes elsewhere": (
+            "for p in ('/', '/usr', '/dev', os.path.dirname(accelerator.__code__.co_filename), "
+            "os.path.dirname(os.__file__)):\n    for act in (lambda: open(p + '/x', 'w'), "
+            "lambda: os.chmod(p, 0o777), lambda: os.utime(p)):\n        try: act()\n        "
+            "except OSError: continue\n        raise Breach(p)"
+        ),
+        "fills the memory": (
+            "try: x = bytearray(8 << 30)\nexcept MemoryError: pass\nelse: raise Breach\ny = []\n"
+            "try:\n    while True: y.append(bytes(1 << 24))\nexcept MemoryError: del y"
+        ),
+        "all descriptors": (
+            "x = []\ntry:\n    while True: x.append(os.open('/dev/null', 0))\nexcept OSError: "
+            "pass\nif len(x) > 64: raise Breach\nfor n in x: os.close(n)"
+        ),
+        "a source without end": "(" * 100_000,
+        "the network": (
+            "import socket\nfor family in (socket.AF_INET, socket.AF_INET6, getattr(socket, "
+            "'AF_VSOCK', 40), socket.AF_NETLINK):\n    try: socket.socket(family)\n    except "
+            "OSError: continue\n    raise Breach(family)"
+        ),
+        "namespaces and mounts": (
+            "import ctypes\nlibc = ctypes.CDLL(None)\nfor flags in (0x10000000, 0x00020000, "
+            "0x40000000):\n    if libc.unshare(flags) == 0: raise Breach\nif libc.mount(b'none', "
+            "b'/tmp', b'tmpfs', 0, None) == 0 or libc.ptrace(0, 0, 0, 0) == 0 or "
+            "libc.chroot(b'/tmp') == 0: raise Breach\nif libc.shmget(0, 1 << 20, 0o1600) >= 0 or "
+            "libc.memfd_create(b'x', 0) >= 0: raise Breach"
+        ),
+        "becomes root": (
+            "for act in (lambda: os.setuid(0), lambda: os.setgid(0), lambda: "
+            "os.setgroups([0])):\n    try: act()\n    except OSError: continue\n    raise "
+            "Breach\nif os.getuid() == 0 or os.getgroups(): raise Breach\nimport ctypes\ncaps = "
+            "ctypes.create_string_buffer(24)\nctypes.CDLL(None).capget((ctypes.c_uint32 * "
+            "2)(0x20080522, 0), caps)\nif any(caps.raw): raise Breach(caps.raw)"
+        ),
+        "raises its limits": (
+            "import resource\nfor what in (resource.RLIMIT_AS, resource.RLIMIT_NPROC, "
+            "resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):\n    try: resource.setrlimit(what, "
+            "(resource.RLIM_INFINITY,) * 2)\n    except (ValueError, OSError): continue\n    "
+            "raise Breach(what)"
+        ),
+    },
 )
 case(
     "a bomb as an answer",
@@ -730,14 +650,6 @@ case(
     (),
     "time",
     QUICK,
-)
-case(
-    "suspends its parents",
-    right(
-        "import signal\nfor pid in (1, os.getppid()):\n    try: os.kill(pid, signal.SIGSTOP)\n   "
-        " except OSError: pass"
-    ),
-    ALL,
 )
 case("crashes the interpreter", right("import ctypes\nctypes.string_at(0)"), (), "exit")
 case(
@@ -809,17 +721,59 @@ case(
     "exit",
 )
 case(
-    "an error with an evil name",
-    right("raise type('\u202e<script>\\n' * 10 ** 5, (Exception,), {})"),
-    ALL,
-)
-case(
     "patches what runs the cells",
     idle(
         "import builtins, ast\nbuiltins.exec = builtins.compile = ast.parse = lambda *a, **k:"
         " None\nbuiltins.list = builtins.isinstance = lambda *a: True"
     ),
     (),
+)
+case(
+    "poses as the library",
+    right(
+        roof=(
+            "import lightspeed.roofline as laws\nhere = {'__name__': 'x' * 10**6}\nexec(compile('def"
+            " attainable(i, p, b): return min(p, i * b)', laws.__file__, 'exec'), here)\n"
+            "roof = here['attainable']\n"
+        )
+        + call("roof")
+    ),
+    ALL,
+)
+case(
+    "thousands of functions that pose as the library's",
+    right(
+        roof=(
+            "import lightspeed.roofline as laws\nall_of_them = []\nfor n in range(3000):\n"
+            "    here = {}\n    exec(compile(f'def f{n}(i, p, b): return min(p, i * b)',"
+            " laws.__file__, 'exec'), here)\n    all_of_them.append(here[f'f{n}'])\n"
+            "def roof(*numbers):\n    return [f(*numbers) for f in all_of_them][0]\n"
+        )
+        + call("roof")
+    ),
+    ALL,
+)
+case(
+    "hides what it calls behind a profiler of its own",
+    right("sys.setprofile(lambda *what: None)\nsys.settrace(lambda *what: None)"),
+    ALL,
+)
+case(
+    "folders a mile deep",
+    right(
+        "try:\n    for n in range(9000):\n        os.mkdir('d' * 200), os.chdir('d' * 200)\n"
+        "except OSError:\n    pass\nos.chdir('/tmp')"
+    ),
+    ALL,
+)
+case(
+    "descriptors in flight",
+    right(
+        "import socket\na, b = socket.socketpair()\na.setblocking(False)\ntry:\n    while True:\n"
+        "        socket.send_fds(a, [b'x'], [a.fileno(), b.fileno()] * 30)\nexcept OSError:\n"
+        "    pass"
+    ),
+    ALL,
 )
 case(
     "answers while it is being called",
@@ -839,103 +793,51 @@ case(
     ),
     ["roof"],
 )
-case(
-    "links out of its folder",
-    right(
-        "for target in ('/etc/passwd', '../etc/passwd', '/proc/1/root/etc/passwd',"
-        " '/tmp/../root'):\n    try:\n        os.symlink(target, '/tmp/link')\n       "
-        " open('/tmp/link').read()\n    except OSError: pass\n    else: raise Breach(target)\n   "
-        " finally: os.unlink('/tmp/link')"
-    ),
+cases(
+    right,
     ALL,
-)
-case(
-    "devices of its own",
-    right(
-        "import stat\nfor kind in (stat.S_IFBLK, stat.S_IFCHR):\n    try: os.mknod('/tmp/device',"
-        " kind | 0o666, os.makedev(8, 0))\n    except OSError: continue\n    raise"
-        " Breach(kind)\nfor p in ('/dev/mem', '/dev/kmsg', '/dev/log', '/dev/pts', '/dev/zero',"
-        " '/dev/tty'):\n    if os.path.exists(p): raise Breach(p)"
-    ),
-    ALL,
-)
-case(
-    "sockets of the host",
-    right(
-        "import socket\nfor p in ('/var/run/docker.sock', '/run/dbus/system_bus_socket',"
-        " '/dev/log', '\\0/tmp/.X11-unix/X0'):\n    try: socket.socket(socket.AF_UNIX).connect(p)\n"
-        "    except OSError: continue\n    raise Breach(p)"
-    ),
-    ALL,
-)
-case(
-    "takes more than its share",
-    right(
-        "for act in (lambda: os.nice(-5), lambda: os.setpriority(os.PRIO_PROCESS, 0, -5), lambda:"
-        " os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))):\n    try: act()\n    except"
-        " OSError: continue\n    raise Breach"
-    ),
-    ALL,
-)
-case(
-    "runs the machine",
-    right(
-        "import ctypes, errno, socket\nlibc = ctypes.CDLL(None, use_errno=True)\n# No such command:"
-        " nothing would happen even if it were allowed to.\nif libc.reboot(0x1234) != -1 or"
-        " ctypes.get_errno() != errno.ENOSYS: raise Breach('reboot')\nfor act in (lambda:"
-        " socket.sethostname('mine'), lambda: time.clock_settime(time.CLOCK_REALTIME, time.time()),"
-        " lambda: os.chroot('/tmp')):\n    try: act()\n    except OSError: continue\n    raise"
-        " Breach"
-    ),
-    ALL,
+    {
+        "suspends its parents": (
+            "import signal\nfor pid in (1, os.getppid()):\n    try: os.kill(pid, "
+            "signal.SIGSTOP)\n    except OSError: pass"
+        ),
+        "an error with an evil name": "raise type('\u202e<script>\\n' * 10 ** 5, (Exception,), {})",
+        "links out of its folder": (
+            "for target in ('/etc/passwd', '../etc/passwd', '/proc/1/root/etc/passwd', "
+            "'/tmp/../root'):\n    try:\n        os.symlink(target, '/tmp/link')\n        "
+            "open('/tmp/link').read()\n    except OSError: pass\n    else: raise Breach(target)\n"
+            "    finally: os.unlink('/tmp/link')"
+        ),
+        "devices of its own": (
+            "import stat\nfor kind in (stat.S_IFBLK, stat.S_IFCHR):\n    try: "
+            "os.mknod('/tmp/device', kind | 0o666, os.makedev(8, 0))\n    except OSError: "
+            "continue\n    raise Breach(kind)\nfor p in ('/dev/mem', '/dev/kmsg', '/dev/log', "
+            "'/dev/pts', '/dev/zero', '/dev/tty'):\n    if os.path.exists(p): raise Breach(p)"
+        ),
+        "sockets of the host": (
+            "import socket\nfor p in ('/var/run/docker.sock', '/run/dbus/system_bus_socket', "
+            "'/dev/log', '\\0/tmp/.X11-unix/X0'):\n    try: "
+            "socket.socket(socket.AF_UNIX).connect(p)\n    except OSError: continue\n    raise "
+            "Breach(p)"
+        ),
+        "takes more than its share": (
+            "for act in (lambda: os.nice(-5), lambda: os.setpriority(os.PRIO_PROCESS, 0, -5), "
+            "lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))):\n    try: "
+            "act()\n    except OSError: continue\n    raise Breach"
+        ),
+        "runs the machine": (
+            "import ctypes, errno, socket\nlibc = ctypes.CDLL(None, use_errno=True)\n# No such "
+            "command: nothing would happen even if it were allowed to.\nif libc.reboot(0x1234) "
+            "!= -1 or ctypes.get_errno() != errno.ENOSYS: raise Breach('reboot')\nfor act in "
+            "(lambda: socket.sethostname('mine'), lambda: "
+            "time.clock_settime(time.CLOCK_REALTIME, time.time()), lambda: os.chroot('/tmp')):\n"
+            "    try: act()\n    except OSError: continue\n    raise Breach"
+        ),
+    },
 )
 
 
 # Memory that is in no process, and other ways round a limit.
-case(
-    "shared memory without a file",
-    right(
-        "import mmap\nfor make in (lambda: mmap.mmap(-1, 1 << 20), lambda: mmap.mmap(-1, 1 << 20,"
-        " flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS), lambda: mmap.mmap(os.open('/dev/zero',"
-        " os.O_RDWR), 1 << 20)):\n    try: make()\n    except OSError: continue\n    raise"
-        " Breach\nimport ctypes\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype ="
-        " ctypes.c_void_p\nfor kind in (0x21, 0x23):\n    if libc.mmap(None, ctypes.c_size_t(1 <<"
-        " 20), 3, kind, -1, 0) != ctypes.c_void_p(-1).value: raise Breach(kind)"
-    ),
-    ALL,
-)
-case(
-    "2.5 GB in files that nobody maps",
-    right(
-        "n = 0\nfor place in ('/tmp', '/dev/shm'):\n    try:\n        for i in range(100):\n    "
-        "        f = os.open(f'{place}/{i}', os.O_CREAT | os.O_RDWR)\n            os.posix_fallocate("
-        "f, 0, 25 << 20)\n            n += 25 << 20\n            os.unlink(f'{place}/{i}')\n   "
-        " except OSError: pass\nif n > 128 << 20: raise Breach(n)"
-    ),
-    ALL,
-)
-case(
-    "a million links",
-    right(
-        "n = 0\nfor place in ('/tmp', '/dev/shm'):\n    open(f'{place}/x', 'w').close()\n    for"
-        " make in (os.link, os.symlink):\n        try:\n            while n < 10 ** 6:\n         "
-        "       make(f'{place}/x', f'{place}/{n}')\n                n += 1\n        except"
-        " OSError: pass\nif n > 20_000: raise Breach(n)"
-    ),
-    ALL,
-)
-case(
-    "pages held by pipes, watches and queues",
-    right(
-        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nr, w = os.pipe()\nif"
-        " libc.vmsplice(w, (ctypes.c_size_t * 2)(0, 0), 1, 0) >= 0 or ctypes.get_errno() != 38:"
-        " raise Breach('vmsplice')\nif libc.inotify_init1(0) >= 0: raise"
-        " Breach('inotify')\nlibc.mq_open.argtypes = [ctypes.c_char_p] + [ctypes.c_int] * 3\nif"
-        " libc.mq_open(b'/x', 0o102, 0o600, 0) >= 0: raise Breach('mq_open')\nif"
-        " libc.syscall(438, 3, 0, 0) >= 0: raise Breach('pidfd_getfd')"
-    ),
-    ALL,
-)
 case(
     "burns processor time in its children",
     right("for _ in range(3):\n    if os.fork() == 0:\n        while True: pass\ntime.sleep(1000)"),
@@ -943,15 +845,47 @@ case(
     "time",
     Limits(wall=60, cell=60, processor=3),
 )
-case(
-    "storms of forks",
-    right(
-        "end = time.monotonic() + 2\nmost = 0\nwhile time.monotonic() < end:\n    try: pid ="
-        " os.fork()\n    except OSError:\n        try: os.waitpid(-1, os.WNOHANG)\n        except"
-        " OSError: pass\n        continue\n    if pid == 0:\n        while True:\n            try:"
-        " os.fork()\n            except OSError: os._exit(0)"
-    ),
+cases(
+    right,
     ALL,
+    {
+        "shared memory without a file": (
+            "import mmap\nfor make in (lambda: mmap.mmap(-1, 1 << 20), lambda: mmap.mmap(-1, 1 "
+            "<< 20, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS), lambda: "
+            "mmap.mmap(os.open('/dev/zero', os.O_RDWR), 1 << 20)):\n    try: make()\n    except "
+            "OSError: continue\n    raise Breach\nimport ctypes\nlibc = ctypes.CDLL(None)\n"
+            "libc.mmap.restype = ctypes.c_void_p\nfor kind in (0x21, 0x23):\n    if "
+            "libc.mmap(None, ctypes.c_size_t(1 << 20), 3, kind, -1, 0) != "
+            "ctypes.c_void_p(-1).value: raise Breach(kind)"
+        ),
+        "2.5 GB in files that nobody maps": (
+            "n = 0\nfor place in ('/tmp', '/dev/shm'):\n    try:\n        for i in range(100):\n"
+            "            f = os.open(f'{place}/{i}', os.O_CREAT | os.O_RDWR)\n            "
+            "os.posix_fallocate(f, 0, 25 << 20)\n            n += 25 << 20\n            "
+            "os.unlink(f'{place}/{i}')\n    except OSError: pass\nif n > 128 << 20: raise "
+            "Breach(n)"
+        ),
+        "a million links": (
+            "n = 0\nfor place in ('/tmp', '/dev/shm'):\n    open(f'{place}/x', 'w').close()\n    "
+            "for make in (os.link, os.symlink):\n        try:\n            while n < 10 ** 6:\n"
+            "                make(f'{place}/x', f'{place}/{n}')\n                n += 1\n        "
+            "except OSError: pass\nif n > 20_000: raise Breach(n)"
+        ),
+        "pages held by pipes, watches and queues": (
+            "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nr, w = os.pipe()\nif "
+            "libc.vmsplice(w, (ctypes.c_size_t * 2)(0, 0), 1, 0) >= 0 or ctypes.get_errno() != "
+            "38: raise Breach('vmsplice')\nif libc.inotify_init1(0) >= 0: raise "
+            "Breach('inotify')\nlibc.mq_open.argtypes = [ctypes.c_char_p] + [ctypes.c_int] * 3\n"
+            "if libc.mq_open(b'/x', 0o102, 0o600, 0) >= 0: raise Breach('mq_open')\nif "
+            "libc.syscall(438, 3, 0, 0) >= 0: raise Breach('pidfd_getfd')"
+        ),
+        "storms of forks": (
+            "end = time.monotonic() + 2\nmost = 0\nwhile time.monotonic() < end:\n    try: pid = "
+            "os.fork()\n    except OSError:\n        try: os.waitpid(-1, os.WNOHANG)\n        "
+            "except OSError: pass\n        continue\n    if pid == 0:\n        while True:\n"
+            "            try: os.fork()\n            except OSError: os._exit(0)"
+        ),
+    },
 )
 
 # What the kernel keeps for a program: counted with its memory, or refused.
@@ -997,17 +931,6 @@ case(
     "memory",
     SECONDS,
 )
-case(
-    "buffers of another size",
-    right(
-        "import fcntl, socket\na, b = socket.socketpair()\nfor act in (lambda:"
-        " a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20), lambda:"
-        " a.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20), lambda:"
-        " fcntl.fcntl(os.pipe()[1], fcntl.F_SETPIPE_SZ, 1 << 20)):\n    try: act()\n    except"
-        " OSError: continue\n    raise Breach"
-    ),
-    ALL,
-)
 MAP = "libc = ctypes.CDLL(None); m = libc.mmap; m.restype = ctypes.c_void_p; N = ctypes.c_void_p"
 case(
     "page tables without pages",
@@ -1039,74 +962,48 @@ case(
     "memory",
     replace(SECONDS, total=400 << 20),
 )
-case(
-    "locks on files of the host, and a million of its own",
-    right(
-        "import fcntl, struct\nf = open(os.__file__)\nfcntl.flock(f, fcntl.LOCK_EX);"
-        " fcntl.lockf(f, fcntl.LOCK_SH)\nmine = open('mine', 'w')\nfor i in range(10 ** 6):"
-        " fcntl.lockf(mine, fcntl.LOCK_EX, 1, 2 * i)\npid = os.fork()\nif pid == 0:\n    held ="
-        " 0\n    for path in (os.__file__, 'mine'):\n        with open(path, 'r+' if path == 'mine'"
-        " else 'r') as again:\n            try: fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
-        "            except OSError: held = 1\n            asked = struct.pack('hhqqi', fcntl.F_WRLCK,"
-        " 0, 0, 0, 0)\n            held |= struct.unpack('hhqqi', fcntl.fcntl(again, fcntl.F_GETLK,"
-        " asked))[0] != fcntl.F_UNLCK\n    os._exit(held)\nif os.wait()[1]: raise Breach\n"
-        "try: fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_RDLCK)\nexcept OSError: pass\nelse: raise"
-        " Breach('lease')"
-    ),
-    ALL,
-)
 PROBES = {335, 336}  # uretprobe and uprobe, which no filter sees: a signal ends who calls them
-case(
-    "every other call of the kernel",
-    right(
-        f"import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nadmitted ="
+cases(
+    right,
+    ALL,
+    {
+        "buffers of another size": (
+            "import fcntl, socket\na, b = socket.socketpair()\nfor act in (lambda: "
+            "a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20), lambda: "
+            "a.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20), lambda: "
+            "fcntl.fcntl(os.pipe()[1], fcntl.F_SETPIPE_SZ, 1 << 20)):\n    try: act()\n    "
+            "except OSError: continue\n    raise Breach"
+        ),
+        "locks on files of the host, and a million of its own": (
+            "import fcntl, struct\nf = open(os.__file__)\nfcntl.flock(f, fcntl.LOCK_EX); "
+            "fcntl.lockf(f, fcntl.LOCK_SH)\nmine = open('mine', 'w')\nfor i in range(10 ** 6): "
+            "fcntl.lockf(mine, fcntl.LOCK_EX, 1, 2 * i)\npid = os.fork()\nif pid == 0:\n    held "
+            "= 0\n    for path in (os.__file__, 'mine'):\n        with open(path, 'r+' if path "
+            "== 'mine' else 'r') as again:\n            try: fcntl.flock(again, fcntl.LOCK_EX | "
+            "fcntl.LOCK_NB)\n            except OSError: held = 1\n            asked = "
+            "struct.pack('hhqqi', fcntl.F_WRLCK, 0, 0, 0, 0)\n            held |= "
+            "struct.unpack('hhqqi', fcntl.fcntl(again, fcntl.F_GETLK, asked))[0] != "
+            "fcntl.F_UNLCK\n    os._exit(held)\nif os.wait()[1]: raise Breach\ntry: "
+            "fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_RDLCK)\nexcept OSError: pass\nelse: raise "
+            "Breach('lease')"
+        ),
+        "every other call of the kernel": f"import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nadmitted ="
         f" {sorted(PROBES.union(seccomp.numbers().values()))}\nfor n in (*range(700), *(0x40000000 + n for n in"
         " range(700))):\n    if n not in admitted and (libc.syscall(n, 0, 0, 0, 0, 0, 0) != -1 or"
-        " ctypes.get_errno() != 38): raise Breach(n)"
-    ),
-    ALL,
-)
-case(
-    "huge pages, another name for a process, a stranger's call",
-    right(
-        "import ctypes, fcntl\nlibc = ctypes.CDLL(None, use_errno=True)\nlibc.mmap.restype ="
-        " ctypes.c_void_p\nif libc.mmap(None, ctypes.c_size_t(1 << 21), 3, 0x40022, -1, None) !="
-        " ctypes.c_void_p(-1).value or ctypes.get_errno() != 1: raise Breach('huge')\nfor what in"
-        " (4, 22, 36, 38, 0x53564D41):\n    if libc.prctl(what, 1, 0, 0, 0) != -1 or"
-        " ctypes.get_errno() != 1: raise Breach(what)\ntry: fcntl.ioctl(3, 0x5412, b'x')\nexcept"
-        " PermissionError: pass\nelse: raise Breach('ioctl')"
-    ),
-    ALL,
+        " ctypes.get_errno() != 38): raise Breach(n)",
+        "huge pages, another name for a process, a stranger's call": (
+            "import ctypes, fcntl\nlibc = ctypes.CDLL(None, use_errno=True)\nlibc.mmap.restype = "
+            "ctypes.c_void_p\nif libc.mmap(None, ctypes.c_size_t(1 << 21), 3, 0x40022, -1, None) "
+            "!= ctypes.c_void_p(-1).value or ctypes.get_errno() != 1: raise Breach('huge')\nfor "
+            "what in (4, 22, 36, 38, 0x53564D41):\n    if libc.prctl(what, 1, 0, 0, 0) != -1 or "
+            "ctypes.get_errno() != 1: raise Breach(what)\ntry: fcntl.ioctl(3, 0x5412, b'x')\n"
+            "except PermissionError: pass\nelse: raise Breach('ioctl')"
+        ),
+    },
 )
 
 # The process that made the sandbox.
-case(
-    "signals to the fork server",
-    right(
-        "import signal\nfor act in (lambda: os.killpg(0, 9), lambda: os.kill(0, 15), lambda:"
-        " os.killpg(os.getpgid(1), 9)):\n    if os.fork() =="
-        " 0:\n        os.setpgid(0, 0)\n        act()\n        os._exit(0)\n    os.wait()\nfor"
-        " pid in (1, *range(3, 3000)):\n    for n in (signal.SIGINT, signal.SIGTERM,"
-        " signal.SIGKILL, signal.SIGSTOP):\n        try: os.kill(pid, n)\n        except OSError:"
-        " pass"
-    ),
-    ALL,
-)
 case("a signal to its group", right("os.kill(0, 9)"), (), "exit")
-case(
-    "ptrace, memory and descriptors of the fork server",
-    right(
-        "import ctypes\nlibc = ctypes.CDLL(None)\nfor pid in (0, 1, os.getppid()):\n    for ask in"
-        " (0, 16, 0x4206):\n        if libc.ptrace(ask, pid, 0, 0) == 0: raise Breach('ptrace')\n   "
-        " iov = (ctypes.c_size_t * 2)(id(libc), 8)\n    if libc.process_vm_readv(pid, iov, 1, iov,"
-        " 1, 0) > 0: raise Breach('memory')\nfor p in ('/proc', '/proc/1/mem', '/proc/self/fd',"
-        " '/proc/thread-self'):\n    if os.path.exists(p): raise Breach(p)\nfor act in"
-        " (os.pidfd_open, lambda pid: os.pidfd_open(pid, 0x80)):\n    try: act(1)\n    except"
-        " OSError: continue\n    raise Breach('handle')\nif any(libc.syscall(438, m, n, 0) >= 0 for"
-        " m in range(8) for n in range(8)): raise Breach('descriptors')"
-    ),
-    ALL,
-)
 case(
     "messages to the fork server",
     idle(
@@ -1116,21 +1013,37 @@ case(
     ),
     (),
 )
-case(
-    "what another one left",
-    right(
-        "if os.listdir('/tmp') or os.listdir('/dev/shm') or os.getpid() != 2 or 'left_behind' in"
-        " sys.modules: raise Breach\nimport types, builtins\nif hasattr(builtins, 'left'): raise"
-        " Breach\nbuiltins.left = sys.modules['left_behind'] = types\nfor p in ('/tmp/x',"
-        " '/dev/shm/x'): open(p, 'w').write('left')"
-    ),
+cases(
+    right,
     ALL,
+    {
+        "signals to the fork server": (
+            "import signal\nfor act in (lambda: os.killpg(0, 9), lambda: os.kill(0, 15), lambda: "
+            "os.killpg(os.getpgid(1), 9)):\n    if os.fork() == 0:\n        os.setpgid(0, 0)\n"
+            "        act()\n        os._exit(0)\n    os.wait()\nfor pid in (1, *range(3, "
+            "3000)):\n    for n in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL, "
+            "signal.SIGSTOP):\n        try: os.kill(pid, n)\n        except OSError: pass"
+        ),
+        "ptrace, memory and descriptors of the fork server": (
+            "import ctypes\nlibc = ctypes.CDLL(None)\nfor pid in (0, 1, os.getppid()):\n    for "
+            "ask in (0, 16, 0x4206):\n        if libc.ptrace(ask, pid, 0, 0) == 0: raise "
+            "Breach('ptrace')\n    iov = (ctypes.c_size_t * 2)(id(libc), 8)\n    if "
+            "libc.process_vm_readv(pid, iov, 1, iov, 1, 0) > 0: raise Breach('memory')\nfor p in "
+            "('/proc', '/proc/1/mem', '/proc/self/fd', '/proc/thread-self'):\n    if "
+            "os.path.exists(p): raise Breach(p)\nfor act in (os.pidfd_open, lambda pid: "
+            "os.pidfd_open(pid, 0x80)):\n    try: act(1)\n    except OSError: continue\n    "
+            "raise Breach('handle')\nif any(libc.syscall(438, m, n, 0) >= 0 for m in range(8) "
+            "for n in range(8)): raise Breach('descriptors')"
+        ),
+        "what another one left": (
+            "if os.listdir('/tmp') or os.listdir('/dev/shm') or os.getpid() != 2 or "
+            "'left_behind' in sys.modules: raise Breach\nimport types, builtins\nif "
+            "hasattr(builtins, 'left'): raise Breach\nbuiltins.left = sys.modules['left_behind'] "
+            "= types\nfor p in ('/tmp/x', '/dev/shm/x'): open(p, 'w').write('left')"
+        ),
+    },
 )
-case(
-    "what another one left, again",
-    CASES[-1].make(None),
-    ALL,
-)
+case("what another one left, again", CASES[-1].make(None), ALL)
 
 
 def beside(folder):

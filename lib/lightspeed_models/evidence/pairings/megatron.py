@@ -13,7 +13,6 @@ from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.plan import machine, plan_of_batch
-from lightspeed_models.products import rates
 from lightspeed_models.stack import BOUND, Stack
 from lightspeed_models.stack_fit import (
     Timed,
@@ -190,62 +189,6 @@ def judge_steps(rows, which):
         predicted[told], found[3][told], regimes(rows.where(places)),
         lambda i: rows.name(places[i]), left=found[4],
     )  # fmt: skip
-
-
-# ---------------------------------------------------------------- the stack of the planner
-
-TUNED = replace(MEGATRON, gradient_bytes=4, optimizer_bytes=28, launch=1.04e-5, cut="even")
-# GPT OSS is left out: half of its layers see a short window, which `Transformer` does not know.
-UNLIKE = "GPT OSS"
-
-
-def runs_on_h100(rows, experts):
-    """(names of models, `Timed` steps) on DGX-H100 in fp8, products at the shapes of a rank."""
-    runs = []
-    for row in split(rows, steps=True)[0]:
-        name, system = rows["model"][row], rows["system"][row]
-        if (
-            system != "DGX-H100"
-            or name.startswith(UNLIKE)
-            or PEAKS[rows["precision"][row]] != "fp8"
-        ):
-            continue
-        try:
-            run = timed(row, rows)
-        except BadArgument:
-            continue
-        if bool(run.model.experts) == experts:
-            cluster = replace(run.machine, products=rates("h100_sxm", "fp8"))
-            runs.append((name, replace(run, machine=cluster)))
-    return [name for name, _ in runs], [run for _, run in runs]
-
-
-def fit_on_h100(runs, experts):
-    """The `Stack` of these steps: the constants that they tell of models with experts or without.
-    Models with experts are cut by hand, stage by stage, so equal shares are nearer.
-    """
-    counted = replace(TUNED, whole_layers=not experts)
-    times = np.array([run.time for run in runs])
-    names = ("share",) if experts else ("share", "fixed")
-    return fit_constants(stacked(runs, counted), times, counted, names)
-
-
-def left_out_on_h100(rows, experts):
-    """Predicted over measured time of each of these steps, from the other models."""
-    names, runs = runs_on_h100(rows, experts)
-    models = Words.of([name.split(" ")[0] for name in names])
-    times = np.array([run.time for run in runs])
-
-    def chosen(mask):
-        return [run for run, own in zip(runs, mask, strict=True) if own]
-
-    def fit(others):
-        return fit_on_h100(chosen(others), experts)
-
-    def answer(stack, own):
-        return expected_times(stacked(chosen(own), stack), stack)
-
-    return each_left_out(models, fit, answer) / times
 
 
 _SHARED = {"set": "megatron_bridge", "chapter": "06"}

@@ -1,6 +1,4 @@
-"""Draw the shipped samples, and count what does not ship:
-python -m lightspeed_models.evidence.samplers FOLDER [SET ...].
-"""
+"""Draw samples, and count the rest: python -m lightspeed_models.evidence.samplers FOLDER."""
 
 import json
 import sys

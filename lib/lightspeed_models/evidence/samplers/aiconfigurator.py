@@ -1,7 +1,5 @@
 """Kernel and collective times of ai-dynamo/aiconfigurator: Parquet, or CSV with the same head."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

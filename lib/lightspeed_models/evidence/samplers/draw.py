@@ -1,7 +1,5 @@
 """Draws the shipped samples from full sets: the same checkouts give the same bytes."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -33,10 +31,8 @@ def draw(name, data):
 
 
 def strata(columns, names, rows):
-    """Row numbers, as many from each stratum as there are, `rows` in all; evenly by size.
-
-    Inside a stratum rows are ordered by their work and taken at even steps, so that small and large
-    ones are there as often as in the whole; the extremes are always taken.
+    """Row numbers, as many from each stratum, `rows` in all, at even steps of work, so that small
+    and large ones are there as in the whole; extremes always.
     """
     keys = np.zeros(len(columns[names[0]]), np.int64)
     for name in names:

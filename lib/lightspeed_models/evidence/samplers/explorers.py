@@ -3,8 +3,6 @@
 They are written beside the explorers, as JSON: a page in a browser reads them, without numpy.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -46,9 +44,7 @@ MODELS = {
 
 
 def products():
-    """chip -> setting -> [m, k, n, seconds, library and format], at even steps of intensity, and
-    under "of" how many rows there were.
-    """
+    """chip -> setting -> [m, k, n, seconds, library and format], evenly; "of": how many."""
     rows, found = dataset("gemm"), {}
     m, k, n = (rows[name] for name in "mkn")
     intensity = 1 / (1 / m + 1 / k + 1 / n)  # up to a constant of the format
@@ -73,9 +69,7 @@ def products():
 
 
 def collectives():
-    """link -> operation -> ranks -> chip -> {library, rows: [bytes, seconds]}: elements of two
-    bytes, by the newest library.
-    """
+    """link -> operation -> ranks -> chip -> {library, rows: [bytes, seconds]}, two bytes each."""
     rows, found = dataset("nccl"), {}
     rows = rows.where(rows["format"] == "half")
     for chip in LINKS:

@@ -1,7 +1,5 @@
 """Kernels of ai-dynamo/aiconfigurator whose tables differ by kind: brought under one head."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from lightspeed_models.evidence.samplers.aiconfigurator import found, joined

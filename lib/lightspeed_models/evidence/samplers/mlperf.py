@@ -1,7 +1,5 @@
 """Training results of MLPerf: logs and systems in mlcommons/training_results_v*."""
 
-from __future__ import annotations
-
 import json
 import re
 import statistics

@@ -1,7 +1,5 @@
 """Sets that are one table in a repository: CSV, JSON, or Markdown."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json
@@ -81,6 +79,43 @@ def served_models(folder):
         values += [f"{own}batch_size", f"{own}num_workers", *(own + one for one in layout)]
     times = {"silicon_ttft_ms": "silicon_ttft_ms", "silicon_tpot_ms": "silicon_tpot_ms"}
     return _columns(rows, {n: n for n in words}, {n: n for n in values} | times)
+
+
+def open_loop(folder):
+    """Requests of runs of vLLM, one by one: when each came, its first token and its last."""
+    rows = []
+    gpus = {"RTXPRO6000": "rtx_pro_6000", "RTX4090": "rtx_4090"}
+    for path in sorted(folder.rglob("vllm/requests.jsonl")):
+        meta = json.loads((path.parent / "meta.json").read_text("utf-8"))
+        told = meta["engine_kwargs"]
+        given = {
+            "system": gpus[path.parents[2].name],
+            "model": meta["model"],
+            "version": meta["vllm_version"],
+            "tensor": told["tensor_parallel_size"],
+            "data": told["data_parallel_size"],
+            "budget": told["max_num_batched_tokens"],
+            "slots": told["max_num_seqs"],
+            "blocks": meta.get("kv_cache", {}).get("num_gpu_blocks", ""),
+        }
+        requests = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        # Arrivals are told by another clock than what follows: the shortest way between them is
+        # taken for none.
+        offset = min(one["queued_ts"] - one["arrival_time"] for one in requests)
+        start = min(one["arrival_time"] for one in requests) + offset
+        for one in sorted(requests, key=lambda one: one["arrival_time"]):
+            times = {
+                "arrival": one["arrival_time"] + offset - start,
+                "first": one["first_token_ts"] - start,
+                "last": one["last_token_ts"] - start,
+            }
+            rows.append(given | {"in": one["input_toks"], "out": one["output_toks"]} | times)
+    if not rows:
+        raise FileNotFoundError(f"{folder} has no vllm/requests.jsonl")
+    words = {n: n for n in ("system", "model", "version")}
+    values = {n: n for n in ("tensor", "data", "budget", "slots", "blocks")}
+    values |= {"input_tokens": "in", "output_tokens": "out"}
+    return _columns(rows, words, values | {n: n for n in ("arrival", "first", "last")})
 
 
 def _held_out(row):
@@ -237,6 +272,61 @@ def megatron_bridge(folder):
         "model_rate": "Model TFLOP / sec / GPU",
     }
     return _columns(rows, words, values)
+
+
+def dgx_cloud(folder):
+    """Steps of the recipes of DGX Cloud: a README a model, a table a precision with a column for
+    each number of GPUs. Models that were cut to fewer layers are left out.
+    """
+    rows = []
+    for path in sorted(folder.rglob("README_*.md")):
+        rows += _recipe(path.read_text("utf-8"))
+    if not rows:
+        raise FileNotFoundError(f"{folder} has no README_*.md")
+    degrees = {
+        "sharded": "FSDP", "tensor": "TP", "pipeline": "PP", "context": "CP", "interleave": "VP",
+        "expert": "EP",
+    }  # fmt: skip
+    values = {"devices": "GPUs", "batch": "GBS", "micro_batch": "MBS", "sequence": "SeqLen"}
+    words = {"model": "model", "precision": "kind"}
+    return _columns(rows, words, values | degrees | {"time": "time"})
+
+
+def _recipe(text):
+    """The runs of one README: what a title says of all, a heading of its column, a line of each."""
+    cells = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in text.splitlines()
+        if line.strip().startswith("|")
+    ]
+    plans = {}  # a table of plans, where there is one: GPUs -> what each has
+    if cells[0][0] == "GPUs":
+        plans = {row[0]: dict(zip(cells[0], row, strict=True)) for row in cells if row[0].isdigit()}
+    length = re.search(r"sequence length = (\d+)", text)
+    title = re.compile(r"(.*?) (?:[\d.]+ |Dev )?(BF16|FP8)(?: \((.*)\))?")
+    runs, found = [], []
+    for first, *rest in cells:
+        if told := title.fullmatch(first):
+            whole = dict(re.findall(r"(TP|PP|CP|VP|MBS)=(\d+)", told[3] or ""))
+            whole |= {"FSDP": "1"} if "FSDP" in (told[3] or "") else {}
+            whole |= {"model": told[1], "kind": told[2], "SeqLen": length[1] if length else ""}
+            found = []
+            for heading in filter(None, rest):
+                gpus = re.findall(r"(\d+)x? H100", heading)[0]
+                batch = dict(re.findall(r"(GBS)=(\d+)", heading))
+                found.append(whole | {"GPUs": gpus} | plans.get(gpus, {}) | batch)
+            runs += found
+        elif first in ("Layers", "GBS", "PP", "VP") or first.startswith("Training step time"):
+            name = first if len(first) < 7 else "time"
+            for run, cell in zip(found, rest, strict=False):
+                run[name] = "" if cell.lower() in ("n/a", "na") else cell
+    depth = max((int(run.get("Layers", 0)) for run in runs), default=0)
+    names = ("FSDP", "TP", "PP", "CP", "VP", "EP", "MBS", "SeqLen", "GBS", "time")
+    return [
+        dict.fromkeys(names, "") | {n: "" if c == "NA" else c for n, c in run.items()}
+        for run in runs
+        if int(run.get("Layers", depth)) == depth and "time" in run
+    ]
 
 
 def ironwood(folder):

@@ -5,8 +5,6 @@ into that library. Another BLAS (Apple's Accelerate, MKL) has other ways or none
 it is, and `threads` says so.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools
@@ -26,9 +24,7 @@ NAMES = (
 
 @contextlib.contextmanager
 def threads(count):
-    """Use `count` threads in numpy's matrix products while inside. Raises Unavailable if they
-    cannot be set.
-    """
+    """`count` threads in numpy's matrix products while inside; Unavailable if that fails."""
     get, put = _calls()
     before = get()
     put(count)

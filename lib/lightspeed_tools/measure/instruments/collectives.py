@@ -6,8 +6,6 @@ under mpirun, Slurm or torchrun the same command is one of the processes, and ra
 call is timed: `ranks`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import statistics
@@ -56,9 +54,7 @@ ALGORITHMS: dict[str, Any] = {
 
 @dataclass
 class Run:
-    """What a run of n ranks gave: `rows` as rank 0 said them, `nodes` the node of each rank,
-    `lacking` what could not be.
-    """
+    """A run of n ranks: `rows` as rank 0 said them, `nodes` of ranks, `lacking` what could not."""
 
     backend: str
     ranks: int
@@ -161,9 +157,7 @@ def quantities(found):
 
 
 def measure(quick=True, report=None):
-    """Quantities of collectives over MPI: two processes, and as many as there are cores (four at
-    most) where there are more.
-    """
+    """Quantities of collectives over MPI: two processes, and one a core (four at most)."""
     cores = usable_cores()
     counts = sorted({2, min(4, cores)} - {1})
     found = []
@@ -187,9 +181,7 @@ def measure(quick=True, report=None):
 
 @dataclass(frozen=True)
 class Explanation:
-    """An algorithm beside the measured all-reduce: the median factor by which it misses, among
-    small and large sizes.
-    """
+    """An algorithm beside the measured all-reduce: median factors by which it misses."""
 
     name: str
     small: float
@@ -197,9 +189,7 @@ class Explanation:
 
 
 def neighbour_fit(rows):
-    """The `AlphaBeta` of the shift to the neighbour, (size, seconds) pairs: all ranks send at
-    once, as in a ring's step.
-    """
+    """The shift's `AlphaBeta` from (size, seconds): all ranks send at once, as ring steps do."""
     import numpy
 
     size, time = numpy.array(rows, float).T
@@ -207,10 +197,8 @@ def neighbour_fit(rows):
 
 
 def explain(n, rows, fit):
-    """`Explanation`s of all-reduce times (size, seconds), nearest first among large sizes; nothing
-    is fitted to them.
-
-    Each algorithm is computed from the `fit` of the neighbour's shift alone.
+    """`Explanation`s of all-reduce times (size, seconds), nearest first among large sizes: each
+    algorithm by the `fit` of the neighbour's shift alone.
     """
     explanations = []
     for name, law in ALGORITHMS.items():
@@ -235,11 +223,8 @@ def explain(n, rows, fit):
 
 
 def conclusions(found):
-    """Sentences on a run: alpha and bandwidth of the neighbour's shift, and which algorithm
-    explains the all-reduce.
-
-    Sizes whose samples scatter too much are not used, and too few that do not are no ground for a
-    conclusion.
+    """Sentences on a run: alpha and bandwidth of the neighbour's shift, and what explains the
+    all-reduce, by sizes whose samples agree, if they are enough.
     """
     steady = [r for r in found.rows if spread(r["samples"]) <= LIMIT_OF_SPREAD]
     times = {

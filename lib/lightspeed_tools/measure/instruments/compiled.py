@@ -17,9 +17,7 @@ _reordered = numba.njit(cache=_keep, nogil=True, fastmath=True)
 
 @_strict
 def chase(following, start, steps):
-    """Follow `steps` links from `start` and return where that led: each load needs the one
-    before it.
-    """
+    """Follow `steps` links from `start` to where they lead: each load needs the last."""
     at = start
     for _ in range(steps):
         at = following[at]

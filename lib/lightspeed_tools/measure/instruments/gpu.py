@@ -6,8 +6,6 @@ pure parts are tested. Compared with the dense peaks of the catalog's entry for 
 there is one.
 """
 
-from __future__ import annotations
-
 import re
 
 from lightspeed.catalog import entries
@@ -33,8 +31,7 @@ TYPES = {
     "fp8": "float8_e4m3fn",
     "int8": "int8",
 }
-# Words of a device's name that decide which entry it is; the first line whose words are all there
-# wins.
+# A device name's words that decide its entry; the first line of which all are there.
 DEVICES = (
     (("GB200",), "gb200"),
     (("B200",), "b200"),
@@ -76,9 +73,7 @@ def catalog_key(name):
 
 
 def peaks(name):
-    """{quantity's what: dense peak or bandwidth in SI} of the catalog's entry for a device name;
-    empty if there is none.
-    """
+    """{quantity's what: dense peak or bandwidth in SI} of a device's catalog entry, or empty."""
     key = catalog_key(name)
     if key is None:
         return {}
@@ -95,18 +90,14 @@ def peaks(name):
 
 
 def share(quantity, name):
-    """What a quantity reached of its dense peak on the device of this name; None without an
-    entry or a peak.
-    """
+    """What a quantity reached of its dense peak on this device; None if that is unknown."""
     what = "bandwidth" if quantity.key.endswith("bandwidth") else quantity.parameters.get("dtype")
     peak = peaks(name).get(what)
     return quantity.value / peak if peak else None
 
 
 def measure(quick=True, report=None):
-    """Quantities of the first CUDA device. Raises Unavailable without PyTorch or without a GPU
-    that it can use.
-    """
+    """Quantities of the first CUDA device. Raises Unavailable without PyTorch or a GPU."""
     try:
         import torch
     except ImportError as error:
@@ -141,9 +132,7 @@ def measure(quick=True, report=None):
 
 
 def _seconds(torch, call, repeat=15, least=0.02):
-    """Seconds of a call on the GPU, by events around so many calls that a sample lasts at least
-    `least`.
-    """
+    """Seconds of a call on the GPU, by events around calls enough for `least` seconds."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 
     def batch(loops):
@@ -175,9 +164,7 @@ def _memory(torch, name):
 
 
 def _launches(torch, name):
-    """An add of one element: the gap between launches on the GPU's clock, and how long the host
-    waits for one.
-    """
+    """An add of one element: the gap between launches by the GPU's clock, and the host's wait."""
     x = torch.zeros(1, device="cuda")
 
     def there_and_back():

@@ -6,8 +6,6 @@ where a compiled loop makes one; so `PASSES` gives the arrays that each kernel r
 element, by count, for both.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import tempfile
@@ -30,8 +28,7 @@ WITHOUT_NUMBA = (
 CALL = 0.002  # s that a call takes at least: starting the threads takes some tens of microseconds
 INSTALL = "Install it with: pip install '.[measure]'"
 
-# Arrays read or written per element: (compiled, numpy). What the hardware moves beyond that is not
-# counted.
+# Arrays read or written per element: (compiled, numpy), not what hardware adds.
 PASSES = {
     "copy": (2, 2),
     "read": (1, 1),
@@ -52,18 +49,15 @@ VECTORS = {
     "fused": 2,
     "unfused": 2,
 }
-# Scalars that a kernel takes after its vectors. They keep values of one finite, however often a
-# kernel is repeated.
+# Scalars after a kernel's vectors, which keep ones finite however often it is repeated.
 SCALARS = {"triad": (0.5,), "axpy": (1e-9,), "fused": (0.5, 0.25), "unfused": (0.5, 0.25)}
 FLOPS = {"copy": 0, "read": 1, "triad": 2, "dot": 2, "axpy": 2, "relu": 1, "fused": 3, "unfused": 3}
 
 
 @functools.cache
 def load():
-    """The compiled kernels, or numpy's with `.why` saying what they cannot see.
-
-    numba keeps what it compiled in the user's cache folder, or nowhere where that cannot be
-    written.
+    """The compiled kernels (kept in the user's cache folder if it can be written), or numpy's with
+    `.why` saying what they cannot see.
     """
     numba = importable("numba")
     if not numba:
@@ -77,9 +71,7 @@ def load():
 
 
 def bytes_moved(kernel, elements, element_bytes):
-    """Bytes that a kernel reads and writes, by count, for vectors of so many elements; None if
-    it cannot run here.
-    """
+    """Bytes that a kernel reads and writes, by count, for so many elements; None if it can't."""
     passes = PASSES[kernel][0 if load().compiled else 1]
     return None if passes is None else passes * elements * element_bytes
 
@@ -118,9 +110,7 @@ class Team:
             thread.shutdown()
 
     def vectors(self, number, length, dtype):
-        """`number` vectors of about `length` elements in all: for each thread, a list of its
-        parts of them.
-        """
+        """`number` vectors of about `length` elements in all: for each thread its parts."""
         share = max(1, length // self.count)
         return self._each(
             [lambda: [_aligned_ones(share, dtype) for _ in range(number)]] * self.count
@@ -136,11 +126,8 @@ class Team:
 
 
 def samples(name, threads, size, dtype, repeat):
-    """Time a kernel over vectors that take `size` bytes in all: (seconds per pass, bytes and FLOPs
-    of a pass by count).
-
-    Over short vectors a call makes many passes, so that the way into the kernel is lost in them.
-    Raises Unavailable for a kernel that needs numba where there is none.
+    """Time a kernel over vectors of `size` bytes in all: (seconds per pass, its bytes and FLOPs by
+    count), many passes a call if short. Raises Unavailable without numba.
     """
     kernel = getattr(load(), name)
     if kernel is None:
@@ -181,9 +168,7 @@ def thread_counts():
 
 
 def _aligned_ones(length, dtype):
-    """A vector of ones that begins at a cache line, as loads across two lines take twice the
-    time.
-    """
+    """A vector of ones from a cache line on, as loads across two lines take twice as long."""
     size = np.dtype(dtype).itemsize
     room = np.empty(length * size + LINE, np.uint8)
     begin = -room.ctypes.data % LINE

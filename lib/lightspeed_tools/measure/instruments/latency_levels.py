@@ -6,8 +6,6 @@ flat stretches of the ladder, and where one ends a cache is full. How many there
 a virtual machine may share a cache, or hide it.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics
@@ -25,9 +23,7 @@ NEAR = 1.5  # a step this close to an advertised size is taken for it
 
 @dataclass(frozen=True)
 class Level:
-    """A flat stretch of the ladder: from the working set `low` to `high` (byte), `latency` (s)
-    being its median.
-    """
+    """A flat stretch of the ladder: working sets `low` to `high` (byte), median `latency` (s)."""
 
     low: int
     high: int
@@ -35,9 +31,7 @@ class Level:
 
 
 def sizes(largest, smallest=4096, per_octave=2):
-    """Working sets in bytes from `smallest` to `largest`, whole cache lines, evenly spaced in
-    their logarithm.
-    """
+    """Working sets in bytes from `smallest` to `largest`, whole lines, even in logarithm."""
     count = round(math.log2(largest / smallest) * per_octave)
     return [round(smallest * 2 ** (k / per_octave) / 64) * 64 for k in range(count + 1)]
 
@@ -75,9 +69,7 @@ def levels(sizes, latencies):
 
 
 def _segments(height):
-    """The cheapest cut of the points into segments, as (first, last) pairs (dynamic programming,
-    all cuts tried).
-    """
+    """The cheapest cut of the points into segments, (first, last) pairs, of all cuts."""
     n = len(height)
     best, cut = [0.0] * (n + 1), [0] * (n + 1)
     for end in range(1, n + 1):
@@ -97,18 +89,14 @@ def _spread(values):
 
 
 def _slope(x, y):
-    """Median of the slopes between all pairs of points (Theil and Sen): one wild point does not
-    move it.
-    """
+    """Median slope between all pairs of points (Theil and Sen): no wild point moves it."""
     return statistics.median(
         (y[j] - y[i]) / (x[j] - x[i]) for i in range(len(x)) for j in range(i + 1, len(x))
     )
 
 
 def steps(found):
-    """Where caches end: for each pair of neighbouring levels, the working sets (byte) between
-    which one was full.
-    """
+    """Where caches end: for each pair of levels, the working sets (byte) between them."""
     return [(lower.high, upper.low) for lower, upper in itertools.pairwise(found)]
 
 
@@ -123,25 +111,19 @@ def binary(size):
 
 
 def of_quantities(quantities):
-    """Sizes and latencies of a ladder from its quantities (`record.all_of(record,
-    "host.latency")`), smallest first.
-    """
+    """Sizes and latencies from a ladder's quantities (`all_of(record, "host.latency")`)."""
     pairs = sorted((q.parameters["size"], q.value) for q in quantities)
     return [size for size, _ in pairs], [latency for _, latency in pairs]
 
 
 def advertised(machine):
-    """Name -> bytes of the caches that a core can use to hold data, from
-    `environment.describe()`, nearest first.
-    """
+    """Name -> bytes of a core's data caches, from `environment.describe()`, nearest first."""
     data = [c for c in machine.get("caches", ()) if c["kind"] != "instruction"]
     return {f"L{c['level']}": c["size"] for c in sorted(data, key=lambda c: c["level"])}
 
 
 def conclude(shown):
-    """What a record's ladder says of the machine's caches, in sentences; or why nothing can be
-    said.
-    """
+    """What a record's ladder says of the caches, in sentences; or why it says nothing."""
     quantities = record.all_of(shown, "host.latency")
     if not quantities:
         return ["This record has no latency ladder."]
@@ -169,10 +151,8 @@ def conclude(shown):
 
 
 def beside_advertised(found, advertised):
-    """What the steps say of the caches that the machine claims to have: a sentence for each cache
-    and stray step.
-
-    `advertised` maps a name such as "L2" to its size in bytes.
+    """What the steps say of the caches that a machine claims (`advertised`: "L2" -> bytes): a
+    sentence for each cache and stray step.
     """
     seen, sentences = steps(found), []
     claimed = {}

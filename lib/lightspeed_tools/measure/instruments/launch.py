@@ -5,8 +5,6 @@ Rank 0 answers in lines of JSON on standard output; everything else that it or a
 passed over.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import importlib.util
@@ -40,9 +38,7 @@ INHERITED = ("PMI", "OMPI_", "PRTE_", "SLURM_", "HYD", "MPI_LOCAL", "TORCHELASTI
 
 @dataclass(frozen=True)
 class World:
-    """The processes that a launcher started, as one of them sees it: `rank` of `size`, `local`
-    on its node.
-    """
+    """The processes that a launcher started, seen by one: `rank` of `size`, `local` on a node."""
 
     launcher: str
     rank: int
@@ -69,9 +65,7 @@ def world(environ=os.environ):
 
 
 def launcher(backend, ranks):
-    """The command that starts `ranks` processes of this environment here. Raises Unavailable if
-    there is none.
-    """
+    """The command that starts `ranks` processes here. Raises Unavailable if there is none."""
     if backend == "mpi":
         beside = Path(sys.executable).with_name("mpiexec")
         path = str(beside) if beside.exists() else shutil.which("mpiexec")
@@ -89,10 +83,8 @@ def launcher(backend, ranks):
 
 
 def clean(environ=os.environ):
-    """The environment without what another launcher left in it: our processes are a world of their
-    own.
-
-    One thread each, so that processes and not thread pools share the cores.
+    """The environment without another launcher's: our processes are a world of their own, with one
+    thread each.
     """
     environment = {
         name: value
@@ -109,11 +101,8 @@ def clean(environ=os.environ):
 
 
 def answers(command, patience, environ=None):
-    """The JSON objects that a command prints, one a line, as they come; the command is gone when
-    this ends.
-
-    Raises Unavailable if nothing comes for `patience` seconds, or if the command fails; `why` is
-    then what it wrote last on standard error.
+    """The JSON objects that a command prints, a line each, as they come; it is gone when this ends.
+    Raises Unavailable with its last words, or after `patience` seconds.
     """
     try:
         child = subprocess.Popen(
@@ -184,10 +173,7 @@ def _end(child):
 
 class Watch:
     """Ends this process, in words, when something takes too long: a collective that waits for a
-    lost rank never returns.
-
-    Every rank has one. Rank 0 speaks; the others wait a little longer and speak only if it could
-    not.
+    lost rank never returns. Others than rank 0 wait longer, and speak if it can't.
     """
 
     def __init__(self, rank, limit):

@@ -7,8 +7,6 @@ takes the rights of root; this one runs everywhere. Times are those of a clock o
 busy machine lengthens the round trip, and with it the price of a loss.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 import select

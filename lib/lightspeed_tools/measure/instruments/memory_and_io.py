@@ -1,8 +1,4 @@
-"""This machine's numbers to know: latency ladder, memory bandwidth, storage, loopback network,
-clock. Chapter 1.
-"""
-
-from __future__ import annotations
+"""This machine's numbers to know: latency, memory, storage, loopback, clock. Chapter 1."""
 
 import contextlib
 import os
@@ -104,8 +100,7 @@ def latency(quick=True):
         links = NEAR_STEPS if size <= MIB else FAR_STEPS
 
         def walk(following=following, links=links):
-            # each call goes on from where the last one stopped: the same steps again would be
-            # cached
+            # goes on from where the last call stopped: the same steps again would be cached
             nonlocal at
             at = chase(following, at, links)
 
@@ -117,10 +112,8 @@ def latency(quick=True):
 
 
 def bandwidth(quick=True):
-    """Copy and triad in byte/s for 1, 2, 4 ... threads, over vectors far larger than any cache.
-
-    Bytes are counted as STREAM counts them: what the loop reads and writes. A processor that first
-    fetches the line that it is about to write moves more than that.
+    """Copy and triad in byte/s for 1, 2, 4 ... threads, over vectors beyond any cache, counted as
+    STREAM does: what the loop reads and writes.
     """
     each, quantities = far_size(quick), []
     for name in ("copy", "triad"):
@@ -221,9 +214,7 @@ def _storage(file, quick, where):
 
 
 def loopback(quick=True):
-    """TCP to another process of this machine: seconds for a byte there and back, and byte/s one
-    way.
-    """
+    """TCP to another process here: seconds for a byte there and back, byte/s one way."""
     keys = ("host.loopback_round_trip", "host.loopback_bandwidth")
     try:
         with _other_process() as link:
@@ -266,9 +257,7 @@ def _flush(file):
 
 
 def _folder():
-    """A folder on a disk of the user's, and what to call it: the cache folder, else the
-    temporary one.
-    """
+    """A folder on the user's disk, and its name: the cache folder, else the temporary one."""
     import platformdirs
 
     own = Path(platformdirs.user_cache_dir("speed-of-light", appauthor=False))

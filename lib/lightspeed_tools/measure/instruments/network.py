@@ -9,8 +9,6 @@ them. Linux only; it takes root, or the right to make user namespaces, and the c
 share a memory and go past the links.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -25,8 +23,7 @@ from lightspeed_tools.measure.instruments.launch import answers, clean
 from lightspeed_tools.measure.instruments.timing import Quantity, Unavailable
 from lightspeed_tools.measure.records.record import NotMeasured, all_of
 
-# byte/s in each direction, 200 Mbit/s: beyond that, processes of one machine are slower than the
-# links
+# byte/s each way, 200 Mbit/s: beyond that, processes are slower than the links
 RATE = 25e6
 NODES = (2, 3, 4, 5, 6)
 SIZES = (1024, 2**20)  # bytes: one for steps, one for bytes
@@ -41,19 +38,14 @@ HEADERS = 66  # bytes of Ethernet, IPv4 and TCP with time stamps in front of wha
 
 
 def measure(quick=True, report=None):
-    """Times of ring and tree over 2 to 6 nodes, for a small and a large message. Raises
-    Unavailable without the rights.
-    """
+    """Times of ring and tree over 2 to 6 nodes, two messages. Raises Unavailable without rights."""
     sizes = SIZES if quick else (*SIZES, 2**16, 4 * 2**20)
     return quantities(run(NODES, sizes, repeat=5 if quick else 9, report=report))
 
 
 def run(nodes=NODES, sizes=SIZES, algorithms=("ring", "tree"), rate=RATE, repeat=5, report=None):
-    """What each all-reduce gave, as dictionaries: algorithm, nodes, size, samples (s), wrong, and
-    counted bytes.
-
-    `payload` is what each node sent in one call, `wire` what its interface counted, with `packets`;
-    lists by node.
+    """What each all-reduce gave: algorithm, nodes, size, samples (s), wrong, and by node what it
+    sent (`payload`) and its interface counted (`wire`, `packets`).
     """
     if sys.platform != "linux":
         raise Unavailable("Networks can be emulated on Linux only.")
@@ -131,11 +123,8 @@ class Effect:
 
 
 def node_effect(record, algorithm="ring"):
-    """The `Effect` in a record: t = steps x alpha + bytes / W, with the steps and bytes of the law,
-    over all nodes and sizes.
-
-    Times that scatter too much are left out. Raises NotMeasured (a LookupError) if what is left is
-    no ground for a fit: two sizes, and three numbers of nodes for each.
+    """The `Effect` in a record: t = steps x alpha + bytes / W by the law, over all steady times.
+    Raises NotMeasured below two sizes, and three numbers of nodes for each.
     """
     law = LAWS[one_of("node_effect", "algorithm", algorithm, tuple(LAWS))]
     points = [

@@ -6,8 +6,6 @@ standard input and prints what they answer. A node (its number and the number of
 is connected to every other one.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import selectors
@@ -36,8 +34,7 @@ def hold(job):
     try:
         _ip("link add switch type bridge forward_delay 0", "link set switch up")
         for number in range(count):
-            # A node waits in a namespace of its own until its link is there: an order on standard
-            # input says so.
+            # A node waits in its namespace until its link is there: standard input says so.
             command = [
                 "unshare",
                 "--net",
@@ -205,9 +202,7 @@ class Node:
             self.exchange(other, b"!", None, None)
 
     def ring(self, data, n):
-        """Sum of `data` over n nodes, in place: the schedule of `simulators.ring`, seen by one
-        node.
-        """
+        """Sum of `data` over n nodes, in place: `simulators.ring`'s schedule, seen by a node."""
         import numpy
 
         chunks, room = numpy.array_split(data, n), numpy.empty(-(-len(data) // n), data.dtype)

@@ -5,8 +5,6 @@ through ml_dtypes in the same way; so the errors are those of the formats and th
 the software. Products in bf16 and int8 come from torch where it is installed.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 
@@ -52,10 +50,8 @@ def types():
 
 
 def summed(values, order):
-    """The sum over the last axis in the values' own type.
-
-    "running" adds one after another; "library" is `values.sum()`, whatever that does; "fp32" is the
-    same with a wide accumulator, rounded to the type at the end.
+    """The sum over the last axis in the values' own type: "running", one after another; "library",
+    `values.sum()`; "fp32", accumulated wide and rounded.
     """
     one_of("summed", "order", order, ORDERS)
     if order == "running":
@@ -130,11 +126,8 @@ def matmuls():
 
 
 def prepared(dtype, x, w):
-    """Two fp64 matrices stored in a format: (library, a call that multiplies them, what makes its
-    result fp64).
-
-    int8 has a scale for each row of x and each column of w. A `Missing` where the format needs
-    torch.
+    """Two fp64 matrices in a format: (library, a call that multiplies them, what makes it fp64);
+    int8 with scales by row and column. A `Missing` without torch.
     """
     torch = importable("torch")
     if dtype == "int8":
@@ -163,10 +156,8 @@ def relative_error(got, exact):
 
 
 def exact_error(x, w, got):
-    """The same over the diagonal of `got`, with sums that are exact.
-
-    Each product is split into a rounded part and what the rounding took away (Dekker, 1971);
-    `math.fsum` adds such parts without error.
+    """The same over the diagonal of `got`, with exact sums: products are split (Dekker, 1971) and
+    added by `math.fsum`.
     """
     left, values = [], []
     for k in range(len(got)):
@@ -210,9 +201,7 @@ def sum_bound(dtype, n=SUMMED, accumulator=None):
 
 @functools.cache
 def predicted_sum_error(dtype):
-    """The error of the running sums of `sums`, from the chapter's own `accumulate`: no number
-    format of numpy is used.
-    """
+    """The error of running `sums`, by the chapter's `accumulate`, without numpy's formats."""
     draws = np.random.default_rng(0).random((SAMPLES * DRAWS, SUMMED))
     got = accumulate(draws, FORMATS[dtype])
     exact = np.array([math.fsum(FORMATS[dtype].round(row)) for row in draws])
@@ -222,11 +211,8 @@ def predicted_sum_error(dtype):
 
 @functools.cache
 def predicted_matmul_error(dtype):
-    """The noise that storing brings into a product: the root of the sum of squares over x, w and
-    the result.
-
-    int8 products leave the accumulator as whole numbers, so only x and w are stored. What the
-    accumulator itself adds is left out: fp32 and fp64 show it, the narrower formats do not.
+    """The noise of storing in a product: the root of the sum of squares over x, w and the result
+    (whole in int8). The accumulator's own, which fp32 shows, is left out.
     """
     x, w = np.random.default_rng(1).standard_normal((2, SIDE, SIDE))
     if dtype == "int8":

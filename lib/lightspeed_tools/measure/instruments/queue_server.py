@@ -10,8 +10,6 @@ waits for the answer before it sends the next. Event loops wait by `select`, whi
 microseconds; `epoll` rounds waits up to milliseconds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc
@@ -24,8 +22,7 @@ from dataclasses import dataclass, field
 
 REQUEST, ANSWER = struct.Struct("<HId"), struct.Struct("<HI")
 BEGIN, END = 0xFFFE, 0xFFFF  # in place of a station: the time to watch starts, and ends
-# s between two looks at how many are inside, on average; at random, so that no rhythm of the load
-# is missed
+# s between looks at how many are inside, on average; at random, against rhythms
 SAMPLING = 0.0025
 TRIALS, TRIAL = 20, 0.005  # sleeps that show by how much timers are late, and their length in s
 clock = time.perf_counter
@@ -54,9 +51,7 @@ def run(main):
 
 
 def serve(pipe):
-    """A process: takes the numbers of servers, one for each station; sends (port, lateness of
-    timers); serves until told.
-    """
+    """A process: takes servers by station; sends (port, timers' lateness); serves until told."""
     servers = pipe.recv()
     pipe.send(run(_serve(pipe, servers)))
 
@@ -159,9 +154,7 @@ class Sent:
 
 
 def send(pipe):
-    """A process: takes (port, plans), a plan being (due times, services, is it closed?); sends
-    (seconds watched, [Sent]).
-    """
+    """A process: takes (port, plans) of (due times, services, closed?); sends (s, [Sent])."""
     port, plans = pipe.recv()
     pipe.send(run(_send(port, plans)))
 

@@ -6,8 +6,6 @@ little of a processor. Three instruments are kept apart: the server counts those
 times (L), the sender counts requests (lambda) and stops the time of each (W).
 """
 
-from __future__ import annotations
-
 import statistics
 
 from lightspeed_tools.measure.environment import usable_cores
@@ -21,16 +19,15 @@ SERVICE = 0.010  # s, the mean of one server; each of four takes four times as l
 FINE = 20  # services last at least so many times as long as timers are late
 SECONDS, LONGER = 7.0, 30.0  # s of load
 START = 30  # s until a server that does not begin is given up
+KNOWN = ("servers", "service", "rate", "requests", "seed")  # of a load
 NATURE = (
     "single values differ by nature; their mean has an interval from the means of long stretches"
 )
 
 
 def measure(quick=True, report=None):
-    """Latencies, numbers inside, lateness and the rest of it: [Quantity | Missing]. Takes about 10
-    s, 35 s if not `quick`.
-
-    Raises Unavailable without loopback, or where timers are too coarse.
+    """Latencies, numbers inside, lateness: [Quantity | Missing], in about 10 s, 35 s if not
+    `quick`. Raises Unavailable without loopback, or with coarse timers.
     """
     say = report or (lambda text: None)
     if usable_cores() == 1:
@@ -69,61 +66,26 @@ def observe(seconds, say, levels=LOADS, slowest=10 * SERVICE):
 
 
 def quantities(plan, watched, sent, seen, late):
-    """`Quantity`s from what the sender (`watched` s, a `Sent` for each load) and the server
-    (looks, trace) saw.
-    """
-    results: list = [
-        Quantity(
-            "queueing.timer",
-            "s",
-            _rounded(late, 7),
-            {},
-            "lower",
-            "how late a sleep ends in an event loop",
-            varies=True,
-        )
-    ]
+    """`Quantity`s from the sender (`watched` s, a `Sent` a load) and the server (looks, trace)."""
+    late_by = "how late a sleep ends in an event loop"
+    results: list = [_quantity("timer", "s", _rounded(late, 7), note=late_by)]
     lateness, trips, over = [], [], []
     for load, mine, (looks, trace) in zip(plan, sent, seen, strict=True):
         asked = schedule(load)[1]
         which = {"law": load.law, "load": load.load, "loop": load.loop}
         each = [s - d for s, d in zip(mine.sent, mine.due, strict=True)]
         known = {
-            "servers": load.servers,
-            "service": load.service,
-            "rate": load.rate,
-            "requests": load.requests,
-            "seed": load.seed,
+            **{name: getattr(load, name) for name in KNOWN},
             "seconds": watched,
+            "late": statistics.fmean(each),
         }
         starts = {"due": mine.due} if load.loop == "open" else {"due": mine.due, "send": mine.sent}
         for since, start in starts.items():
-            stays = [d - s for d, s in zip(mine.done, start, strict=True)]
-            results.append(
-                Quantity(
-                    "queueing.latency",
-                    "s",
-                    _rounded(stays, 5),
-                    {**which, "since": since},
-                    "lower",
-                    NATURE,
-                    {**known, "late": statistics.fmean(each)},
-                    varies=True,
-                )
-            )
+            stays = _rounded((d - s for s, d in zip(start, mine.done, strict=True)), 5)
+            results.append(_quantity("latency", "s", stays, which | {"since": since}, known))
+        means = [statistics.fmean(part) for part in slices(looks)]
         spread = {"looks": len(looks), "deviation": statistics.pstdev(looks)}
-        results.append(
-            Quantity(
-                "queueing.inside",
-                "request",
-                [statistics.fmean(part) for part in slices(looks)],
-                which,
-                "lower",
-                NATURE,
-                spread,
-                varies=True,
-            )
-        )
+        results.append(_quantity("inside", "request", means, which, spread))
         inside = {number: departure - arrival for number, arrival, _, departure in trace}
         trips += [
             (d, d - s - inside[i])
@@ -134,50 +96,30 @@ def quantities(plan, watched, sent, seen, late):
         ]
         if load.loop == "open":
             lateness += zip(mine.due, each, strict=True)
-    for key, rows, note in (
-        (
-            "queueing.lateness",
-            lateness,
-            "how late the sender sent, a mean for each stretch of the run",
-        ),
-        ("queueing.round_trip", trips, "latency less stay in the server"),
-        ("queueing.overshoot", over, "by how much services lasted longer than asked"),
+    for name, rows, note in (
+        ("lateness", lateness, "how late the sender sent, a mean for each stretch of the run"),
+        ("round_trip", trips, "latency less stay in the server"),
+        ("overshoot", over, "by how much services lasted longer than asked"),
     ):
-        results.append(
-            Quantity(
-                key,
-                "s",
-                _rounded(
-                    (statistics.fmean(v for _, v in part) for part in slices(sorted(rows))), 7
-                ),
-                {},
-                "lower",
-                note,
-                varies=True,
-            )
-        )
+        means = _rounded((statistics.fmean(v for _, v in part) for part in slices(sorted(rows))), 7)
+        results.append(_quantity(name, "s", means, note=note))
     p99 = [sorted(v for _, v in part)[int(0.99 * len(part))] for part in slices(sorted(lateness))]
-    results.append(
-        Quantity(
-            "queueing.lateness_p99",
-            "s",
-            _rounded(p99, 7),
-            {},
-            "lower",
-            "the same, the ninety-ninth percentile",
-            varies=True,
-        )
-    )
+    percentile = "the same, the ninety-ninth percentile"
+    results.append(_quantity("lateness_p99", "s", _rounded(p99, 7), note=percentile))
     if usable_cores() == 1:
-        why = "This process may use one processor, on which the server and the sender take turns."
         results.append(
             Missing(
                 "queueing.undisturbed",
-                why,
+                "This process may use one processor: the server and the sender take turns on it.",
                 "What they take from each other is in the lateness and the round trip.",
             )
         )
     return results
+
+
+def _quantity(name, unit, samples, parameters=None, counted=None, note=NATURE):
+    key, parameters, counted = f"queueing.{name}", parameters or {}, counted or {}
+    return Quantity(key, unit, samples, parameters, "lower", note, counted, varies=True)
 
 
 def _rounded(values, digits):

@@ -1,7 +1,5 @@
 """What is sent to the queues of chapter 4: stations, rates, and requests drawn from a seed."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random
@@ -15,9 +13,7 @@ SLICES = 20  # stretches of a run whose means are compared
 
 @dataclass(frozen=True)
 class Load:
-    """What is sent to one station: `rate` requests/s on average to `servers`, each of which
-    takes `service` s on average.
-    """
+    """What one station gets: `rate` requests/s to `servers`, which take `service` s each."""
 
     law: str
     load: float
@@ -34,9 +30,7 @@ class Load:
 
 
 def loads(seconds, service, late=0.0, levels=LOADS):
-    """The `Load`s of one measurement; rates are such that the servers, late timers included, are
-    as busy as `load` says.
-    """
+    """One measurement's `Load`s, at rates that make servers as busy as `load` says."""
     found = []
     for law, servers in SERVERS.items():
         for seed, level in enumerate(levels):
@@ -52,11 +46,8 @@ def loads(seconds, service, late=0.0, levels=LOADS):
 
 
 def schedule(load):
-    """(due times, services) in s: drawn, but the same for the same load on any machine, so that
-    machines can be compared.
-
-    Loads of one level have the same pattern of arrivals, whatever the law, so that laws can be
-    compared, too.
+    """(due times, services) in s: drawn, but the same on any machine, and of one level with one
+    pattern of arrivals, so that machines and laws compare.
     """
     gaps, sizes = random.Random(f"gaps {load.seed}"), random.Random(f"sizes {load.seed}")
     due = itertools.accumulate(

@@ -7,8 +7,6 @@ this length should fall; and once with the very arrivals and services that were 
 luck out of the comparison.
 """
 
-from __future__ import annotations
-
 import functools
 import statistics
 from dataclasses import dataclass
@@ -25,16 +23,13 @@ from lightspeed_tools.measure.instruments.timing import Quantity
 from lightspeed_tools.measure.records.record import NotMeasured
 
 SHARES = (0.5, 0.95, 0.99)
-# sends later than this share of a service, on average, and the load was not the one that was asked
-# for
+# sends later than this share of a service, on average: not the load asked for
 LATE = 0.10
 
 
 @dataclass(frozen=True)
 class Little:
-    """L as counted (and two standard errors of looking at random times), lambda and W as
-    clocked, and L over lambda W.
-    """
+    """L counted (two standard errors), lambda and W clocked, and L over lambda W."""
 
     load: Load
     L: float
@@ -71,9 +66,7 @@ class Latency:
 
 
 def refusal(found):
-    """Why nothing may be concluded from these quantities: the load was sent too late. Empty if
-    it was not.
-    """
+    """Why these quantities conclude nothing: the load was sent too late. Empty if it was not."""
     late = _one(found, "queueing.lateness")
     service = min(load_of(q).service for q in _latencies(found))
     share = statistics.fmean(late.samples) / service
@@ -109,9 +102,7 @@ def little(found):
 
 
 def latencies(found):
-    """[Latency] for each open load, with the overshoot of services and the round trip as they
-    were measured.
-    """
+    """[Latency] of each open load, with measured overshoot of services and round trip."""
     return [_latency(q, *overheads(found)) for q in _latencies(found)]
 
 
@@ -142,11 +133,8 @@ def statistics_of(stays):
 
 
 def steady(load, overshoot=0.0, trip=0.0):
-    """The formulas' mean and percentiles (s), for a server that takes `overshoot` longer, seen over
-    a `trip`.
-
-    None where there is no formula, and everywhere if the overshoot makes it an overload, which has
-    no steady state.
+    """The formulas' mean and percentiles (s) for a server that takes `overshoot` longer, over a
+    `trip`; None without a formula, and in overload.
     """
     service_rate = 1 / (load.service + overshoot)
     try:
@@ -172,9 +160,7 @@ def replay(load, overshoot=0.0, trip=0.0):
 
 @functools.lru_cache(maxsize=64)
 def simulated(load, overshoot=0.0, trip=0.0, runs=100):
-    """`statistics_of` many runs of this load, each of its length and from an empty start: array
-    (runs, 1 + SHARES).
-    """
+    """`statistics_of` many runs of this load from an empty start: array (runs, 1 + SHARES)."""
     import numpy
 
     from lightspeed_models.simulators.queue_simulation import poisson_arrivals, simulate
@@ -195,9 +181,7 @@ def simulated(load, overshoot=0.0, trip=0.0, runs=100):
 
 
 def closed_loop(found):
-    """The same requests three ways, mean and p99 in s: open, closed from the due time, closed
-    from the sending.
-    """
+    """The same requests, mean and p99 in s: open, closed from due time, closed from sending."""
     which = {"law": "M/M/1", "load": CLOSED}
     rows = {
         "open, from the due time": _one(found, "queueing.latency", **which, loop="open"),

@@ -1,6 +1,4 @@
-"""One of the processes of a collective, run as a module: it measures as it is told, a sweep or a
-split MLP.
-"""
+"""A process of a collective, run as a module: it measures a sweep or a split MLP."""
 
 import json
 import os

@@ -9,8 +9,6 @@ With NCCL calls are queued on the GPU, so a batch of them stands between two CUD
 nccl-tests.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from typing import Any
@@ -147,10 +145,7 @@ class Mpi:
 
         a, b = (
             [numpy.ones(2, numpy.float32), self.MPI.FLOAT],
-            [
-                numpy.ones(2, numpy.float32),
-                self.MPI.FLOAT,
-            ],
+            [numpy.ones(2, numpy.float32), self.MPI.FLOAT],
         )
         return lambda: self.MPI.COMM_SELF.Allreduce(a, b)
 
@@ -266,11 +261,8 @@ def open_backend(name, here):
 
 
 def sample(backend, call, budget, longest=LONGEST, repeat=15):
-    """(samples, slowest): seconds of a call, mean over ranks and that of the slowest rank; one call
-    was made before.
-
-    About `budget` seconds in all: at least five samples, and more calls in each for short ones.
-    Empty if even five would take far longer.
+    """(samples, slowest): seconds of a call, mean over ranks and of the slowest, in about `budget`
+    seconds: five samples at least, or empty if that takes far longer.
     """
     clock, tries = time.perf_counter, []
     for _ in range(3):  # barriers included: where ranks take turns, they are most of the time
@@ -293,9 +285,7 @@ def sample(backend, call, budget, longest=LONGEST, repeat=15):
 
 
 def sweep(backend, collectives, sizes, budget, longest, say, watch):
-    """Measure each collective at each size; `say` takes what happens as dictionaries, on every
-    rank.
-    """
+    """Measure each collective at each size; `say` takes dictionaries, on every rank."""
     say(
         ranks=backend.size,
         nodes=[

@@ -5,8 +5,6 @@ working-set size the best of four loops that move bytes. FLOPs and bytes are cou
 never by the hardware's counters.
 """
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 
@@ -22,8 +20,7 @@ from lightspeed_tools.measure.records import record, trust
 # loops whose best rate is the bandwidth; axpy updates a vector in place
 MOVERS = ("read", "copy", "triad", "axpy")
 LOOPS = ("dot", "axpy", "relu", "fused", "unfused")
-# levels of memory nearer to each other than by this factor are drawn as one slope, that of the
-# larger
+# levels of memory nearer than by this factor are one slope, that of the larger
 APART = 1.6
 WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "int8": 1}
 NUMPY = {"fp64": np.float64, "fp32": np.float32}
@@ -53,11 +50,8 @@ LOOKS = dict(
 
 
 def measure(quick=True, report=None):
-    """Peaks, bandwidths and kernels of this machine: a list of `Quantity` and `Missing`.
-
-    `roofline.gemm` and `roofline.kernel` in FLOP/s (OP/s for int8), with FLOPs and bytes of a call
-    in `counted`; `roofline.bandwidth` in byte/s over the working set `size` (bytes, of all threads
-    together).
+    """Peaks, bandwidths and kernels here, [Quantity | Missing]: `roofline.gemm` and `.kernel` in
+    FLOP/s (OP/s), `counted`; `.bandwidth` in byte/s over `size` bytes.
     """
     say, quantities = report or (lambda text: None), []
     for name, part in (
@@ -96,9 +90,7 @@ def gemms(quick=True):
 
 
 def gemm(dtype, n, threads=None, quick=True):
-    """A product of two n by n matrices in numpy, on so many threads (all that BLAS uses, if
-    None).
-    """
+    """A product of two n by n matrices in numpy, on so many threads (None: all of BLAS's)."""
     x, y = np.random.default_rng(0).random((2, n, n)).astype(NUMPY[dtype])
     out = np.empty_like(x)
     with blas.threads(threads) if threads else contextlib.nullcontext():
@@ -108,9 +100,7 @@ def gemm(dtype, n, threads=None, quick=True):
 
 
 def torch_gemms(quick=True):
-    """Square products in torch, if it is installed: fp32 to compare with, bf16, and int8 into
-    int32.
-    """
+    """Square products in torch, if installed: fp32 to compare with, bf16, int8 into int32."""
     torch = importable("torch")
     if not torch:
         raise Unavailable(
@@ -181,9 +171,7 @@ def bandwidths(quick=True):
 
 
 def loops(quick=True):
-    """Kernels over fp32 vectors far larger than any cache, and a matrix times a vector, on all
-    cores.
-    """
+    """Kernels over huge fp32 vectors, and a matrix times a vector, on all cores."""
     threads, size, quantities = usable_cores(), _far(quick), []
     for name in LOOPS:
         if getattr(kernels.load(), name) is None:
@@ -262,9 +250,7 @@ class Point:
 
 
 def emulated(shown):
-    """Types whose products in torch are slower than torch's own in fp32: the machine computes
-    them by other means.
-    """
+    """Types whose torch products are slower than fp32's: computed by other means."""
     torch = {
         q.parameters["dtype"]: q.value
         for q in record.all_of(shown, "roofline.gemm", library="torch")
@@ -273,9 +259,7 @@ def emulated(shown):
 
 
 def points(shown):
-    """The fp32 kernels and products of a record as `Point`s under its own roof, lowest intensity
-    first.
-    """
+    """A record's fp32 kernels and products as `Point`s under its roof, by intensity."""
     machine = roof(shown)
     measured = [(NAMES[q.parameters["kernel"]], q) for q in record.all_of(shown, "roofline.kernel")]
     most = max(
@@ -302,9 +286,7 @@ def points(shown):
 
 
 def machine_chart(shown, title=""):
-    """The roofline of a record as a chart: every level's slope, the roofs of fp32 and fp64, and
-    the kernels as measured.
-    """
+    """A record's roofline as a chart: slopes of levels, roofs of fp32 and fp64, kernels."""
     from lightspeed_show import Line, Points, roof_chart, si
 
     machine, kernels_seen = roof(shown), points(shown)

@@ -14,8 +14,6 @@ Every round runs each n once, so that whatever else the machine does falls on al
 a speedup is a ratio of two times of one round.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from dataclasses import dataclass
@@ -38,10 +36,8 @@ ANSWER = 60  # s until a process that does not answer is given up
 
 
 def measure(quick=True, report=None):
-    """Seconds of the three jobs for every n, and of their serial parts: [Quantity | Missing].
-
-    Takes 5 to 10 s, or up to 60 s if not `quick`. Raises Unavailable where no process can be
-    started.
+    """Seconds of the three jobs for every n, and of their serial parts: [Quantity | Missing], in 5
+    to 10 s, 60 if not `quick`. Raises Unavailable without processes.
     """
     say, cpus, rounds = report or (lambda text: None), usable_cores(), 5 if quick else 10
     split = [n for n in STEPS if n <= max(2 * cpus if cpus <= 4 else cpus, 2)]
@@ -173,9 +169,7 @@ def _job(pipes, n, serial, divided, size):
 
 
 def _loops(pipes, seconds):
-    """The loops of one piece, so that the whole counting job takes one process about so many
-    seconds.
-    """
+    """The loops of one piece: the whole counting job takes a process about so many seconds."""
     trial = 300_000
     best = min(_job(pipes, 1, ("count", trial), ("count", 0), 0)[0] for _ in range(3))
     return max(1000, round(trial / best * seconds / sum(PARTS["count"])))
@@ -220,9 +214,7 @@ class Scaling:
     doubt: str
 
     def predicted(self):
-        """The speedup of Amdahl's law with the counted share, on at most `cpus` processors where
-        they are what is shared.
-        """
+        """Amdahl's speedup for the counted share, on at most `cpus` processors if shared."""
         return [
             amdahl_speedup(min(n, self.cpus) if self.job == "count" else n, serial=self.counted)
             for n in self.n
@@ -289,9 +281,7 @@ def _usl(times):
 
 
 def line_share(n, times):
-    """The serial share a / (a + b) of the line a + b / n through times, with errors in
-    proportion to the time.
-    """
+    """The serial share a / (a + b) of a + b / n through times, with proportional errors."""
     import numpy
 
     times = numpy.asarray(times, float)
@@ -309,9 +299,7 @@ def estimate(values, confidence=0.95):
 
 
 def findings(scaling):
-    """What the measured times say about the laws, as sentences; a single doubt where they
-    scatter too much.
-    """
+    """What the measured times say about the laws; a single doubt where they scatter too much."""
     if scaling.doubt:
         return [scaling.doubt]
     sentences = []

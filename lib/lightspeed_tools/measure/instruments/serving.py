@@ -7,8 +7,6 @@ disturb: a request comes when so much of it is spent. The simulator knows a step
 four steps that are timed before each run.
 """
 
-from __future__ import annotations
-
 import random
 import statistics
 import time

@@ -6,8 +6,6 @@ reaches in a large matrix product while the others do the same, and how long an 
 many bytes takes.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import dataclass
@@ -34,9 +32,7 @@ FLOPS = {"tensor": 4, "data": 12}
 
 
 def measure(quick=True, report=None):
-    """Times of an MLP on two processes, whole and split both ways. Raises Unavailable without
-    MPI.
-    """
+    """Times of an MLP on two processes, whole and split both ways. Unavailable without MPI."""
     needs("mpi4py", INSTALL)
     job = {
         "backend": "mpi",
@@ -147,9 +143,7 @@ def forward(X, up):
 
 
 def backward(X, G, up, down, gradients):
-    """Forward and backward pass; writes the gradients of both matrices (flat) for the output's
-    gradient G, and returns them.
-    """
+    """Forward and backward; writes the gradients of both matrices (flat), and returns them."""
     hidden = forward(X, up)
     hidden @ down  # the output: the loss would need it
     gradients[1] = (hidden.T @ G).ravel()
@@ -161,9 +155,7 @@ def backward(X, G, up, down, gradients):
 
 @dataclass(frozen=True)
 class Split:
-    """One way to split at one number of tokens: seconds predicted and measured, and how many
-    times faster than the whole.
-    """
+    """A way to split at one number of tokens: seconds predicted and measured, and the speedup."""
 
     way: str
     tokens: int
@@ -181,11 +173,8 @@ class Split:
 
 
 def splits(record):
-    """The `Split`s in a record, in the order measured; NotMeasured (a LookupError) if it has no
-    peak.
-
-    Predicted: FLOPs of a process over the peak of a product, plus the all-reduce of the bytes that
-    the split sends.
+    """A record's `Split`s in order; predicted: FLOPs over a product's peak, plus the all-reduce of
+    what is sent. Raises NotMeasured (a LookupError) without a peak.
     """
     gemm = find(record, "split.gemm")
     peak = gemm.counted["flops"] / gemm.value

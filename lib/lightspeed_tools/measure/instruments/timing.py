@@ -7,8 +7,6 @@ single samples slow without saying anything about the thing measured. Above `LIM
 concluded from a quantity.
 """
 
-from __future__ import annotations
-
 import functools
 import gc
 import math
@@ -23,9 +21,7 @@ SET_ASIDE = 0.10  # of the samples, at either end
 
 
 class Unavailable(Exception):
-    """A part or a quantity that this machine cannot give: why, and what would mend it, one
-    sentence each.
-    """
+    """A part or a quantity that this machine cannot give: why, and what would mend it."""
 
     def __init__(self, why, remedy=""):
         super().__init__(f"{why} {remedy}".strip())
@@ -84,9 +80,7 @@ class Quantity:
 
     @functools.cached_property
     def spread(self):
-        """The coefficient of variation of the middle 80 %, as a fraction; NaN where none is
-        known or samples vary by nature.
-        """
+        """The coefficient of variation of the middle 80 %; NaN if unknown or varying by nature."""
         if self.varies:
             return math.nan
         return spread(self.samples) if self.samples else self.stated.get("spread", math.nan)
@@ -154,10 +148,8 @@ def spread(samples):
 
 
 def seconds_of(call, repeat=15, warmup=2, least=0.005):
-    """Seconds per call of `call()`: `repeat` samples, after `warmup` calls that are not counted.
-
-    A sample is a loop of so many calls that it lasts at least `least` seconds, so that reading the
-    clock costs nothing beside it. Garbage collection waits until the samples are taken.
+    """Seconds per call of `call()`: `repeat` samples after `warmup` calls, each a loop of at least
+    `least` seconds. Garbage collection waits meanwhile.
     """
     for _ in range(warmup):
         call()

@@ -5,8 +5,6 @@ They are started by spawn: nothing of the parent gets into them, and no copy of 
 another one open. The same goes for threads and event loops: a notebook's own do not disturb them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import signal
@@ -24,11 +22,8 @@ UNGUARDED = (
 
 @contextlib.contextmanager
 def crew(*works):
-    """Pipes to fresh processes, one for each of `works`, which run work(pipe) and wait for what the
-    pipe brings.
-
-    All of them are gone when the block is left, by an error or Ctrl+C too. Raises Unavailable if
-    they do not start.
+    """Pipes to fresh processes that run work(pipe) for each of `works`, gone when the block is
+    left, by Ctrl+C too. Raises Unavailable if they do not start.
     """
     context = multiprocessing.get_context("spawn")
     pipes, processes = [], []
@@ -60,9 +55,7 @@ def crew(*works):
 
 
 def receive(pipe, limit):
-    """What the process at the other end sends, within `limit` seconds. Raises Unavailable if it
-    does not, or failed.
-    """
+    """What the process at the other end sends in `limit` seconds. Raises Unavailable."""
     try:
         if not pipe.poll(limit):
             raise Unavailable(

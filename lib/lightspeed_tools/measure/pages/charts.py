@@ -1,7 +1,5 @@
 """A record drawn: its latency ladder, its roofline (by `roofline`), and every sample as a dot."""
 
-from __future__ import annotations
-
 import math
 
 from markupsafe import Markup
@@ -14,10 +12,8 @@ from lightspeed_tools.measure.records.record import NotMeasured, all_of
 
 
 def ladder_chart(shown):
-    """Latency of a load over the working set, with the levels that the data show and the caches
-    that are advertised.
-
-    Raises NotMeasured for a record without a ladder.
+    """Latency of a load over the working set, with levels that data show and caches as advertised.
+    Raises NotMeasured without a ladder.
     """
     steps = all_of(shown, "host.latency")
     if len(steps) < 2:

@@ -2,8 +2,6 @@
 laws. Each function says in words what a record does not have (see `scaling_figures`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ words what is lacking.
 They are deterministic in the record: a shipped one gives the same page everywhere.
 """
 
-from __future__ import annotations
-
 import math
 
 from lightspeed import roofline as law
@@ -22,9 +20,7 @@ NOISY = "too noisy to say"
 
 
 def ladder_figure(record):
-    """The latency ladder of a record, with the levels that its data show and the caches that are
-    advertised.
-    """
+    """A record's latency ladder, with the levels that data show and caches as advertised."""
     try:
         chart = ladder_chart(record)
     except NotMeasured:
@@ -85,9 +81,7 @@ def roofline_figure(record):
 
 
 def roofline_table(record, guess=None):
-    """The kernels and the share of the roof above them that they reach; `guess` has shares that
-    a reader expected, by kernel.
-    """
+    """Kernels and the shares of the roof that they reach; `guess`: those a reader expected."""
     try:
         points = roofline.points(record)
     except (KeyError, Unavailable):
@@ -160,10 +154,8 @@ def peaks_table(record):
 
 
 def sums_table(record, guess=None):
-    """Sums in each format: the error, what the chapter's own arithmetic predicts of it, the bound,
-    and the speed.
-
-    `guess` has errors that a reader expected of numpy's own sum, by format.
+    """Sums in each format: error, what the chapter's arithmetic predicts, bound, speed. `guess`:
+    errors that a reader expected of numpy's sum, by format.
     """
     rows, guess = [], guess or {}
     for q in all_of(record, "precision.sum_error"):

@@ -5,8 +5,6 @@ Each function takes a record and shows one table or figure, or says in words wha
 not have or what cannot be concluded from it (see `drawn`).
 """
 
-from __future__ import annotations
-
 import statistics
 
 from lightspeed.collectives import busbw, ring_time
@@ -163,9 +161,7 @@ def collectives_findings(shown, found):
 
 
 def _foretold(shown):
-    """(alpha, W): of the small message's ring over two nodes, and the rate that the links were
-    given; NotMeasured.
-    """
+    """(alpha, W): of the small ring over two nodes, and the links' given rate; NotMeasured."""
     two = [q for q in all_of(shown, "network.ring", nodes=2)]
     if not two:
         raise NotMeasured("no ring over two nodes")
@@ -176,9 +172,7 @@ def _foretold(shown):
 
 @_or_words
 def network_figure(shown, found):
-    """Time over nodes for a small and a large message: ring and tree measured, and the laws told
-    from two nodes.
-    """
+    """Time over nodes, small and large message: ring and tree, and laws told from two nodes."""
     alpha, rate = _foretold(shown)
     charts, nodes = [], sorted({q.parameters["nodes"] for q in all_of(shown, "network.ring")})
     sizes = sorted({q.parameters["size"] for q in all_of(shown, "network.ring")})
@@ -255,9 +249,7 @@ def network_findings(shown, found):
 
 @_or_words
 def split_figure(shown, found):
-    """Speedup of two processes over one by tokens, for both ways to split: predicted and
-    measured.
-    """
+    """Speedup of two processes over one by tokens, both splits: predicted and measured."""
     parts, marks = split_mlp.splits(shown), [Rule(y=1, label="as fast as one")]
     for way, (color, marker) in SPLITS.items():
         mine = [s for s in parts if s.way == way]

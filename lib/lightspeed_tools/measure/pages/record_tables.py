@@ -1,8 +1,4 @@
-"""What a chapter shows of measurements: a shipped record beside a law, and the reader's own
-machine beside both.
-"""
-
-from __future__ import annotations
+"""What a chapter shows of measurements: a shipped record beside a law, and the reader's."""
 
 import math
 from dataclasses import dataclass, field
@@ -21,9 +17,7 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table: its label, the key and parameters of the quantity, and what a law says
-    of it.
-    """
+    """A table's line: label, key and parameters of the quantity, and what a law says of it."""
 
     label: str
     key: str
@@ -32,21 +26,15 @@ class Row:
 
 
 def row(label, key, law=None, **parameters):
-    """A line for the quantity of this key and these parameters.
-
-    `law` is what the law predicts, in the quantity's SI unit: a number, or a function that takes
-    the record and computes it from other quantities of the same machine (`find(record, ...)`), so
-    that it holds on any machine.
+    """A line for the quantity of this key and parameters. `law`: its prediction in SI, or a
+    function of the record (`find(record, ...)`), which holds on any machine.
     """
     return Row(label, key, law, parameters)
 
 
 def measure_here(part, quick=True):
-    """Measure one part on this machine now, and return the record; it takes seconds and is not kept
-    on disk.
-
-    Prints progress and how far to trust the result. A part that this machine cannot give says so
-    and leaves a record without quantities: it never raises for that.
+    """Measure one part here and now, not kept on disk, and return the record. Prints progress and
+    how far to trust it; what can't be had is said, never raised.
     """
     from lightspeed_tools.measure import runner
 
@@ -57,9 +45,7 @@ def measure_here(part, quick=True):
 
 
 def show_recorded(name, rows, caption=""):
-    """Show the table of these `row`s for a shipped record (its name) or any other: the same
-    record, the same table.
-    """
+    """Show the table of these `row`s for a shipped record (its name) or any other."""
     shown = (
         record.shipped()[one_of("show_recorded", "name", name, tuple(record.shipped()))]
         if isinstance(name, str)

@@ -1,8 +1,4 @@
-"""A record, or two beside each other, as one page of HTML with everything inside: how far to
-trust it first, then the numbers.
-"""
-
-from __future__ import annotations
+"""One or two records as one page of HTML: how far to trust it first, then the numbers."""
 
 import statistics
 

@@ -6,8 +6,6 @@ needs, or where nothing may be concluded from it, it says so in words instead: a
 may be anything.
 """
 
-from __future__ import annotations
-
 import functools
 
 from lightspeed.scaling import amdahl_speedup, usl_speedup
@@ -24,9 +22,7 @@ LOOKS = {
 
 
 def _or_words(show):
-    """Let `show(record, quantities)` take a record, and say in words what the record does not
-    have.
-    """
+    """Let `show(record, quantities)` take a record, and say what the record lacks."""
 
     @functools.wraps(show)
     def wrapper(shown):
@@ -45,9 +41,7 @@ def _or_words(show):
 
 @_or_words
 def scaling_figure(shown, found):
-    """Speedups of the three jobs over n, with Amdahl's law for the shares known by count and the
-    fitted law.
-    """
+    """Speedups of the three jobs over n, with Amdahl's law for counted shares and the fit."""
     jobs = {name: scaling.analyse(found, name) for name in LOOKS}
     message = jobs["message"]
     grid = [1 + i * (message.n[-1] - 1) / 60 for i in range(61)]
@@ -103,9 +97,7 @@ def scaling_figure(shown, found):
 
 @_or_words
 def scaling_table(shown, found):
-    """For each job and n: speedup measured and predicted, and Karp and Flatt's share with its
-    interval.
-    """
+    """For each job and n: speedup measured and predicted, Karp and Flatt's share."""
     rows = []
     for name in LOOKS:
         job = scaling.analyse(found, name)
@@ -176,9 +168,7 @@ def queueing_little(shown, found):
 
 @_or_words
 def queueing_latency(shown, found):
-    """Mean latency over load for each kind of server: measured, by the formula, and the band of
-    so short a run.
-    """
+    """Mean latency over load by kind of server: measured, formula, band of so short a run."""
     if late := queueing_results.refusal(found):
         print(late)
         return
@@ -239,9 +229,7 @@ def queueing_latency(shown, found):
 
 @_or_words
 def queueing_tail(shown, found):
-    """Percentiles of one server with random services: measured, the band of such runs, and the
-    formula.
-    """
+    """Percentiles of one server with random services: measured, band of such runs, formula."""
     if late := queueing_results.refusal(found):
         print(late)
         return

@@ -8,8 +8,6 @@ two runs. Where a spread is too wide but all of the interval is beyond `CLEAR`, 
 is claimed, and no figure. Otherwise nothing is, and it is said why.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import dataclass
@@ -49,9 +47,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All pairs of two records `a` and `b`, what only one has (key -> how many), and how their
-    environments differ (what, a, b).
-    """
+    """All pairs of records `a` and `b`, what only one has, how environments differ."""
 
     a: dict
     b: dict
@@ -62,9 +58,7 @@ class Comparison:
 
 
 def compare(a, b):
-    """The `Comparison` of two records; quantities belong together that have the same key,
-    parameters and unit.
-    """
+    """Two records' `Comparison`; alike key, parameters and unit belong together."""
     left, right = ({_identity(q): q for q in quantities(r)} for r in (a, b))
     doubted = [trust.doubts(list(these.values())) for these in (left, right)]
     pairs = tuple(
@@ -99,10 +93,8 @@ def ratio_interval(a, b, level=LEVEL):
 
 
 def differences(a, b):
-    """(what, in a, in b) for whatever of machine, versions, effort and checks is not the same; "–"
-    where one does not tell.
-
-    A record without samples tells little of its machine: then only what both tell is compared.
+    """(what, in a, in b) for machine, versions, effort and checks that differ; "–" where one is
+    silent. Without samples, only what both tell.
     """
     partly = "summary" in (a["kind"], b["kind"])
     for title in ("machine", "versions"):

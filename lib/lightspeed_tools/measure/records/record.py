@@ -9,8 +9,6 @@ says where they are from. Nothing in a record names a person or a host: `save` t
 user names, paths and addresses. A file that is there is never written over.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses
@@ -52,9 +50,7 @@ class NotMeasured(LookupError):
 
 
 def new(quantities, missing=(), machine=None, environment=(), versions=None, name="", **more):
-    """A record of what was measured just now. `quantities` may hold `Missing`s among the
-    `Quantity`s.
-    """
+    """A record of what was measured now; `quantities` may hold `Missing`s, too."""
     found = [q for q in quantities if isinstance(q, Quantity)]
     lacking = [*(m for m in quantities if isinstance(m, Missing)), *missing]
     when = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -74,10 +70,8 @@ def new(quantities, missing=(), machine=None, environment=(), versions=None, nam
 
 
 def find(record, key, **parameters):
-    """The one `Quantity` of this key that has these parameters (and perhaps others).
-
-    Raises NotMeasured where there is none, with the reason if the record has it, and where several
-    fit.
+    """The one `Quantity` of this key with these parameters (and perhaps others). Raises NotMeasured
+    for none, with the record's reason, or for several.
     """
     fitting = all_of(record, key, **parameters)
     if len(fitting) == 1:
@@ -118,9 +112,7 @@ def missing(record):
 
 
 def folder():
-    """Where this user's records are kept: `records` in $LIGHTSPEED_DATA, else in the user's data
-    folder.
-    """
+    """Where this user's records are kept: `records` in $LIGHTSPEED_DATA, or user data."""
     own = os.environ.get("LIGHTSPEED_DATA")
     if not own:
         import platformdirs
@@ -130,10 +122,8 @@ def folder():
 
 
 def save(record, into=None):
-    """Write a record as a new dated file in the folder `into` (default: `folder()`) and return its
-    path.
-
-    Raises OSError where that cannot be done, and then leaves no part of a file behind.
+    """Write a record as a new dated file in `into` (default: `folder()`), and return its path.
+    Raises OSError, and then leaves no part of it.
     """
     into = Path(into) if into else folder()
     text = dumps(record)
@@ -150,9 +140,7 @@ def save(record, into=None):
 
 
 def dumps(record):
-    """The JSON text of a record: a line for each quantity, so that a difference between two
-    files can be read.
-    """
+    """A record's JSON text: a line for each quantity, so that files can be compared."""
     parts = []
     for name, value in without_names(record).items():
         if isinstance(value, list) and value:
@@ -166,9 +154,7 @@ def dumps(record):
 
 
 def load(path):
-    """The record in a file. Raises RecordError for one that is damaged, newer than this course
-    or no record; OSError.
-    """
+    """The record in a file. Raises RecordError for a damaged, newer or no record; OSError."""
     try:
         document = json.loads(Path(path).read_text("utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -227,10 +213,8 @@ def _shipped():
 
 
 def own(paths=False):
-    """This user's records one by one, newest first (as `save` dated them); a file that cannot be
-    read as one is passed over.
-
-    With `paths` they are pairs of path and record.
+    """This user's records, newest first (as `save` dated them), without unreadable ones; with
+    `paths`, pairs of path and record.
     """
     # The date is a prefix of one length; a second record of the same second has a number after it.
     names = sorted(
@@ -252,9 +236,7 @@ def latest(*keys):
 
 
 def fuller(record):
-    """The path of this user's newest record of the same machine that has more parts than this
-    one, or None.
-    """
+    """The path of this user's newest record of the machine with more parts, or None."""
     for path, other in own(paths=True):
         if other["name"] == record["name"] and len(_parts(other)) > len(_parts(record)):
             return path
@@ -266,9 +248,7 @@ def _parts(record):
 
 
 def as_row(quantity):
-    """A quantity as JSON has it: key, unit, samples (to six digits, more than any clock gives),
-    and what is not as by default.
-    """
+    """A quantity as JSON: key, unit, samples (six digits), and what is not as by default."""
     row = dataclasses.asdict(quantity)
     row["samples"] = [float(f"{x:.6g}") for x in quantity.samples]
     row["stated"] = {name: float(f"{x:.6g}") for name, x in quantity.stated.items()}

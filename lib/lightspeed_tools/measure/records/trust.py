@@ -6,8 +6,6 @@ So beside the spread of each quantity there are doubts: a load that was sent too
 nature.
 """
 
-from __future__ import annotations
-
 from lightspeed_show import si
 from lightspeed_tools.measure.instruments.timing import LIMIT
 
@@ -17,9 +15,7 @@ DIP = 5  # so many times below the products of both neighbouring sizes, and some
 
 
 def late(found):
-    """Why nothing may be concluded from the load that was sent, or nothing: the rule of chapter
-    4.
-    """
+    """Why nothing may be concluded from the load sent, or nothing: chapter 4's rule."""
     from lightspeed_tools.measure.instruments import queueing_results
     from lightspeed_tools.measure.records.record import NotMeasured
 
@@ -65,9 +61,7 @@ def sound(found, doubted):
 
 
 def in_short(found, doubted):
-    """The count in a few words. What varies by nature is not among what repeats, for nothing was
-    asked of its spread.
-    """
+    """The count in a few words, without what varies by nature, of which nothing is asked."""
     judged = [q for q in found if not q.varies]
     good = sum(q.trusted and q.label not in doubted for q in judged)
     lost = sum(q.varies and q.label in doubted for q in found)

@@ -1,0 +1,73 @@
+"""beside: a lesson's law in plain torch, and what it printed where somebody ran it.
+
+The scripts are benchmarks/beside/*.py; chapters/beside.toml has their text and what they printed,
+so that no page needs torch. `lightspeed check` says which ones changed since.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+
+from lightspeed_course.workspace import course_root
+from lightspeed_show.host import here
+
+
+def records() -> dict[str, dict[str, str]]:
+    """Name of a script -> its code and, where it was recorded, output, device, torch and date."""
+    return tomllib.loads((course_root() / "chapters" / "beside.toml").read_text("utf-8"))
+
+
+def beside(name: str, run: bool = False) -> None:
+    """Show the script `name`, such as "02_two_clocks", with its recorded output, or run it on this
+    machine. Raises ValueError for an unknown name, and if it is to be run where torch is missing.
+    """
+    known = records()
+    if name not in known:
+        raise ValueError(f"beside: name = {name!r}: expected one of {', '.join(known)}")
+    if run:
+        print(output(known[name]["code"], f"{name}.py"), end="")
+    else:
+        text = markdown(name, known[name])
+        here().display({"text/markdown": text, "text/plain": text})
+
+
+def markdown(name: str, record: dict[str, str]) -> str:
+    """Code, output and origin."""
+    code = f"```python\n{record['code'].rstrip()}\n```"
+    again = f'In the lab, `beside("{name}", run=True)` runs it on your machine, if torch is there.'
+    if "output" not in record:
+        return f"{code}\n\n*Not recorded yet.* {again}"
+    where = f"{record['device']}, torch {record['torch']}, {record['date']}"
+    return (
+        f"{code}\n\nIt printed:\n\n```text\n{record['output'].rstrip()}\n```\n\n*{where}.* {again}"
+    )
+
+
+def output(code: str, file: str) -> str:
+    """What a script prints here, in processes of its own: by torchrun, if its first line says so.
+
+    Raises ValueError where torch is missing, RuntimeError with its last words if it fails.
+    """
+    if find_spec("torch") is None:
+        raise ValueError("beside: run = True: torch is not installed here; `pip install torch`")
+    asked = re.match(r"# torchrun (.*) \S+\.py\n", code)
+    by = ["-m", "torch.distributed.run", *asked[1].split()] if asked else []
+    quiet = {"PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": str(os.cpu_count())}
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, file)
+        script.write_text(code, "utf-8")
+        done = subprocess.run(
+            [sys.executable, *by, str(script)],
+            env=os.environ | quiet,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        raise RuntimeError(f"{file}: {done.stderr.strip()[-500:]}")
+    return done.stdout
