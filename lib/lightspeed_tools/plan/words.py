@@ -111,7 +111,7 @@ def costs(cost: dict[str, float]) -> list[str]:
         words += f"; {energy} at {cost['watts']:.0f} W a GPU and a PUE of {cost['pue']:.2f}"
     save, restart = si(cost["save_seconds"], "s"), si(cost["restart_seconds"] / 60, "min")
     failures = (
-        f"  {cost['days_with_failures']:.3g} days with failures as Llama 3's training had them, one "
+        f"  {cost['days_with_failures']:.3g} days with failures as in Llama 3's training, one "
         f"in {si(cost['mtbf_seconds'] / 3600, 'h')}, if a save takes {save}, a restart {restart} "
         f"and nobody waits for a repair: {cost['spare_nodes']} nodes to spare."
     )
