@@ -10,9 +10,9 @@ command.
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import _beside
@@ -59,10 +59,10 @@ def once(tp):
         overlap_fraction=0.5, device_memory=Q_(80, "GB"),
     )
 once(8)
-start = time.perf_counter()
+start = time.process_time()
 for i in range(200):
     once(2 ** (1 + i % 3))
-print(json.dumps(200 / (time.perf_counter() - start)))
+print(json.dumps(200 / (time.process_time() - start)))
 """
 
 CALCULON = """
@@ -80,10 +80,10 @@ def once():
     model.compile(system, Llm.Execution.from_json(run))
     model.run(system)
 once()
-start = time.perf_counter()
+start = time.process_time()
 for _ in range(200):
     once()
-print(json.dumps(200 / (time.perf_counter() - start)))
+print(json.dumps(200 / (time.process_time() - start)))
 """
 
 
@@ -108,14 +108,15 @@ def peer(program, code):
 
 
 def command():
-    """Seconds of the first answer of the command, all of it."""
+    """Processor seconds of the first answer of the command, all of it."""
     lightspeed = Path(sys.executable).with_name("lightspeed")
     words = ["plan", "llama3_405b", "--cluster", "h100_sxm:16384", "--batch", "16M"]
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([lightspeed, *words], check=True, capture_output=True)
-        times.append(time.perf_counter() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return min(times)
 
 
