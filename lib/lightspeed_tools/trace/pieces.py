@@ -143,7 +143,7 @@ def _events(path: str | Path, read: Callable[[], bytes]) -> Iterator[Any]:
 
 def _last_between(text: bytes) -> int:
     """Where the last event of a piece begins, or 0; the search runs over the end of it first."""
-    for start in (max(0, len(text) - (1 << 16)), 0):
+    for start in (max(0, len(text) - (1 << 12)), max(0, len(text) - (1 << 16)), 0):
         found = 0
         for match in BETWEEN.finditer(text, start):
             found = match.end()

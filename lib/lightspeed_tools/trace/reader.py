@@ -196,6 +196,7 @@ class _Places:
     names: dict[str, int] = field(default_factory=dict)
     lanes: dict[tuple[int, str], int] = field(default_factory=dict)
     threads: dict[tuple, int] = field(default_factory=dict)
+    written: dict[tuple, int] = field(default_factory=dict)  # as numbers, for speed
     calls: dict[str, int | None] = field(default_factory=dict)
     marks: dict[str, str | None] = field(default_factory=dict)
     kinds: dict[str, int] = field(default_factory=dict)
@@ -207,12 +208,14 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
     """Add a piece's events to the trace."""
     seen, names, marks, calls = trace.seen, places.names, places.marks, places.calls
     for event in piece:
-        if not isinstance(event, dict) or event.get("ph") != "X":
-            if isinstance(event, dict):
-                if event.get("name") == "process_name":
-                    _process(seen, event)
-                elif event.get("ph") == "B":
-                    seen["in pairs"] += 1
+        if type(event) is not dict:
+            continue
+        phase = event.get("ph")
+        if phase != "X":
+            if phase == "M" and event.get("name") == "process_name":
+                _process(seen, event)
+            elif phase == "B":
+                seen["in pairs"] += 1
             continue
         category, name = event.get("cat"), event.get("name")
         if type(name) is not str:
@@ -289,8 +292,14 @@ def _call(trace: Trace, event: dict, places: _Places) -> None:
 
 
 def _thread(event: dict, places: _Places) -> int:
-    named = (str(event.get("pid")), str(event.get("tid")))
-    return places.threads.setdefault(named, len(places.threads))
+    written = event.get("pid"), event.get("tid")
+    known = places.written.get(written) if type(written[0]) is type(written[1]) is int else None
+    if known is None:
+        named = (str(written[0]), str(written[1]))
+        known = places.threads.setdefault(named, len(places.threads))
+        if type(written[0]) is type(written[1]) is int:
+            places.written[written] = known
+    return known
 
 
 def _mark(trace: Trace, event: dict, places: _Places) -> None:

@@ -206,7 +206,7 @@ def _inferred(found: list[Operation], called: list[Call]) -> list[Call]:
     neighbours: as early as may be, so that gains stay bounds, and just before an operation that
     nothing but its launch can have held up. None where most launches are not in the file.
     """
-    if 2 * sum(op.call is not None for op in found) < len(found):
+    if not called or 2 * sum(op.call is not None for op in found) < len(found):
         return []
     following: dict[int, Call] = {}
     latest = []
@@ -230,8 +230,9 @@ def _inferred(found: list[Operation], called: list[Call]) -> list[Call]:
             elif op.kind == COMMUNICATION and wait < len(waits):
                 at, thread = waits[wait].end, waits[wait].thread
             at = min(max(at, call.start), next_call.start if next_call else op.start, op.start)
-            op.call = Call(at, at, LAUNCH, thread, operation=op)
-            calls.append(op.call)
+            if near or op.start - at <= LAUNCH_NS:  # else it waited for what is not in the file
+                op.call = Call(at, at, LAUNCH, thread, operation=op)
+                calls.append(op.call)
         last[op.stream] = op
     return calls
 
