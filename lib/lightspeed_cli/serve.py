@@ -54,6 +54,7 @@ def run(options):
         raise UserError("name a model and --hardware, or rows to judge with --check FILE")
     if options.trace:
         return _replay(options)
+    from lightspeed_tools.serve.arrivals import at_random, shares
     from lightspeed_tools.serve.plan import changes, errors, plans
 
     job = _job(options)
@@ -61,6 +62,9 @@ def run(options):
     off = errors(job.engine)
     better = changes(job, found[0] if found else None)
     shown = [_as_data(plan, job, off, options.gpu_hour) for plan in found[: options.top]]
+    for plan, one in zip(found, shown, strict=False):
+        waits, each = at_random(plan, job)
+        one["at_random"] = {"ttft": shares(waits), "tpot": shares(each)}
     near, unseen = _near(found[0].run if found else None, job)
     if options.json:
         answer = {
@@ -121,6 +125,7 @@ def _replay(options):
             "ttft": shares(one.first_token),
             "tpot": shares(one.per_token),
             "put_off": one.put_off,
+            "prefix_found": one.found,
         }
         for one in found[: options.top]
     ]
@@ -182,8 +187,10 @@ def _replay(options):
         f"Simulated step by step; workers take turns. {job.engine}'s TPOT was off by {off:.0%} in"
         " the median on",
         "models that its constants had not seen. A first token in a crowd is told too short, and",
-        "tails were held against no measurement. No prefix is shared, no draft taken, and no",
-        "worker only reads.",
+        "tails were held against no measurement. No draft is taken, and no worker only reads.",
+        f"Prefixes: {shown[0]['prefix_found']:.0%} of prompts was found in the cache of the first."
+        if shown and shown[0]["prefix_found"] is not None
+        else "No prefix is shared: the file has no hash_ids.",
         LESSON,
     ]
     print("\n".join(lines))
@@ -193,15 +200,19 @@ def _replay(options):
 def _hardware(word):
     """(the catalog's key of a GPU, its number format): b200, h100 for h100_sxm."""
     word = re.sub(r"[\s-]+", "_", word.strip().lower()).removeprefix("nvidia_")
-    gpus = {
+    known = {
         key: entry.numbers
         for kind in ("accelerators", "tested")
         for key, entry in entries(kind).items()
-        if {"bf16", "hbm_bandwidth", "hbm_capacity", "link_bandwidth"} <= entry.numbers.keys()
     }
+    needed = ("bf16", "hbm_bandwidth", "hbm_capacity", "link_bandwidth")
+    gpus = {key: numbers for key, numbers in known.items() if {*needed} <= numbers.keys()}
     for key in (word, f"{word}_sxm", word.removesuffix("_sxm")):
         if key in gpus:
             return key, "fp8" if "fp8" in gpus[key] else "bf16"
+        if key in known:
+            lacks = ", ".join(name for name in needed if name not in known[key])
+            raise UserError(f"--hardware {word}: the catalog has no {lacks} of it")
     raise UserError(f"--hardware {word}: not a GPU of the catalog; {meant(word, list(gpus))}")
 
 
@@ -289,6 +300,14 @@ def _told(options, job, shown, refused, better, near, unseen, off):
         lines = [f"No layout keeps the promise ({load}; {sizes})."]
         if refused:
             lines.append("Nearest: {}: {}.".format(*refused[0]))
+    if shown:
+        lines += ["", "If requests come at random at this rate (simulated, median and p99):"]
+    for one in shown:
+        first, each = one["at_random"]["ttft"], one["at_random"]["tpot"]
+        lines.append(
+            f"  {one['layout']:<36}TTFT {si(first['median'], 's')}, {si(first['p99'], 's')}; TPOT"
+            f" {si(each['median'], 's')}, {si(each['p99'], 's')}"
+        )
     if better:
         lines += ["", "What would change it:"]
         lines += [f"  {words}: {rate:.3g} requests/s" for words, rate in better]
@@ -312,7 +331,7 @@ def _told(options, job, shown, refused, better, near, unseen, off):
     lines += [
         "",
         f"On models that its constants had not seen, {job.engine}'s TPOT is off by {tpot:.0%} and"
-        f" TTFT by {ttft:.0%} in the median. Averages, not tails: no p99 is told.",
+        f" TTFT by {ttft:.0%} in the median. Tails are the simulator's: no measurement held them.",
         LESSON,
     ]
     return lines

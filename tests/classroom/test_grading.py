@@ -173,6 +173,7 @@ def test_a_cell_that_became_text_is_told(kind):
     assert word.kind == "unanswered" and "is text, not code" in word.message
 
 
+@pytest.mark.holds("docs/teach.md", "on inputs that nobody has seen")
 def test_a_message_never_tells_a_hidden_input():
     known = question("roofline.attainable").variant()
     table = {

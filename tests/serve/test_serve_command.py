@@ -68,6 +68,9 @@ def test_the_answer_as_json(capsys):
     dollars = 2.5 * 8 / 3600 / written * 1e6
     assert best["dollars_per_million_tokens"] == pytest.approx(dollars)
     assert best["tpot_interval"][0] < best["tpot"] < best["tpot_interval"][1]
+    for plan in told["plans"]:
+        for times in plan["at_random"].values():
+            assert 0 < times["median"] <= times["p99"]
 
 
 def test_eight_gpus_in_two_seconds_of_processor_time():
@@ -116,6 +119,7 @@ def test_the_nearest_row_of_a_measured_run_is_itself():
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+@pytest.mark.holds("docs/your-own-question.md", "counts the rows that it refuses by reason")
 def test_published_rows_are_judged(tmp_path, capsys, suffix):
     rows = printed(dataset("served_models"))[:200]
     for row in rows:

@@ -11,16 +11,18 @@ from lightspeed_models.inference_step import engine
 from lightspeed_models.served import decoder
 from lightspeed_tools.serve.arrivals import (
     Load,
+    at_random,
     closed_loop,
     cost_at,
     fits,
     mean_job,
     read_load,
     replays,
+    rules_of,
     shares,
 )
 from lightspeed_tools.serve.check import expected, published
-from lightspeed_tools.serve.plan import Job
+from lightspeed_tools.serve.plan import Job, layouts, plans
 
 JOB = Job(decoder("Qwen3-32B"), "b200", 2, "fp8", "vllm", 1000, 100)
 PLAIN = "seconds,prompt,output\n1.5,100,10\n1.75,200,1\n4,300,30\n"
@@ -50,6 +52,41 @@ def test_four_ways_to_write_the_same_load(tmp_path, text):
     found = read_load(written(tmp_path, text))
     assert found.arrivals == pytest.approx([0, 0.25, 2.5])
     assert (found.prompts, found.outputs) == ([100, 200, 300], [10, 1, 30])
+
+
+def test_prefixes_of_a_trace_are_found_in_what_memory_is_left(tmp_path):
+    """The second prompt is the first and 512 tokens more; the third shares nothing."""
+    rows = [(0, 1024, [1, 2]), (60_000, 1536, [1, 2, 3]), (120_000, 600, [8, 9])]
+    text = "\n".join(
+        json.dumps({"timestamp": t, "input_length": n, "output_length": 10, "hash_ids": keys})
+        for t, n, keys in rows
+    )
+    load = read_load(written(tmp_path, text))
+    assert load.block == 512 and load.found(1e6) == [0, 1024, 0]
+    assert load.found(512) == [0, 512, 0]
+    assert load.part(1, 2).found(1e6) == [0]
+    best = replays(JOB, load)[0][0]
+    assert best.found == pytest.approx(1024 / 3160) or best.found == 0  # 0 where workers take turns
+    plain = replays(JOB, replace(load, keys=None))[0]
+    same = next(one for one in plain if one.layout == best.layout)
+    assert same.found is None and best.first_token.sum() <= same.first_token.sum()
+
+
+def test_slots_and_budget_are_of_each_replica_of_attention():
+    for run, _ in layouts(replace(JOB, model=decoder("gpt-oss-120b"), gpus=8)):
+        rules = rules_of(run)
+        assert rules.slots == 1024 * run.decode.data and rules.budget == 8192 * run.decode.data
+
+
+def test_at_random_is_the_law_where_nobody_meets_another():
+    job = replace(JOB, per_token=1.0)
+    for plan in plans(job)[0][:2]:
+        lonely = replace(plan, rate=1e-3 * plan.workers, requests=plan.workers)
+        alone = replace(lonely, run=replace(plan.run, requests=1))
+        first, between = at_random(alone, job)
+        assert np.ptp(first) < 1e-9 and np.ptp(between) < 1e-9
+        told = alone.run.between(engine("vllm"))
+        assert between[0] == pytest.approx(told, rel=0.1)
 
 
 def test_a_log_that_is_out_of_order_is_put_in_order(tmp_path):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from math import ceil, isfinite
+from math import ceil, isfinite, log2
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,14 @@ import numpy as np
 from lightspeed.inference import Engine
 from lightspeed_models.inference_step import engine
 from lightspeed_models.served import CHUNK, Measured, Served
+from lightspeed_models.simulators.pools import apart
+from lightspeed_models.simulators.prefixes import found_tokens
 from lightspeed_models.simulators.serving import Cost, Scheduler, cost_of, simulate
 from lightspeed_models.simulators.serving import Served as Simulated
-from lightspeed_tools.serve.check import nearest
+from lightspeed_tools.serve.check import nearest, objects_of, table_of, text_of
 from lightspeed_tools.serve.plan import Job, Plan, layouts
 
-SLOTS = 256  # requests in a step at most: max_num_seqs of vLLM in published configurations
+SLOTS = 1024  # requests in a step at most: max_num_seqs of vLLM on large GPUs, by default
 BLOCK = 16  # tokens of a block of the cache
 
 
@@ -35,6 +37,10 @@ def _seconds(value: Any) -> float:
 
 def _milliseconds(value: Any) -> float:
     return _seconds(value) / 1e3
+
+
+def _nanoseconds(value: Any) -> float:
+    return _seconds(value) / 1e9
 
 
 def _date(value: Any) -> float:
@@ -66,22 +72,34 @@ KNOWN = (
     Columns("seconds", "prompt", "output", _seconds, "seconds"),
     Columns("TIMESTAMP", "ContextTokens", "GeneratedTokens", _date, "a date and time"),
     Columns("timestamp", "input_length", "output_length", _milliseconds, "milliseconds"),
+    Columns("arrival_time_ns", "input_toks", "output_toks", _nanoseconds, "nanoseconds"),
 )
 BAILIAN = replace(KNOWN[2], read=_seconds, unit="seconds")
 
 
 @dataclass(frozen=True)
 class Load:
-    """Requests in the order in which they came: seconds since the first, tokens in and out."""
+    """Requests in the order in which they came: seconds since the first, tokens in and out, and,
+    where they are told, keys of the blocks of a prompt, each of `block` tokens and all before it.
+    """
 
     arrivals: list[float]
     prompts: list[int]
     outputs: list[int]
+    keys: list[list[Any]] | None = None
+    block: int = BLOCK
 
     def part(self, which: int, parts: int) -> Load:
         """What one of so many workers gets where they take turns."""
         mine = slice(which, None, parts)
-        return Load(self.arrivals[mine], self.prompts[mine], self.outputs[mine])
+        keys = self.keys and self.keys[mine]
+        return Load(self.arrivals[mine], self.prompts[mine], self.outputs[mine], keys, self.block)
+
+    def found(self, tokens: float) -> list[int] | None:
+        """Tokens of each prompt that a cache of so many finds; None where no keys are told."""
+        if self.keys is None:
+            return None
+        return found_tokens(self.keys, self.prompts, max(1, int(tokens) // self.block), self.block)
 
 
 def read_load(path: Path) -> Load:
@@ -105,7 +123,7 @@ def read_load(path: Path) -> Load:
         (names.prompt, _tokens, "a whole number of at least 1"),
         (names.output, _tokens, "a whole number of at least 1"),
     )
-    found = []
+    found: list[tuple[Any, ...]] = []
     for line, row in rows:
         values = []
         for name, read, expected in wanted:
@@ -114,22 +132,35 @@ def read_load(path: Path) -> Load:
             except (TypeError, ValueError, OverflowError):
                 told = f"{path}, line {line}, {name}: {row.get(name)!r}"
                 raise ValueError(f"{told}, expected {expected}") from None
-        found.append(values)
-    found.sort(key=lambda values: values[0])
-    times, prompts, outputs = (list(column) for column in zip(*found, strict=True))
-    return Load([time - times[0] for time in times], prompts, outputs)
+        keys = row.get("hash_ids")
+        good = isinstance(keys, list) and keys and all(isinstance(k, (int, str)) for k in keys)
+        found.append((*values, keys if good else None))
+    found.sort(key=itemgetter(0))
+    times, prompts, outputs, chains = (list(column) for column in zip(*found, strict=True))
+    if not isfinite(times[-1] - times[0]):
+        raise ValueError(f"{path}: the times span more than a number holds")
+    came = [time - times[0] for time in times]
+    if None in chains:
+        return Load(came, prompts, outputs)
+    # A chain has a key for each block of its prompt, whose size is a power of two.
+    least = max(length / len(keys) for length, keys in zip(prompts, chains, strict=True))
+    return Load(came, prompts, outputs, chains, 2 ** ceil(log2(least)))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """(number of the line, fields) of each request."""
-    try:
-        text = path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} can't be read: {error}") from error
+    text = text_of(path)
+    if text.lstrip()[:1] == "[":
+        for number, one in enumerate(objects_of(path, text), 1):
+            yield number, one
+        return
     if text.lstrip()[:1] != "{":
-        table = csv.DictReader(io.StringIO(text))
-        for row in table:
-            yield table.line_num, row
+        table = table_of(text)
+        try:
+            for row in table:
+                yield table.line_num, row
+        except csv.Error as error:
+            raise ValueError(f"{path} is no table: {error}") from error
         return
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
@@ -146,8 +177,9 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 class Replayed:
     """What a layout made of a load, of each request: seconds to the first token, and between
     tokens on average (not of answers with one token); `kept` is the share within the promise,
-    `put_off` of those that lost their blocks to others. `run` has the requests that decode at
-    once, on average.
+    `put_off` of those that lost their blocks to others, `found` of tokens of prompts that the cache
+    of prefixes had, where the load tells them. `run` has the requests that decode at once, on
+    average.
     """
 
     layout: str
@@ -156,6 +188,7 @@ class Replayed:
     per_token: Any
     kept: float
     put_off: float
+    found: float | None = None
 
 
 def replays(job: Job, load: Load) -> tuple[list[Replayed], list[tuple[str, str]]]:
@@ -184,31 +217,38 @@ def replays(job: Job, load: Load) -> tuple[list[Replayed], list[tuple[str, str]]
 def _replay(
     name: str, run: Served, workers: int, job: Job, load: Load, constants: Engine
 ) -> Replayed:
-    first, between, seen, off, again = [], [], [], 0, 0
+    first, between, seen, off, again, known = [], [], [], 0, 0, 0
     for which in range(min(workers, len(load.arrivals))):
         mine = load.part(which, workers)
         rows = 1.0
         for _ in range(2):  # a step's cost by the requests in flight, and these by that cost
             here = replace(run, requests=rows)
-            waits, each, served = times(here, mine, constants)
+            cached = mine.found(run.tokens() - rows * run.held)
+            waits, each, served = times(here, mine, constants, cached=cached)
             writing = np.subtract(served.last, served.first).sum()
             rows = float(writing / (max(served.last) - mine.arrivals[0]))
-            rows = min(SLOTS, max(1.0, rows))
+            rows = min(SLOTS * run.decode.data, max(1.0, rows))
         several = np.array(mine.outputs) > 1
         late = waits > job.first_token
         late |= several & (each > job.per_token)
         off += int(late.sum())
+        known += sum(cached or ())
         again += sum(many > 0 for many in served.put_off)
         first.append(waits)
         between.append(each[several])
         seen.append(rows)
     total, loaded = len(load.arrivals), replace(run, requests=float(np.mean(seen)))
     one, two = np.concatenate(first), np.concatenate(between)
-    return Replayed(name, loaded, one, two, 1 - off / total, again / total)
+    share = None if load.keys is None else known / sum(load.prompts)
+    return Replayed(name, loaded, one, two, 1 - off / total, again / total, share)
 
 
 def times(
-    run: Served, load: Load, constants: Engine, concurrency: int = 0
+    run: Served,
+    load: Load,
+    constants: Engine,
+    concurrency: int = 0,
+    cached: list[int] | None = None,
 ) -> tuple[Any, Any, Simulated]:
     """(seconds to the first token, between tokens) of each request on one worker, and what the
     simulator says. With `concurrency` the loop is closed, and arrivals count for nothing.
@@ -217,16 +257,50 @@ def times(
     add is simulated, so that the law's own term for them is left out.
     """
     cost = cost_at(run, constants)
-    rules = Scheduler(CHUNK * run.decode.data, SLOTS, blocks(run), BLOCK)
+    rules = rules_of(run)
     arrivals = None if concurrency else load.arrivals
-    served = simulate(load.prompts, load.outputs, cost, rules, arrivals, concurrency)
+    served = simulate(load.prompts, load.outputs, cost, rules, arrivals, concurrency, cached)
     came, start, last = (np.array(x) for x in (served.arrivals, served.first, served.last))
     prompts, outputs = np.array(load.prompts), np.array(load.outputs)
+    prompts = np.maximum(1, prompts - np.array(cached or 0))
     chunks = np.ceil(prompts / rules.budget)
     reading = chunks * cost.base + cost.token * prompts
     step = cost.base + cost.row * run.requests + cost.held * run.requests * run.held
     extra = constants.front + constants.ahead * step + (constants.reading - 1) * reading
     return start - came + extra, (last - start) / np.maximum(1, outputs - 1), served
+
+
+def at_random(plan: Plan, job: Job) -> tuple[Any, Any]:
+    """(seconds to the first token, between tokens) of requests that come at random at the rate of a
+    plan, simulated, without the first that find it empty.
+    """
+    constants, run = engine(job.engine), plan.run
+    shares = plan.workers if run.together else 1
+    inside = plan.requests // shares
+    requests = 400 + min(4 * inside, 8000)
+    gaps = np.random.default_rng(4).exponential(shares / plan.rate, requests)
+    load = Load(gaps.cumsum().tolist(), [job.prompt] * requests, [job.output] * requests)
+    if run.together:
+        first, between, _ = times(run, load, constants)
+        return first[-requests // 2 :], between[-requests // 2 :]
+    moved = run.model.kv_cache_bytes_per_token(run.decode.cache_bytes)
+    cost = cost_at(replace(run, requests=1), constants), cost_at(run, constants)
+    seconds = float(moved) / (run.decode.link * run.decode.gpus)
+    served = apart(
+        load.prompts, load.outputs, *cost, load.arrivals, run.readers, run.decoders, seconds,
+        rules_of(run),
+    )  # fmt: skip
+    first, last = np.array(served.first), np.array(served.last)
+    reading_time = run.own_chunk().step(constants).time * max(1, run.prompt / CHUNK)
+    alone = constants.front + (constants.reading - 1) * reading_time
+    waits, between = first - load.arrivals + alone, (last - first) / max(1, job.output - 1)
+    return waits[-requests // 2 :], between[-requests // 2 :]
+
+
+def rules_of(run: Served) -> Scheduler:
+    """What a worker may do in a step: a budget and slots for each replica of attention."""
+    data = run.decode.data
+    return Scheduler(CHUNK * data, SLOTS * data, blocks(run), BLOCK)
 
 
 def blocks(run: Served) -> int:

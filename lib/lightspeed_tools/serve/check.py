@@ -33,19 +33,11 @@ def read_rows(path: Path, job: Job | None, model: str) -> list[Mapping[str, Any]
 
     Raises ValueError for a file that is none of these.
     """
-    data = path.read_bytes()
-    try:
-        zipped = path.suffix == ".gz" or data.startswith(b"\x1f\x8b")
-        data = gzip.decompress(data) if zipped else data
-        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        text = data.decode("utf-16" if wide else "utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} can't be read: {error}") from error
+    text = text_of(path)
     if text.lstrip()[:1] in ("{", "["):
-        return [of_benchmark(one, job, model) for one in _objects(path, text)]
-    head = text.partition("\n")[0]
+        return [of_benchmark(one, job, model) for one in objects_of(path, text)]
+    table = table_of(text)
     try:
-        table = csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=head.count))
         rows = list(table)
     except csv.Error as error:
         raise ValueError(f"{path} is no table: {error}") from error
@@ -56,7 +48,25 @@ def read_rows(path: Path, job: Job | None, model: str) -> list[Mapping[str, Any]
     return list(rows)
 
 
-def _objects(path: Path, text: str) -> list[Mapping[str, Any]]:
+def text_of(path: Path) -> str:
+    """The text of a file, zipped or not, in UTF-8 or 16; ValueError for one that has none."""
+    data = path.read_bytes()
+    try:
+        zipped = path.suffix == ".gz" or data.startswith(b"\x1f\x8b")
+        data = gzip.decompress(data) if zipped else data
+        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        return data.decode("utf-16" if wide else "utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} can't be read: {error}") from error
+
+
+def table_of(text: str) -> csv.DictReader[str]:
+    """The rows of a table whose first line has the names, parted by commas, semicolons or tabs."""
+    head = text.partition("\n")[0]
+    return csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=head.count))
+
+
+def objects_of(path: Path, text: str) -> list[Mapping[str, Any]]:
     try:
         whole = json.loads(text)
     except json.JSONDecodeError:

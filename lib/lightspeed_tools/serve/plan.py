@@ -10,9 +10,10 @@ from lightspeed.decoder import Decoder, Experts
 from lightspeed.inference import Engine
 from lightspeed.values import si
 from lightspeed_models.inference_step import engine
-from lightspeed_models.served import Served, served_replica
+from lightspeed_models.served import CHUNK, Served, served_replica
 
 NODE = 8  # GPUs that split a layer at most
+BUSY = 0.9  # of their time readers read: beyond, prompts that come at random wait and wait
 SPLITS = 64  # divisions of many workers that are tried
 MOST = 4096  # requests in flight on a worker; engines stop earlier by default
 PARTS = {
@@ -142,13 +143,15 @@ def at(run: Served, requests: float, constants: Engine) -> tuple[float, float]:
 
 
 def rate_of(run: Served, requests: int, times: tuple[float, float], constants: Engine) -> float:
-    """Requests a second of all workers: by Little's law, and no more than the readers can read."""
+    """Requests a second of all workers: by Little's law, and no more than the readers can read in
+    `BUSY` of their time.
+    """
     own = requests * run.decoders / (times[1] + run.output * times[0])
     if run.together:
         return own
-    chunks = max(1, run.prompt / (run.prefill.data * min(run.prompt, 8192)))
+    chunks = max(1, run.prompt / (run.prefill.data * min(run.prompt, CHUNK)))
     reading = run.own_chunk().step(constants).time * chunks
-    return min(own, run.readers / reading)
+    return min(own, BUSY * run.readers / reading)
 
 
 def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
@@ -173,7 +176,8 @@ def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
     step = replace(run, requests=low).mixed().step(constants)
     binds = max(PARTS, key=lambda part: getattr(step, part))
     total = low * (workers if run.together else run.decoders)
-    return Plan(replace(run, requests=low), workers, total, *times, rate, stop, PARTS[binds])
+    one = replace(run, requests=low)
+    return Plan(one, workers, total, *times, rate, stop, PARTS[binds])
 
 
 def changes(job: Job, best: Plan | None) -> list[tuple[str, float]]:

@@ -1043,11 +1043,7 @@ cases(
         ),
     },
 )
-case(
-    "what another one left, again",
-    CASES[-1].make(None),
-    ALL,
-)
+case("what another one left, again", CASES[-1].make(None), ALL)
 
 
 def beside(folder):

@@ -81,6 +81,43 @@ def served_models(folder):
     return _columns(rows, {n: n for n in words}, {n: n for n in values} | times)
 
 
+def open_loop(folder):
+    """Requests of runs of vLLM, one by one: when each came, its first token and its last."""
+    rows = []
+    gpus = {"RTXPRO6000": "rtx_pro_6000", "RTX4090": "rtx_4090"}
+    for path in sorted(folder.rglob("vllm/requests.jsonl")):
+        meta = json.loads((path.parent / "meta.json").read_text("utf-8"))
+        told = meta["engine_kwargs"]
+        given = {
+            "system": gpus[path.parents[2].name],
+            "model": meta["model"],
+            "version": meta["vllm_version"],
+            "tensor": told["tensor_parallel_size"],
+            "data": told["data_parallel_size"],
+            "budget": told["max_num_batched_tokens"],
+            "slots": told["max_num_seqs"],
+            "blocks": meta.get("kv_cache", {}).get("num_gpu_blocks", ""),
+        }
+        requests = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        # Arrivals are told by another clock than what follows: the shortest way between them is
+        # taken for none.
+        offset = min(one["queued_ts"] - one["arrival_time"] for one in requests)
+        start = min(one["arrival_time"] for one in requests) + offset
+        for one in sorted(requests, key=lambda one: one["arrival_time"]):
+            times = {
+                "arrival": one["arrival_time"] + offset - start,
+                "first": one["first_token_ts"] - start,
+                "last": one["last_token_ts"] - start,
+            }
+            rows.append(given | {"in": one["input_toks"], "out": one["output_toks"]} | times)
+    if not rows:
+        raise FileNotFoundError(f"{folder} has no vllm/requests.jsonl")
+    words = {n: n for n in ("system", "model", "version")}
+    values = {n: n for n in ("tensor", "data", "budget", "slots", "blocks")}
+    values |= {"input_tokens": "in", "output_tokens": "out"}
+    return _columns(rows, words, values | {n: n for n in ("arrival", "first", "last")})
+
+
 def _held_out(row):
     curve = ("model_path", "system", "backend", "precision", "mode", "tp_size", "isl", "osl")
     first = hashlib.sha256("|".join(row[name] for name in curve).encode()).digest()[0]
