@@ -449,6 +449,8 @@ assert all(
 # When you compare that with other people's runs, ask which of two they print. *Model FLOPs
 # utilization* (MFU) counts the work that the model needs. *Hardware FLOPs utilization* (HFU) also
 # counts what is done twice to save memory, so it is never below MFU, and it finishes no run sooner.
+# Neither of them asks if the tokens were text: where short sequences are padded to full length, the
+# padding is computed and counted like the rest, and teaches the model nothing.
 # <small>[proof](03_amdahl_gustafson_proof.ipynb#MFU-and-HFU)</small>
 #
 # So the point in the picture is only where it might be. Where it is depends on what the GPUs have
@@ -591,7 +593,7 @@ bench("03")
 # %% [markdown]
 # ## Exercises
 #
-# `exercises/03_amdahl_gustafson.ipynb` has such problems with other numbers, and more: three laws
+# [The exercises](../exercises/03_amdahl_gustafson.ipynb) have such problems with other numbers, and more: three laws
 # to write as functions, and a profile to act on. The [proof
 # page](03_amdahl_gustafson_proof.ipynb) holds these laws against published runs, and asks your own
 # machine. Read on: Amdahl, *Validity of the single processor approach* (1967), three pages without

@@ -262,6 +262,52 @@ assert skewed.ratios[1] < 0.8, "slowest of a hundred"
 ask("queueing.mean_from_flight", seed="chapter")
 
 # %% [markdown]
+# ## What a step reads, against public steps
+#
+# [Lesson 4.2](04_littles_law_2_attention.ipynb) counts the bytes that a step reads with each kind of
+# attention, and the journeys of tokens to their experts.
+
+# %%
+attended, exchanges = weigh("attention-kinds"), weigh("expert-exchange")
+latent_share = attended.regime("latent, h100_sxm").ratios[1]
+sparse_share = attended.regime("sparse layer, h100_sxm").ratios[1]
+state_share = attended.regime("gated delta, h100_sxm").ratios[1]
+products_share = weigh("expert-products").regime("reading, h100_sxm").ratios[1]
+table(
+    [[one.regime, one.rows, one.ratios[1], one.beaten] for one in attended.by_regime
+     if one.regime.endswith("h100_sxm")],
+    ["kind, on an H100", "rows", "bound over measured time, median", "faster than the bound"],
+)  # fmt: skip
+
+# %% [markdown]
+# We held these bytes against {{len(attended.rows):,}} public steps on nine chips. Beyond what caches
+# explain, no step of latent or sparse attention is faster than its bytes allow, so the law counts none
+# that needn't be read. How near they come differs. On an H100 a kernel that updates states reaches
+# {{state_share:.0%}} of its bound in the middle, one of latent attention {{latent_share:.0%}}, and a
+# layer with an index {{sparse_share:.0%}}: picking tokens takes several small kernels, and they don't
+# run at the speed of memory. One kernel of gated delta does beat the bound, by up to a sixth, as if it
+# kept one of its states in fewer bytes; the tables don't say.
+#
+# For {{exchanges.all.rows:,}} trips of tokens to their experts and back, the bytes, one rate and one
+# latency fitted on *other* chips are off by {{exchanges.all.median:.0%}} in the median. In the kernel
+# for large batches the rate is one a *streaming multiprocessor*, not one a link: a B200, with twice the
+# links of an H100, sends no faster. And while experts are read, their products reach
+# {{products_share:.0%}} of the bound on an H100. `lightspeed evidence attention-kinds` prints such a
+# table, `expert-exchange` and `expert-products` the others.
+
+# %% tags=["holds"]
+assert all(
+    one.beaten == 0 for one in attended.by_regime if one.regime.startswith(("latent", "sparse"))
+), "no step of latent or sparse attention is faster"
+assert state_share > latent_share > sparse_share, "How near they come differs"
+assert max(one.ratios[2] for one in attended.by_regime if "unpacked" in one.regime) < 1 + 1 / 5.5, (
+    "by up to a sixth"
+)
+assert all(
+    0.8 < one.ratios[1] < 1.25 for one in exchanges.by_regime if one.regime.startswith("normal")
+), "not one a link"
+
+# %% [markdown]
 # ## Do requests come at random?
 #
 # M/M/c needs arrivals that are independent of each other. The standard deviation of the gaps is

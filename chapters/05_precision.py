@@ -115,8 +115,9 @@ assert bf16.eps == 8 * fp16.eps and 0.99 < bf16.max / FORMATS["fp32"].max < 1, "
 #
 # ## Is it four times as fast?
 #
-# Now that you know what a narrow number is: your colleague promised speed, so take speed first. **Bytes** fall as soon as a tensor is *stored*
-# narrow. The **peak** rises only if the units *compute* narrow. Chapter 2's critical batch tells
+# You know now what a narrow number is. But your colleague promised speed, so let's take speed first.
+# **Bytes** fall as soon as a tensor is *stored* narrow. The **peak** rises only if the units *compute*
+# narrow. Chapter 2's critical batch tells
 # the two apart. A token brings two operations for each weight, and a weight brings $w$ bytes, so a
 # matmul turns compute-bound at a batch of
 #

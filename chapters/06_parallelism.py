@@ -349,8 +349,8 @@ bench("06.1")
 # %% [markdown]
 # ## Exercises, proof, next
 #
-# `exercises/06_parallelism.ipynb` has questions on all three lessons and a function to write; its
-# `check` tells you what went wrong, not just that it did. Next:
+# [The exercises](../exercises/06_parallelism.ipynb) have questions on all three lessons and a function to
+# write; a wrong answer is told what went wrong, not just that it did. Next:
 # [what must be sent](06_parallelism_2_sent.ipynb).
 #
 # ## Further reading

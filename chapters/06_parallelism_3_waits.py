@@ -141,7 +141,7 @@ assert max(runs["1f1b"].peak_activations) < min(runs["gpipe"].peak_activations),
 # gradients of weights, which no other GPU waits for.
 # ([Their timelines and their price](06_parallelism_proof.ipynb#Schedules,-side-by-side))
 #
-# All of this takes it that the stages need the same time. If they don't,
+# All of this assumes that the stages need the same time. If they don't,
 # [the slowest sets the pace](06_parallelism_proof.ipynb#One-slow-stage,-slow-transfers).
 
 # %% tags=["holds"]
@@ -245,7 +245,7 @@ assert context_parallel_bytes(1024, 8 * 128, 4) == 2 * 3 * 4 * 1024 * 8 * 128, "
 #
 # $$\frac{\text{mean step} }{\text{usual step} } = 1 + (f - 1)\left(1 - (1 - q)^n\right)$$
 #
-# With a chance of one in a thousand and half as long again, a thousand ranks take
+# If that chance is one in a thousand, and a slow step takes half as long again, a thousand ranks take
 # {{straggler_stretch(1000, chance, factor):.2f}} times as long: nearly two steps of three are slow ones.
 # So look for a rank that is late *each time* (a GPU that throttles, an adapter on the wrong PCIe
 # switch), and for what is late *at times* (garbage collection, a link that retransmits).
@@ -472,8 +472,8 @@ ask("parallelism.checkpoint_interval", seed="chapter")
 # ## In your own framework
 #
 # PyTorch has both orders. Four processes take a layer each and write down what they do with eight
-# micro-batches, F for a forward pass and B for a backward one. Count how many more F than B a row has
-# at any time: so many micro-batches it must keep.
+# micro-batches, F for a forward pass and B for a backward one. Count how many
+# more F than B a row has at any moment: that's how many micro-batches it has to keep.
 
 # %% tags=["figure"]
 beside("06_orders")
@@ -490,7 +490,7 @@ bench("06.3")
 # %% [markdown]
 # ## Exercises, proof, next
 #
-# `exercises/06_parallelism.ipynb` has the questions of all three lessons. Next:
+# [The exercises](../exercises/06_parallelism.ipynb) have the questions of all three lessons. Next:
 # [chapter 7](07_nccl_bandwidth.ipynb) asks whether the network carries what it should.
 #
 # ## Further reading

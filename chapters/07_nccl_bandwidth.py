@@ -232,7 +232,7 @@ explore_tree()
 # place of other nodes; and a gather inside brings the eighths together. The node now counts as *one*
 # rank: of $k$ nodes each must send $2\,(k - 1)/k \cdot S$, and no algorithm gets below that while
 # the network doesn't add. For few nodes that is less than busbw says; for a
-# hundred it is as good as the same.
+# hundred the two hardly differ.
 #
 # ### What if the switch did the adding?
 #

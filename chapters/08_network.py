@@ -156,9 +156,9 @@ assert abs(any_hit(0.001, 1000) - (1 - (1 - 0.001) ** 1000)) < 1e-12, "you wait 
 reveal("network.any_hit", seed="chapter")
 
 # %% [markdown]
-# So *jitter*, harmless in eight ranks, is the normal case in eight thousand: {{any_hit(0.001, 8):.1%}} of
-# the steps of the one are late, and {{any_hit(0.001, many):.2%}} of the other's. That also tells you what
-# to watch. A step is shorter than some time only if all its ranks are, so if a share $q$ of one rank's
+# So *jitter*, harmless in eight ranks, is the normal case in eight thousand: {{any_hit(0.001, 8):.1%}}
+# of the steps are late with the one, and {{any_hit(0.001, many):.2%}} with the other. That also tells you
+# what to watch. A step is shorter than some time only if all its ranks are, so if a share $q$ of one rank's
 # times is shorter, a share $q^n$ of the steps is. Half of the steps of {{many:,}} ranks last longer than
 # what a single rank exceeds once in {{1 / (1 - quantile_of_one(0.5, many)):,.0f}} times: watch a rank's
 # tail, and not its mean. [proof](08_network_proof.ipynb#Jitter)

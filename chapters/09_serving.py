@@ -12,6 +12,13 @@
 # Half an hour; you need chapters 2 and 4. The evidence is on the
 # [proof page](09_serving_proof.ipynb).
 
+# %% tags=["holds"]
+from lightspeed_course import job
+from lightspeed_course.explorers.serving_steps import middle, run, waits
+
+assert job.replica().rate > 12, "more than a dozen answers"
+assert middle(waits(run(2.0, 8000, 2048, 0.0))[1]) > job.BUDGET, "everyone waits longer"
+
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator, fitted
 from lightspeed.inference import drafted_tokens, experts_read, IDEAL, mixed_step
@@ -51,6 +58,9 @@ alone.time, alone.host, alone.exchange, bound.time
 # {{si(alone.time, "s")}}, where the data sheet would allow one in {{si(bound.time, "s")}}, and the host
 # and the exchange together take {{(alone.host + alone.exchange) / alone.time:.0%}} of the step. Now let
 # others in.
+
+# %% tags=["holds"]
+assert alone.time > 1.5 * bound.time, "the data sheet would allow one"
 
 # %% tags=["figure"]
 parts = {"weights": "blue", "kv": "orange", "exchange": "green", "host": "grey"}
@@ -126,6 +136,11 @@ assert 0.25 < allowed(vllm)[1] / allowed(IDEAL)[1] < 0.4, "a drop to a third"
 # B waits for the step that is running, since nobody can join in the middle of one. The simulator of
 # this lesson does the same:
 
+# %% tags=["holds"]
+assert simulate([100, 100], [3, 3], Cost(1.0), arrivals=[0.0, 0.5]).first[1] == 2.0, (
+    "B waits for the step that is running"
+)
+
 # %%
 two = simulate([100, 100], [3, 3], Cost(1.0), arrivals=[0.0, 0.5])
 two.first, two.last
@@ -157,6 +172,7 @@ reveal("inference.first_token_steps")
 # %% tags=["holds"]
 read = mixed_step(model, gpus, 2048, 16, context, context / 2, engine=vllm)
 assert read.math > read.weights and alone.weights > alone.math, "arithmetic decides"
+assert vllm.ahead + 1 > 2.5 and vllm.front > 0, "since nothing else in a server"
 
 # %%
 beside = {n: mixed_step(model, gpus, n, 16, context, context / 2, engine=vllm).time
@@ -221,6 +237,7 @@ si(on_one.room(), "byte"), round(on_one.places())
 
 # %% tags=["holds"]
 assert 32 < on_one.places() < 64, "thirty-two at once are fine"
+assert 0 < on_one.room() < memory / 2, "fits on a single H200"
 
 # %%
 from lightspeed_tools.serve.check import published
@@ -341,6 +358,9 @@ assert list(found.values()) == sorted(found.values()), "no room for theirs"
 # and no chunk holds up their steps. The price is that neither helps out when the other is busy, and
 # that each half holds the weights. `lightspeed serve` tries all such divisions:
 
+# %% tags=["holds"]
+assert waited[64] > 10 * waited[32], "Twice the requests,"
+
 # %%
 from dataclasses import replace
 
@@ -379,6 +399,14 @@ assert not best["fp8"][0].run.together and best["fp8"][1].run.together, "halves 
 #
 # tokens a step: the ones kept, and one of its own. Is that free? Say that the guesses themselves cost nothing. Even then it is free only as long as the
 # step is busy reading.
+
+# %% tags=["holds"]
+assert best["bf16"][0].run.together and best["bf16"][0].rate > best["bf16"][1].rate, (
+    "so staying together"
+)
+assert 1.3 < best["fp8"][0].rate / best["fp8"][1].rate < 1.7, "half as many requests again"
+assert best["bf16"][0].run.together != best["fp8"][0].run.together, "is no advice"
+assert drafted_tokens(0.7, 3) < 1 + 3 * 0.7, "to the first wrong one"
 
 # %%
 chance, guesses = 0.7, 3
@@ -454,12 +482,20 @@ ask("inference.drafts_at_night", seed="third")
 assert plan.rate / 18 < rate < plan.rate / 14, "in place of fifteen"
 assert 2.5 < allowed(IDEAL)[1] / allowed(vllm)[1] < 3.5, "a factor of three"
 assert 4.5 < allowed(vllm)[1] / rate < 5.7, "cost another five"
+assert context / 512 * beside[512] > 1.2 * context / 2048 * beside[2048], "they cost first tokens"
+assert unseen["first_token"]["error"] > 2 * unseen["per_token"]["error"], (
+    "Not far enough to promise"
+)
 
 # %% [markdown] tags=["takeaway"]
 # - *A step is paid by everyone in it, so whoever reads a prompt makes all the others wait.*
 # - *Count the places before you look for a slow kernel: beyond the wall of memory a first token takes
 #   ten times as long.*
 # - *A plan from the data sheet is a bound; an engine and its prompts can leave a tenth of it.*
+
+# %% tags=["holds"]
+assert beside[2048] > 1.5 * beside[0], "makes all the others wait"
+assert rate < 0.1 * plan.rate, "can leave a tenth of it"
 
 # %% [markdown] tags=["card"]
 # | symbol | meaning | unit | for the job |

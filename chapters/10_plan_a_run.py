@@ -58,6 +58,9 @@ anew = job.planned_anew()
 # again, and which ranks sit next to each other in a node. With all of these there are
 # {{anew["plans"]:,}} plans, and most of them can't run:
 
+# %% tags=["holds"]
+assert anew["passing"] < anew["plans"] / 2, "most of them can't run"
+
 # %% tags=["figure"]
 told = {rule: (n, anew["rules"][rule]) for rule, n in anew["refused"].items()}
 table(
@@ -115,6 +118,10 @@ ours, best = mine["yours"], anew["best"]
 # same constants the fastest one needs {{si(best["step_seconds"], "s")}}. Where does the difference
 # come from?
 
+# %% tags=["holds"]
+assert 0.8 < ours["step_seconds"] / job.step("split").time < 1, "a little less than the sheet"
+assert best["step_seconds"] < 0.95 * ours["step_seconds"], "By the same constants the"
+
 # %% tags=["figure"]
 names = [n for n in ours["terms"] if max(ours["terms"][n], best["terms"].get(n, 0)) > 0.1]
 figure(
@@ -158,6 +165,17 @@ assert best["terms"]["pipeline"] > ours["terms"]["pipeline"], "sends between sta
 # {{anew["stack_error"]:.0%}} in the median, and within that error of the best there are
 # {{anew["group"]}} plans. So the answer is a group, and to choose in it you measure. Which ones? Not
 # the first three, which differ in a detail and fail together. Take three that *differ*:
+
+# %% tags=["holds"]
+assert ours["terms"]["tensor"] > 0.1 * ours["step_seconds"], "it isn't free either"
+assert (
+    best["degrees"]["tensor"] < ours["degrees"]["tensor"]
+    and best["memory_bytes"] > 0.7 * anew["capacity"]
+), "So the best plan takes fewer"
+assert best["terms"]["pipeline"] > ours["terms"]["pipeline"] and best["degrees"]["chunks"] == 2, (
+    "two chunks send it twice"
+)
+assert anew["group"] >= 5, "within that error of the best"
 
 # %% tags=["figure"]
 table(
@@ -249,6 +267,9 @@ si(between, "s"), lost
 #
 # ## Decide
 
+# %% tags=["holds"]
+assert 0 < lost < 0.3, "longer than its steps"
+
 # %%
 ask("planning.micro_batch", seed="again")
 
@@ -275,6 +296,8 @@ ask("planning.front", seed="again")
 
 # %% tags=["holds"]
 assert mine["rank"] > 50, "No: number"
+assert best["step_seconds"] < 0.95 * ours["step_seconds"], "of its time, so the run takes"
+assert ours["memory_bytes"] < 0.6 * anew["capacity"], "It bought more memory"
 
 # %% [markdown] tags=["takeaway"]
 # - *Where memory is left over, try fewer tensor ways: each of them costs traffic.*

@@ -66,7 +66,7 @@ figure(
 # counted   CCCCCCCCEEEiiCCCCCCC     C compute, E exposed, i idle
 # ```
 #
-# Each sign is a millisecond. The kernels' times add up to twenty-two, which is more than the twenty
+# Each character is a millisecond. The kernels' times add up to twenty-two, which is more than the twenty
 # that passed, because four of them were hidden under a product. So we count in an order. **Compute
 # comes first; of communication only what sticks out of it counts, and of copies only what sticks
 # out of both; the rest is idle.** Then the four parts are the span, to the nanosecond
@@ -97,8 +97,8 @@ ask("profile.exposed", seed="chapter")
 # if you ask for them (`record_shapes=True`).
 #
 # **Communicating may be waiting.** A collective's kernel starts when *its* rank arrives, and then
-# spins until the last one does. Look at the same all-reduces on two GPUs, one of which computes
-# half as fast again as the other:
+# spins until the last one does. Look at the same all-reduces on two GPUs, one of which computes half as fast
+# again as the other:
 
 # %%
 run, (fast, slow), truth = read("slow_rank")
@@ -118,6 +118,9 @@ table(rows, ["", "computes", "communicates"])
 assert fast.communication > slow.communication and fast.compute < slow.compute, "seems to have"
 transfers = sum(meeting.transfer for meeting in run.meetings)
 assert abs(transfers / slow.communication - 1) < 0.2, "is the transfer"
+assert abs((fast.compute + fast.communication) / (slow.compute + slow.communication) - 1) < 0.05, (
+    "One rank's file can't tell"
+)
 
 # %% [markdown]
 # **Idle isn't always idle.** Under CUDA graphs one launch starts hundreds of kernels. The gaps
@@ -130,6 +133,11 @@ assert abs(transfers / slow.communication - 1) < 0.2, "is the transfer"
 # while your step runs. A step that was never short of launches may become so. Time a step *without*
 # the profiler first, and believe gains of the host only where both agree
 # ([proof](11_profile_proof.ipynb#Measure-it-here)).
+
+# %% tags=["holds"]
+from lightspeed_course.content.profile import rounded_idle
+
+assert rounded_idle(1000, 4e-6, 2e-7) > 4 * 1000 * 2e-7, "invents more idle time"
 
 # %%
 ask("profile.own_time", seed="h")
@@ -191,7 +199,7 @@ assert all(abs(again[w] / true[w] - 1) < 0.1 for w in true), "the right column"
 # %%
 rebuilt, _, truth = read("launch_bound")
 recorded, without = replay(rebuilt), replay(rebuilt, ["launches"])
-recorded / rebuilt.measured, recorded / without
+round(recorded / rebuilt.measured, 3), round(recorded / without, 2)
 
 # %% [markdown]
 # The first number says that the replay closes; the second is the gain: {{recorded / without:.2f}},
@@ -241,6 +249,10 @@ assert abs(expected - seen) < 0.02, "which knows nothing of the law"
 assert account.communication > 0.99 * account.span, "It has no gap"
 assert job.step().time / job.step("split").time < account.span / account.compute, "the most that"
 assert 1 / (1 - seen) > 2, "here is the meeting's sum"
+assert account.span / max(account.compute, account.communication) < 1.01, (
+    "no order of sending helps"
+)
+assert job.step("split").data + job.step("split").tensor < job.step().data, "sends fewer bytes"
 
 # %% [markdown]
 # ## Try it
@@ -303,10 +315,20 @@ ask("profile.busy_share", seed="chapter")
 #
 # ## Remember
 
+# %% tags=["holds"]
+assert abs(account.compute + account.exposed_communication + account.idle - account.span) < 1, (
+    "of the step is communication"
+)
+assert account.communication > 0.99 * account.span, "as long as the bytes take"
+
 # %% [markdown] tags=["takeaway"]
 # - Count compute first and what sticks out of it second, and a profile adds up to its span.
 # - A collective that runs may be waiting, and only the files of all ranks tell how long.
 # - A share is no bound on a gain: run the step again without the cause, and say "at most".
+
+# %% tags=["holds"]
+assert fast.communication > 1.5 * slow.communication, "only the files of all ranks"
+assert any(row[4] > row[2] + 0.1 for row in told), "A share is no bound on"
 
 # %% [markdown] tags=["card"]
 # | formula | meaning | unit | for the job |
@@ -348,5 +370,5 @@ bench("11")
 #
 # ## Exercises
 #
-# `exercises/11_profile.ipynb` has traces to read, and an account to write. How far each sentence
+# [The exercises](../exercises/11_profile.ipynb) have traces to read, and an account to write. How far each sentence
 # holds is on the [proof page](11_profile_proof.ipynb).

@@ -7,8 +7,6 @@ installed, the code is written without an output, and the page says "not recorde
 has torch alone needs PYTHONPATH=lib.
 """
 
-from __future__ import annotations
-
 import datetime
 import importlib.util
 import json

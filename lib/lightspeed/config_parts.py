@@ -35,6 +35,10 @@ def attention(
         each = k.whole("head_dim", default=head_width)
     else:
         each = k.maybe("head_dim") or divided(width, heads)
+    longest = k.config.get("max_position_embeddings")
+    if window and isinstance(longest, int) and window >= longest > 0:
+        k.assumed.append(f"a window of {window:,} tokens is none, of at most {longest:,} positions")
+        window = 0
     columns = (1 + gated) * heads + 2 * kv_heads
     vectors = columns * each * qkv_bias + width * out_bias + heads * sinks
     vectors += {"": 0, "head": 2 * each, "whole": (heads + kv_heads) * each}[norm]

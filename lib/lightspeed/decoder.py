@@ -8,7 +8,7 @@ mixers answer the same questions, for one token while a request holds `context` 
     matrices, vectors          parameters that a token is multiplied with, and the few others
     flops(context)             FLOPs beyond the matrices: scores, their use, updates of a state
     growth(element_bytes)      bytes that each further token adds to the request, for good
-    state(element_bytes)       bytes that a request holds however long it is: windows, recurrences
+    state(element_bytes, ...)  bytes that a request holds however long it is: windows, recurrences
     read_bytes(context, ...)   bytes of the request's memory that one decode step reads
 
 Sources: Shazeer (2019) and Ainslie et al. (2023) for shared heads; DeepSeek-V2 (2024) for latent
@@ -179,7 +179,18 @@ class Decoder:
             (2 * mixer.matrices + mixer.flops(context, decoding)) * repeat
             for mixer, repeat in self._mixers()
         )
-        return _amount(mixers + 2 * (mlps + self.width * self.vocabulary), "FLOP/token")
+        every = 2 * (mlps + self.width * self.vocabulary) + 0 * context
+        return _amount(mixers + every, "FLOP/token")
+
+    def prompt_flops_per_token(self, tokens: float) -> float:
+        """FLOPs of reading a prompt, for each of its tokens: the mean over what each of them sees,
+        from nothing to all, by the midpoints of 64 equal parts. Windows make it less than half.
+        """
+        tokens = checked("prompt_flops_per_token", "tokens", tokens, CONTEXT)
+        parts = 64
+        seen = ((i + 0.5) / parts * tokens for i in range(parts))
+        total = sum(float(self.flops_per_token(each, decoding=False)) for each in seen)
+        return _amount(total / parts, "FLOP/token")
 
     def training_flops_per_token(self, sequence: float = 0) -> float:
         """Three forward passes; scores as the field counts them: each token sees the sequence."""
@@ -194,17 +205,18 @@ class Decoder:
         return self._over_mixers("state_bytes", "state", element_bytes)
 
     def request_bytes(self, context: float, element_bytes: float = 2) -> float:
-        """Bytes that a request of `context` tokens holds, its windows full."""
+        """Bytes that a request of `context` tokens holds, its windows as far as they are filled."""
         context = checked("request_bytes", "context", context, CONTEXT)
         growth = self.kv_cache_bytes_per_token(element_bytes)
-        return _amount(self.state_bytes(element_bytes) + context * growth, "byte")
+        states = (m.state(element_bytes, context) * repeat for m, repeat in self._mixers())
+        return _amount(sum(states) + context * growth, "byte")
 
     def read_bytes(self, context: float, element_bytes: float = 2) -> float:
         """Bytes of one request's memory that a decode step reads at `context` tokens."""
         context = checked("read_bytes", "context", context, CONTEXT)
         checked("read_bytes", "element_bytes", element_bytes, ELEMENT_BYTES)
         read = (m.read_bytes(context, element_bytes) * repeat for m, repeat in self._mixers())
-        return _amount(sum(read), "byte")
+        return _amount(sum(read) + 0 * context, "byte")  # as long as an array of contexts
 
     def _over_mixers(self, law: str, name: str, element_bytes: float) -> float:
         checked(law, "element_bytes", element_bytes, ELEMENT_BYTES)

@@ -252,6 +252,9 @@ def law(
             return cast(R, told)
 
         wrapper.__doc__ = described(body.__doc__, table, returns)
+        if body.__module__.startswith("lightspeed."):  # those that `lightspeed law` knows
+            place = f"{body.__module__.partition('.')[2]}.{name}"
+            wrapper.__doc__ += f"\n\nEquation and chapter: `lightspeed law {place}`"
         # The table says what each argument is; "peak: Value" in a tooltip would say less.
         bare = [p.replace(annotation=p.empty) for p in parameters]
         tooltip = signature.replace(parameters=bare, return_annotation=signature.empty)

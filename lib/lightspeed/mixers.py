@@ -35,7 +35,9 @@ class Attention:
     over the last `window` of them.
 
     `gated` gives each head an output gate, as wide as its value; `shared_kv` takes keys as values;
-    `borrowed_kv` uses the cache of a layer before. `vectors` counts biases, norms and sinks.
+    `borrowed_kv` uses the cache of a layer before. `vectors` counts biases, norms and sinks. With
+    an index (`index_heads`), MiniMax-M3's, a token attends to the `index_top` others in the blocks
+    that a small second attention picks; its keys are kept in the format of the cache.
     """
 
     width: int
@@ -48,6 +50,9 @@ class Attention:
     shared_kv: bool = False
     borrowed_kv: bool = False
     vectors: int = 0
+    index_heads: int = 0
+    index_width: int = 0
+    index_top: int = 0
 
     def __post_init__(self) -> None:
         if self.kv_heads < 1 or self.heads % self.kv_heads:
@@ -63,23 +68,34 @@ class Attention:
         queries = self.heads * self.head_width + self.gated * self.heads * self._value
         values = 0 if self.shared_kv else self._value
         keys = 0 if self.borrowed_kv else self.kv_heads * (self.head_width + values)
-        return self.width * (queries + keys + self.heads * self._value)
+        index = (self.index_heads + 1) * self.index_width
+        return self.width * (queries + keys + self.heads * self._value + index)
+
+    @property
+    def _most(self) -> float:
+        """Tokens that a token attends to at most."""
+        return self.window or self.index_top or INF
 
     def flops(self, context: float, decoding: bool = True) -> float:
-        """Q K' and A V."""
-        return _flops(context, self.heads, self.head_width, self._value, self.window or INF)
+        """Q K' and A V, and the scores of an index."""
+        scores = _flops(context, self.heads, self.head_width, self._value, self._most)
+        return scores + 2 * self.index_heads * self.index_width * context
 
     def _token(self, element_bytes: float) -> float:
         return _bytes(1, self.kv_heads, self.head_width, self._value, element_bytes)
 
     def growth(self, element_bytes: float) -> float:
-        return 0 if self.window or self.borrowed_kv else self._token(element_bytes)
+        if self.window or self.borrowed_kv:
+            return 0
+        return self._token(element_bytes) + self.index_width * element_bytes
 
-    def state(self, element_bytes: float) -> float:
-        return 0 if self.borrowed_kv else self.window * self._token(element_bytes)
+    def state(self, element_bytes: float, context: float = INF) -> float:
+        kept = minimum(context, self.window) if self.window else 0
+        return 0 if self.borrowed_kv else kept * self._token(element_bytes)
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self._token(element_bytes) * minimum(context, self.window or INF)
+        picked = self._token(element_bytes) * minimum(context, self._most)
+        return picked + self.index_width * element_bytes * context
 
 
 @dataclass(frozen=True)
@@ -149,7 +165,7 @@ class LatentAttention:
     def _index(self, tokens: float) -> float:
         return _index_bytes(tokens, self.index_width) if self._owns_index else 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         return 0
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
@@ -200,7 +216,7 @@ class DeltaNet:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         kept = self._channels * (self.kernel - 1) * element_bytes
         return _state(self.value_heads, self.key_width, self.value_width) + kept
 
@@ -247,7 +263,7 @@ class Mamba:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         kept = self._channels * (self.kernel - 1) * element_bytes
         return _state(self.heads, self.state_width, self.head_width) + kept
 
@@ -287,7 +303,7 @@ class SelectiveScan:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         kept = self.inner * (self.kernel - 1) * element_bytes
         return _state(self.inner, self.state_width, 1) + kept
 
@@ -317,7 +333,7 @@ class ShortConvolution:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         return self.width * (self.kernel - 1) * element_bytes
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
@@ -348,7 +364,7 @@ class LightningAttention:
     def growth(self, element_bytes: float) -> float:
         return 0
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         return _state(self.heads, self.head_width, self.head_width)
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
@@ -422,10 +438,11 @@ class CompressedAttention:
             return 0
         return self.head_width * element_bytes / self.ratio + self._index_token
 
-    def state(self, element_bytes: float) -> float:
+    def state(self, element_bytes: float, context: float = INF) -> float:
         """The window, and what waits to be compressed: values and their weights."""
         waiting = 2 * self._overlap * self.ratio * self._compressors
-        return (self.window * self.head_width + waiting) * element_bytes
+        kept = minimum(context, self.window)
+        return (kept * self.head_width + waiting) * element_bytes
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         seen = minimum(context, self.window) + self._far(context)

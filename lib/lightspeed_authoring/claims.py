@@ -18,6 +18,7 @@ runs in the page's own kernel, where it stands, on a copy of the page's names.
 import ast
 import builtins
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +54,9 @@ class Claim:
 
 def claims(source: str) -> list[Claim]:
     """The claims of a `holds` cell; ClaimError for one that has no anchor or reads no name."""
+    for line, text in enumerate(source.split("\n")):
+        if re.match(r"#( #|\s*\Z)", text):
+            raise ClaimError("a text that no reader would see: it needs a # %% [markdown]", line)
     found, own = [], {}
     for node in ast.parse(source).body:
         line = node.lineno - 1

@@ -47,7 +47,9 @@ def gates(root: Path = ROOT) -> list[str]:
     if root != ROOT:
         return found
     if BIBLIOGRAPHY.read_text("utf-8") != bibliography():
-        found.append("BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build`")
+        found.append(
+            "BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build 00`"
+        )
     return found + unrecorded(root) + tools()
 
 
@@ -171,13 +173,16 @@ def unbound_in_library() -> list[str]:
         except QuestionError as error:
             found.append(f"content/{error}")
     for text in questions:
-        words = [text.prompt, *text.options.values(), *(s[0] for s in text.steps), text.after]
-        words += [*(m[3] for m in text.misconceptions), text.facts.get("why", ("",))[0]]
-        for said in words:
-            found += [
-                f"content/{text.id.partition('.')[0]}.md: {text.id}: typed number: {typed}; {BIND}"
-                for _, typed in typed_numbers(said.replace("}}}", "}} }"))
-            ]
+        words = [(said, text.line) for said in (text.prompt, *text.options.values(), text.after)]
+        words += [(said, line) for said, _, line in text.steps]
+        words += [(said, line) for _, _, _, said, line in text.misconceptions]
+        words += [text.facts[key] for key in ("why",) if key in text.facts]
+        found += [
+            f"content/{text.id.partition('.')[0]}.md:{line}: {text.id}: typed number: {typed}; "
+            "make it a parameter, as `n = given(12)`, or a name of the Python file beside"
+            for said, line in words
+            for _, typed in typed_numbers(said.replace("}}}", "}} }"))
+        ]
     for claim in claims():
         for text in (claim.because, claim.sound):
             found += [

@@ -15,6 +15,7 @@ from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, ques
 from lightspeed_course.practice.variants import Variant
 
 FEW = 5
+CANNOT = "the course that is installed cannot ask it for these numbers ({})"
 HIDDEN = "hidden"  # stands for a seed where the hidden inputs are kept, which all share
 
 
@@ -122,18 +123,22 @@ def correction(kept, seed, secret):
         q = question(id)
     except UnknownQuestion:
         return "the course that is installed does not have it", None
+    except Exception as error:  # of a file that somebody is at work on
+        return CANNOT.format(type(error).__name__), None
     if q.kind == INCIDENT:
         same = _plain(frozen(posed(id, seed, secret))) == before
         return ("" if same else "an incident is drawn anew, and not corrected"), None
     if q.kind != kept["question"]["kind"] or set(q.parameters) != set(kept["values"]):
         return "it asks for something else now", None
+    if q.unit != kept["question"]["unit"]:
+        return f"it asks in {q.unit or 'plain numbers'} now", None
     try:
         variant = Variant(q, kept["seed"], kept["values"])
         if not variant.is_sound():
             return "it does not ask for these numbers now", None
         now = _plain(frozen(variant))
-    except (ArithmeticError, LookupError, TypeError, ValueError):
-        return "it does not ask for these numbers now", None
+    except Exception as error:
+        return CANNOT.format(type(error).__name__), None
     same = now == before
     return "", None if same else now | {"prompt": kept["prompt"]}
 

@@ -17,6 +17,7 @@ from lightspeed_class.prose import Prose, prose_at
 
 LARGEST = 16 << 20  # bytes of a notebook; with many figures it has one or two million
 MOST_CELLS = 2000
+KINDS = {"code": "code", "markdown": "markdown", "raw": "markdown"}
 TOO_LARGE = f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
 
 # what one notebook for all shows in place of a prompt
@@ -73,7 +74,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that was handed in: "code" or "markdown"; `outputs` as the file has them, unread."""
+    """A cell handed in: "code" or, with raw text too, "markdown"; `outputs` unread."""
 
     kind: str
     id: str | None
@@ -187,13 +188,13 @@ def all_cells(content):
         raise Refused("It has no list of cells, so it is not a notebook.")
     found = []
     for cell in cells[:MOST_CELLS]:
-        if isinstance(cell, dict) and cell.get("cell_type") in ("code", "markdown"):
+        if isinstance(cell, dict) and (kind := KINDS.get(str(cell.get("cell_type")))):
             source = text_of(cell.get("source", cell.get("input", "")))
             if source is not None:
                 id, outputs = cell.get("id"), cell.get("outputs")
                 found.append(
                     Cell(
-                        cell["cell_type"],
+                        kind,
                         id if isinstance(id, str) else None,
                         source,
                         outputs if isinstance(outputs, list) else [],

@@ -32,7 +32,10 @@ def run(options):
         raise UserError(str(error)) from error
     if refused:
         if options.json:
-            print(json.dumps({"parameters": None, "refused": refused}, indent=1))
+            # The keys of a count, so that a script finds them all.
+            keys = ("parameters", "active_parameters", "flops_per_token", "kv_bytes_per_token")
+            none = dict.fromkeys((*keys, "state_bytes"))
+            print(json.dumps({**none, "assumed": [], "refused": refused}, indent=1))
         else:
             print("Not counted, since a guess could be wrong by any factor:")
             print("\n".join(f"  {reason}" for reason in refused))
@@ -56,7 +59,7 @@ def counted(decoder, context, batch):
         "context": context,
         "batch": batch,
         "flops_per_token": float(decoder.flops_per_token(context)),
-        "prefill_flops_per_token": float(decoder.flops_per_token(context / 2, decoding=False)),
+        "prefill_flops_per_token": float(decoder.prompt_flops_per_token(context)),
         "training_flops_per_token": float(decoder.training_flops_per_token(context)),
         "kv_bytes_per_token": float(decoder.kv_cache_bytes_per_token()),
         "state_bytes": float(decoder.state_bytes()),

@@ -4,8 +4,6 @@ The scripts are benchmarks/beside/*.py; chapters/beside.toml has their text and 
 so that no page needs torch. `lightspeed check` says which ones changed since.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

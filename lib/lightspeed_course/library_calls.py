@@ -11,6 +11,7 @@ import os
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 import lightspeed
@@ -21,6 +22,8 @@ _LAW = os.path.join(_HERE, "law.py")  # what checks the arguments of each law
 # what stands around laws, and is none
 _AROUND = {_LAW, *(os.path.join(_HERE, f"{n}.py") for n in ("values", "elementwise", "errors"))}
 MOST = 64  # results of a function that are kept, the last ones
+SAMPLES = 5  # so many are looked at, since that takes many times as long
+EVENTS = 200_000  # calls and returns after which nobody looks any more
 
 
 class Calls:
@@ -31,6 +34,7 @@ class Calls:
     def __init__(self) -> None:
         self.given: dict[str, deque[Any]] = {}
         self.laws: set[str] = set()
+        self._events = 0
 
     def __enter__(self) -> Calls:
         self._before = sys.getprofile()
@@ -41,13 +45,16 @@ class Calls:
         sys.setprofile(self._before)
 
     def _see(self, frame: Any, event: str, result: Any) -> None:
+        self._events += 1
+        if self._events > EVENTS:
+            sys.setprofile(None)
         if event != "return" or not _is_library(frame):
             return
         caller = frame.f_back
         while caller and _is_around(caller):
             caller = caller.f_back
         if caller and not _is_library(caller):
-            name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}"
+            name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}"[:100]
             self.given.setdefault(name, deque(maxlen=MOST)).append(result)
             if frame.f_back.f_code.co_filename == _LAW:
                 self.laws.add(name)
@@ -65,11 +72,9 @@ class Calls:
 
 
 def origin(function: Callable[..., Any], samples: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
-    """`laws`: those that a function calls; `gives`: out of which functions of the library most of
-    its results on the samples come.
-    """
+    """`laws`: what a function calls; `gives`: functions of the library behind most results."""
     each = []
-    for inputs in samples:
+    for inputs in islice(samples, SAMPLES):
         with Calls() as calls:
             try:
                 value = function(**inputs)

@@ -5,6 +5,7 @@ nothing of anybody's written over, and the token nowhere but where it belongs.
 import json
 from datetime import datetime
 
+import cases
 import pytest
 from fake_canvas import ASSIGNMENT, COURSE, TOKEN, FakeCanvas
 from scored import graded, right, wrong
@@ -68,13 +69,7 @@ def book(course):
 
 
 def notebook(text):
-    cell = {
-        "cell_type": "code",
-        "id": "a",
-        "metadata": {},
-        "source": f'check("{RIDGE}", 1) # {text}',
-    }
-    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4}).encode()
+    return cases.notebook([cases.code(f'check("{RIDGE}", 1) # {text}', "a")])
 
 
 def people(canvas):

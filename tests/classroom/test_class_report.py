@@ -280,11 +280,7 @@ def test_a_class_is_described(book):
     dot, ops, word, roof = data["questions"]
     assert (dot["share"], word["share"]) == (1, 1) and dot["discrimination"] is None
     assert ops["share"] == pytest.approx(17 / 37)
-    assert (
-        ops["right"],
-        ops["wrong"],
-        ops["unanswered"],
-    ) == (17, 15, 5)
+    assert (ops["right"], ops["wrong"], ops["unanswered"]) == (17, 15, 5)
     assert roof["share"] == pytest.approx(25 / 37) and roof["discrimination"][3] == 37
     assert next((m["question"], m["name"], len(m["students"])) for m in data["mistakes"]) == (
         ROOF,
@@ -298,10 +294,7 @@ def test_a_class_is_described(book):
         [f"s{i:02}" for i in range(5)],
     )
     assert [row[0] for row in data["stopped"]] == ["s06", "s38"]
-    assert data["stopped"][0][2:] == (
-        "time",
-        "It ran longer than it may.",
-    )
+    assert data["stopped"][0][2:] == ("time", "It ran longer than it may.")
     assert data["late"] == [("s07", "Name 7", "late")]
     assert data["missing"] == [("s39", "Name 39")]
     assert data["waiting"] == [("s37", "Name 37")]

@@ -14,7 +14,9 @@ import time
 import zipfile
 from pathlib import Path
 
+import cases
 import pytest
+from cases import code
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -72,19 +74,9 @@ def fill(book, assignment=None, seeded=False):
 
 
 def notebook(mark, student="", checks="roofline.ridge"):
-    source = f'answer = 1  # {mark}\ncheck("{checks}", answer)'
-    cell = {
-        "cell_type": "code",
-        "id": "x",
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-        "source": source,
-    }
     about = {"lightspeed": {"assignment": NAME, "student": student}} if student else {}
-    return json.dumps(
-        {"cells": [cell], "metadata": about, "nbformat": 4, "nbformat_minor": 5}
-    ).encode()
+    cell = code(f'answer = 1  # {mark}\ncheck("{checks}", answer)', "x")
+    return cases.notebook([cell], metadata=about)
 
 
 def archive(path, members, when=(2026, 3, 1, 12, 0, 0)):
@@ -295,10 +287,7 @@ def test_what_was_put_aside_is_settled_by_its_bytes_under_any_name(
     take(files / "one" / "x.ipynb", "bob")
     take([("ada/other name.ipynb", notebook(2))])
     assert put_aside(course, book, NAME) == []
-    assert kept(course) == {
-        notebook(1): {"bob"},
-        notebook(2): {"ada"},
-    }
+    assert kept(course) == {notebook(1): {"bob"}, notebook(2): {"ada"}}
     again = take(files)
     assert again.counts == {"same": 2}
     assert "The same bytes are bob's." in " ".join(r.note for r in again.rows)
@@ -344,10 +333,7 @@ def test_another_assignments_notebook_is_put_aside(take, course, book, tmp_path)
     )
     # a slip of the instructor's changes nothing
     (row,) = take(tmp_path / "in" / "ada", "bob").rows
-    assert (row.student, row.verdict) == (
-        "bob",
-        "foreign",
-    )
+    assert (row.student, row.verdict) == ("bob", "foreign")
     assert "numbers.dram_over_fma of 01_numbers" in row.note
     assert [
         r.verdict

@@ -134,4 +134,17 @@ def test_the_cause_is_named_with_the_line_that_mends_it(tmp_path, settings, file
     said = doors.remedy(UID_MAP if ordinary else NO_RIGHT, root=machine(tmp_path, settings, files),
                         ordinary=ordinary)  # fmt: skip
     assert line in said and "apt install bubblewrap" not in said
-    assert "--container podman" in said and "bwrap: " in said
+    assert (
+        "--container podman" in said and "bwrap: " in said and ".. " not in said.replace("...", "")
+    )
+
+
+def test_root_without_its_rights_is_in_a_container(tmp_path):
+    status = tmp_path / "proc/self/status"
+    status.parent.mkdir(parents=True)
+    for held, words in (
+        ("00000000a80425fb", "docker run --cap-add"),
+        ("000001ffffffffff", "refuses"),
+    ):
+        status.write_text(f"Name:\tpython\nCapEff:\t{held}\n")
+        assert words in doors.remedy(NO_RIGHT, root=tmp_path, ordinary=False)

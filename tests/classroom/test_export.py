@@ -114,10 +114,7 @@ def test_several_assignments(book, tmp_path):
     assert rows[1][5:] == ["2", ""]
     head, *rows = export(book, tmp_path, "moodle", ["one", "two"])
     assert head[2:] == ["one", "one (feedback)", "two", "two (feedback)"]
-    assert rows[1][4:] == [
-        "-",
-        "",
-    ]
+    assert rows[1][4:] == ["-", ""]
 
 
 def test_what_canvas_asks_for(book, tmp_path):
@@ -128,14 +125,7 @@ def test_what_canvas_asks_for(book, tmp_path):
     assert head[2:5] == ["SIS User ID", "SIS Login ID", "Section"]
     assert head[5:] == ["Exercises 1 (4711)"]
     assert "Points Possible" in possible[0]
-    assert possible == [
-        "    Points Possible",
-        "",
-        "",
-        "",
-        "",
-        "2",
-    ]
+    assert possible == ["    Points Possible", "", "", "", "", "2"]
     assert len(rows) == 30 and {len(r) for r in rows} == {6}
     students = {s.details["canvas_id"]: s for s in book.students()}
     assert len(students) == 30
@@ -185,6 +175,7 @@ def test_who_could_not_be_found_is_left_out_and_named(
     assert "Ünï Cødé (s001), No Address (s900), Twin (s901)" in capsys.readouterr().err
 
 
+@pytest.mark.holds("docs/teach.md", "the identifiers that its own export has")
 def test_a_plain_roster_is_told_what_canvas_needs(tmp_path):
     with Gradebook(tmp_path / "book") as book:
         book.add_assignment(ONE)

@@ -172,6 +172,7 @@ def test_the_secret_is_made_once_and_a_newer_file_is_refused(book, tmp_path):
         Gradebook(book.path)
 
 
+@pytest.mark.holds("docs/teach.md", "the gradebook goes without a write-ahead log")
 def test_on_a_network_the_gradebook_goes_without_memory_that_processes_share(book, monkeypatch):
     """Also one that has a write-ahead log from before; what is below a mount is on its kind."""
     mounts = book.path.parent / "mountinfo"
@@ -218,10 +219,7 @@ def test_one_that_cannot_be_graded_does_not_stop_the_rest(book):
     seen = []
     tally = grade_all(book, "hostile", submit=AtOnce(work), progress=lambda *a: seen.append(a))
     assert tally.failed == {bad: "RuntimeError: a fault of the grader"}
-    assert (
-        tally.graded,
-        tally.unreadable,
-    ) == (2, 1)
+    assert (tally.graded, tally.unreadable) == (2, 1)
     assert [len(book.gradings(id)) for id in (bad, good, refused)] == [0, 1, 1]
     assert book.gradings(refused)[0].graded.notes == ("It is a link.",)
     assert seen[-1][:2] == (2, 3)

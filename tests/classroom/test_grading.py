@@ -148,6 +148,7 @@ CALLED = {
 }
 
 
+@pytest.mark.holds("docs/teach.md", "the diagnosis names the law that was called")
 @pytest.mark.parametrize("source", CALLED)
 def test_the_law_of_the_library_is_named_where_it_is_to_be_written(source):
     content = right(roof=f'{source}\ncheck("roofline.attainable", roof)')
@@ -164,6 +165,15 @@ def test_the_law_of_the_library_is_named_where_it_is_to_be_written(source):
     assert diagnose(Asked(kept), attainable).correct
 
 
+@pytest.mark.parametrize("kind", ["markdown", "raw"])
+def test_a_cell_that_became_text_is_told(kind):
+    cells = exercises()
+    cells[-1] = {k: cells[-1][k] for k in ("id", "source", "metadata")} | {"cell_type": kind}
+    word = scores(grade(notebook(cells), ASSIGNMENT))["word"]
+    assert word.kind == "unanswered" and "is text, not code" in word.message
+
+
+@pytest.mark.holds("docs/teach.md", "on inputs that nobody has seen")
 def test_a_message_never_tells_a_hidden_input():
     known = question("roofline.attainable").variant()
     table = {

@@ -13,10 +13,11 @@ from lightspeed_class.asked import Asked, Unkept, frozen
 from lightspeed_class.grading.batch import grade_all, replay
 from lightspeed_class.handout.release import release
 from lightspeed_class.intake.collect import collect
-from lightspeed_class.kept_questions import KeptQuestions, correct
+from lightspeed_class.kept_questions import KeptQuestions, correct, correction
 from lightspeed_class.reports.class_report import statistics
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.roster import new_seed
+from lightspeed_cli.main import main
 from lightspeed_course import ask
 from lightspeed_course.practice import as_released, questions
 from lightspeed_course.practice.check import check, diagnose
@@ -282,6 +283,31 @@ def test_a_class_of_an_earlier_course_says_what_differs_or_is_kept(course, book,
     assert seeds < book.asked_seeds(NAME, "") and not kept.changed()
     bank("roofline.ridge", tolerance=0.4)
     assert kept.changed() == ["roofline.ridge"]
+
+
+def test_status_and_grade_say_what_the_course_asks_otherwise(
+    course, book, bank, tmp_path, monkeypatch, capsys
+):
+    release(course, book, exercise(tmp_path))
+    kept = KeptQuestions(book, NAME)
+    data = kept.data(None, book.student("ada").seed)["questions"]
+
+    def fails(**_):
+        raise NameError("half written")
+
+    for change, why in (
+        ({"unit": "GFLOP/byte"}, "GFLOP/byte"),
+        ({"expected": fails, "unit": "FLOP/byte"}, "NameError"),
+        ({}, "does not have it"),
+    ):
+        bank("roofline.ridge", **change)
+        assert kept.changed() == ["roofline.ridge"]
+        said, now = correction(data["roofline.ridge"], "k", book.secret)
+        assert why in said and now is None, "kept as it was"
+    monkeypatch.chdir(course.root)
+    for verb in ("status", "grade"):
+        main(["class", verb, *[NAME] * (verb == "grade")])
+        assert "asks roofline.ridge otherwise" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("worse_too", [False, True])

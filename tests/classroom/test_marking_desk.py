@@ -414,4 +414,4 @@ def test_notes_on_other_cells_are_told_once(desk, book):
     book.add_grading(id, "key", graded({RIDGE: wrong(RIDGE), WORD: right(WORD)}, notes=notes))
     text = desk[0].open("ada").text
     assert text.count("NameError") < 3 and ">20 notes on other cells<" in text
-    assert "Code cells 5 to 23 stopped" in desk[0].send("/notebook?student=ada").body.decode()
+    assert "Code cells 1 and 5 to 23 stopped" in desk[0].send("/notebook?student=ada").body.decode()

@@ -42,6 +42,9 @@ def test_time_between_tokens_of_a_model_left_out():
     assert waits.sum() == 3 and off[waits].min() > np.quantile(off[~waits], 0.8)
 
 
+@pytest.mark.holds(
+    "evidence", "least in vLLM and most in SGLang", "Reading is the smallest part of the wait"
+)
 def test_time_to_the_first_token_is_not_reached(known):
     """Neither as a burst nor as a stream; what is left is what a server does before it reads."""
     burst, stream = weigh("inference-first"), weigh("inference-first-alone")
@@ -81,6 +84,7 @@ def test_a_hop_of_served_models_is_one_of_nccl():
     assert engine("served").hop == pytest.approx(hop, rel=0.2)
 
 
+@pytest.mark.holds("evidence", "take a third of the step")
 def test_a_third_of_a_step_is_latency(known):
     served = engine("served")
     parts = [

@@ -155,6 +155,7 @@ def test_what_a_sweep_cannot_tell():
 
 
 @pytest.mark.slow
+@pytest.mark.holds("evidence", "A chip whose cache holds the operands", "the host sets the pace")
 def test_a_chip_left_out_is_expected():
     rows = dataset("gemm")
     predicted, low, high = products.left_out(rows)

@@ -381,6 +381,7 @@ def test_every_float_is_judged_by_its_value(value):
     assert verdict(value).correct == (abs(value - RIGHT) <= 0.02 * RIGHT * (1 + 1e-9))
 
 
+@pytest.mark.holds("practice", "Your function agrees with the library")
 def test_functions():
     def run(function):
         return verdict(function, question("sample.crossover_size"))
@@ -420,6 +421,7 @@ def test_functions():
     assert "50 kB" not in message, "the right result is not shown"
 
 
+@pytest.mark.holds("practice", "Your function gives no number")
 def test_what_is_said_of_a_function_that_gives_no_number():
     def run(function):
         return verdict(function, question("sample.crossover_size"))
@@ -447,6 +449,7 @@ def test_what_is_said_of_a_function_that_gives_no_number():
     assert "NotImplementedError at" in told(NotImplementedError())
 
 
+@pytest.mark.holds("practice", "in another order than asked")
 def test_another_order_costs_the_grader_no_calls():
     """Its stand-in for the student's function takes any names; what it gave is compared."""
     roof, calls = question("roofline.attainable").variant(), []

@@ -78,10 +78,9 @@ def is_well_formed(q):
     assert len({m.name for m in q.misconceptions}) == n, "two misconceptions have one name"
     short = [m.name for m in q.misconceptions if len(m.hint.split()) < 4]
     assert not short, f"hints of four words or more are asked, those of {short} are shorter"
-    assert "us" not in {
-        q.unit,
-        *(p.unit for p in q.parameters.values()),
-    }, "microseconds are written µs"
+    assert "us" not in {q.unit, *(p.unit for p in q.parameters.values())}, (
+        "microseconds are written µs"
+    )
     texts = [variant.prompt, variant.solution, *(variant.fill(m.hint) for m in q.misconceptions)]
     unfilled = [text for text in texts if "{{" in text]
     assert not unfilled, f"no parameter has the name in braces: {unfilled}"
@@ -203,6 +202,7 @@ def a_law_of_the_library_is_no_answer_to_write_it(q, seeds):
             assert verdict.name in variant.library["gives"] and verdict.name in verdict.message
 
 
+@pytest.mark.holds("docs/teach.md", "alone asks for a function that the library does not have")
 def test_what_a_student_with_the_library_cannot_look_up():
     """docs/teach.md names them."""
     functions = (q for topic in topics() for q in bank(topic) if q.kind == "function")

@@ -10,7 +10,13 @@ from laws import each
 from lightspeed.config_families import FAMILIES
 from lightspeed.config_keys import ConfigRefused
 from lightspeed.configs import read_config
-from lightspeed.mixers import Attention, CompressedAttention, DeltaNet, LatentAttention
+from lightspeed.mixers import (
+    Attention,
+    CompressedAttention,
+    DeltaNet,
+    LatentAttention,
+    ShortConvolution,
+)
 from lightspeed.transformer import transformer
 from lightspeed_cli import main
 
@@ -28,6 +34,7 @@ def test_a_hundred_configs_and_most_families():
 
 
 @each("name", COUNTED)
+@pytest.mark.holds("docs/your-own-question.md", "counts a model from its config.json")
 def test_a_count_is_the_published_one(name):
     row = COUNTED[name]
     published = row["published"] if "published" in row else row["modelled"]
@@ -153,6 +160,35 @@ def test_a_window_bounds_what_a_request_holds_and_reads():
         assert local.flops(context) == whole.flops(min(context, 1024))
 
 
+def test_a_request_holds_a_window_as_far_as_it_is_filled():
+    config = MODELS["Mistral-7B-v0.1"]["config"]
+    decoder, token = read_config(config), 2 * 32 * 8 * 128 * 2
+    assert decoder.request_bytes(100) == 100 * token
+    assert decoder.request_bytes(10**6) == 4096 * token == decoder.state_bytes()
+    wide = read_config(config | {"sliding_window": 262144, "max_position_embeddings": 131072})
+    assert wide.kv_cache_bytes_per_token() == token and wide.state_bytes() == 0
+    assert "a window of 262,144 tokens is none" in " ".join(wide.assumed)
+
+
+def test_a_prompt_s_tokens_see_half_of_it_or_their_window():
+    whole = read_config(LLAMA)
+    assert whole.prompt_flops_per_token(4096) == whole.flops_per_token(2048, decoding=False)
+    local, tokens = read_config(MODELS["Mistral-7B-v0.1"]["config"]), 6000
+    each = [local.flops_per_token(seen + 0.5, decoding=False) for seen in range(tokens)]
+    assert abs(local.prompt_flops_per_token(tokens) / (sum(each) / tokens) - 1) < 1e-4
+
+
+def test_a_selective_scan_keeps_a_few_numbers_a_channel():
+    scan = read_config(MODELS["Mamba of transformers"]["config"]).layers[0].mixer
+    assert scan.state(2) == 1536 * 16 * 4 + 1536 * 3 * 2 and scan.growth(2) == 0
+    short = ShortConvolution(2048, 3)
+    assert short.state(2) == 2048 * 2 * 2 == short.read_bytes(10**6, 2)
+    # Kimi's gates: rates and gate through 128 numbers in place of a matrix as wide as the values
+    kimi, plain = (DeltaNet(2304, 32, 32, 128, 128, 4, gate_rank=r) for r in (128, 0))
+    wide = 4096
+    assert kimi.matrices - plain.matrices == 2 * 128 * (2304 + wide) - 2304 * (wide + 32)
+
+
 def test_latent_attention_absorbed_reads_one_vector_for_all_heads():
     latent = LatentAttention(7168, 128, 512, 64, 128, 128, 1536)
     assert latent.growth(2) == (512 + 64) * 2
@@ -168,6 +204,20 @@ def test_an_index_looks_at_all_and_reads_a_few():
     far = 10**6
     assert sparse.read_bytes(far, 2) == plain.read_bytes(2048, 2) + 132 * far
     assert sparse.matrices - plain.matrices == 1536 * 64 * 128 + 7168 * (128 + 64)
+
+
+def test_an_index_on_shared_heads_looks_at_all_and_reads_blocks():
+    """MiniMax-M3's: 16 blocks of 128 tokens."""
+    plain = Attention(6144, 64, 4, 128)
+    sparse = replace(plain, index_heads=4, index_width=128, index_top=16 * 128)
+    token, key = 2 * 4 * 128 * 2, 128 * 2
+    assert sparse.growth(2) == token + key
+    for context in (100, 10**6):
+        read = token * min(context, 2048) + key * context
+        assert sparse.read_bytes(context, 2) == read
+    scores = 4 * 64 * 128 * 2048 + 2 * 4 * 128 * 10**6
+    assert sparse.flops(10**6) == scores < plain.flops(10**6) / 15
+    assert sparse.matrices - plain.matrices == 6144 * (4 + 1) * 128
 
 
 def test_compressed_attention_at_a_million_tokens():
@@ -229,6 +279,8 @@ def test_what_the_command_refuses(tmp_path, capsys):
     assert main(["model", str(path), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["parameters"] is None and "zigzag_layers" in found["refused"][0]
+    keys = {"active_parameters", "flops_per_token", "kv_bytes_per_token", "state_bytes", "assumed"}
+    assert keys <= found.keys()
     for text, words in (("{", "is no JSON"), ("[1]", "holds one object")):
         path.write_text(text)
         assert main(["model", str(path)]) == 2 and words in capsys.readouterr().err

@@ -128,10 +128,7 @@ def test_random_places_leave_a_group_as_often_as_the_law_says():
     assert sum(shares) / 400 == pytest.approx((64 - 8) / (64 - 1), rel=0.01)
 
 
-@given(
-    ratio=st.floats(0.5, 16),
-    leaving=st.floats(0.01, 1),
-)
+@given(ratio=st.floats(0.5, 16), leaving=st.floats(0.01, 1))
 def test_an_oversubscribed_leaf_shares_its_uplinks(ratio, leaving):
     rate = fabrics.across_rate(50e9, ratio, leaving)
     assert rate == pytest.approx(min(50e9, 50e9 / (ratio * leaving)))

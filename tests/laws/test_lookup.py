@@ -55,6 +55,9 @@ def test_a_law_is_told(capsys):
         "chapter       6",
     ):
         assert part in told
+    assert lookup.laws()["pipeline.bubble_over_total"].__doc__.endswith(
+        "`lightspeed law pipeline.bubble_over_total`"
+    ), "help() in a notebook leads here"
     assert main(["law", "ridge_point"]) == 0
     assert "returns       FLOP/byte" in capsys.readouterr().out
 

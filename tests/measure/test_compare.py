@@ -240,6 +240,7 @@ def test_a_page_holds_all_it_needs_and_runs_nothing(name):
     assert not parser.open_ones
 
 
+@pytest.mark.holds("docs/measure.md", "begins with how far to trust it")
 def test_trust_comes_first_and_every_quantity_is_there():
     shown = SHIPPED["amd_epyc_2core"]
     page = report.to_html(shown)
@@ -261,6 +262,8 @@ def test_trust_comes_first_and_every_quantity_is_there():
     assert page.count('role="img" aria-label=') >= len(record.quantities(shown))
 
 
+@pytest.mark.holds("docs/measure.md", "Where the spread is too wide")
+@pytest.mark.holds("measure", "Where the spread is wider nothing")
 def test_a_wide_spread_is_refused_with_its_likely_causes():
     shown = one(around(100, 0.9)) | {
         "environment": [

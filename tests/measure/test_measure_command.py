@@ -265,10 +265,7 @@ def test_a_part_alone_points_to_the_fuller_record(own_records, capsys):
     def keep(day, name, *keys):
         return record.save(
             record.new([Quantity(f"{key}.time", "s", (1.0,) * 5) for key in keys], name=name)
-            | {
-                "when": f"2999-01-{day}T00:00:00Z",
-                "complete": True,
-            }
+            | {"when": f"2999-01-{day}T00:00:00Z", "complete": True}
         )
 
     full = keep("01", "mine", "host", "roofline")

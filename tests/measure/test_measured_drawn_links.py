@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from test_measured_split_gpu import split_rows
 
 from lightspeed.collectives import ring_time
 from lightspeed_tools.measure.instruments import collectives, network, split_mlp
@@ -57,33 +58,7 @@ def lawful(jitter, noisy=()):
                 )
                 for way, law in network.LAWS.items()
             ]
-    rows.append(
-        Quantity("split.gemm", "s", times(0.02), {"n": 1000, "ranks": 2}, counted={"flops": 2e9})
-    )
-    for tokens in split_mlp.TOKENS:
-        for way, flops in split_mlp.FLOPS.items():
-            sent = tokens * 2048 if way == "tensor" else 2**23
-            rows.append(
-                Quantity("split.all_reduce", "s", times(sent / W), {"size": sent, "ranks": 2})
-            )
-            rows.append(
-                Quantity(
-                    f"split.{way}_whole",
-                    "s",
-                    times(flops * tokens * 1e-5),
-                    {"tokens": tokens, "ranks": 2},
-                    counted={"flops": flops * tokens * 1e6},
-                )
-            )
-            rows.append(
-                Quantity(
-                    f"split.{way}",
-                    "s",
-                    times(flops * tokens * 5e-6 + sent / W),
-                    {"tokens": tokens, "ranks": 2},
-                    counted={"flops": flops * tokens * 5e5, "bytes": sent},
-                )
-            )
+    rows += split_rows(1e11, W, times=times, tokens=split_mlp.TOKENS)
     return record.new(rows, machine={"cores": 2}, name="made up")
 
 

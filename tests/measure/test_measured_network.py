@@ -77,40 +77,35 @@ def test_the_schedules_sum_and_send_what_the_law_says(algorithm, n, count):
     assert sum(node.sent for node in nodes) == 2 * (n - 1) * 4 * count
 
 
-def test_the_effect_of_nodes_is_recovered():
+def measured_by(algorithm, times):
+    """A record of times (nodes, size) of one algorithm."""
+    return record.new(
+        Quantity(
+            f"network.{algorithm}", "s", times(n, float(s)), {"nodes": n, "size": s, "rate": 25e6}
+        )
+        for n in network.NODES
+        for s in network.SIZES
+    )
+
+
+@pytest.mark.parametrize(("algorithm", "law"), [("ring", ring_time), ("tree", tree_time)])
+def test_the_effect_of_nodes_is_recovered(algorithm, law):
     alpha, bandwidth = 2e-4, 24e6
-    for algorithm, law in (("ring", ring_time), ("tree", tree_time)):
-        rows = [
-            Quantity(
-                f"network.{algorithm}",
-                "s",
-                [law(float(s), n, bandwidth, alpha)] * 5,
-                {"nodes": n, "size": s, "rate": 25e6},
-            )
-            for n in network.NODES
-            for s in network.SIZES
-        ]
-        effect = network.node_effect(record.new(rows), algorithm)
-        # a record keeps few digits
-        assert effect.alpha == pytest.approx(alpha, rel=1e-4)
-        assert effect.bandwidth == pytest.approx(bandwidth, rel=1e-4)
-        assert all(time == pytest.approx(fitted, rel=1e-4) for _, _, time, fitted in effect.rows)
+    kept = measured_by(algorithm, lambda n, size: [law(size, n, bandwidth, alpha)] * 5)
+    effect = network.node_effect(kept, algorithm)
+    # a record keeps few digits
+    assert effect.alpha == pytest.approx(alpha, rel=1e-4)
+    assert effect.bandwidth == pytest.approx(bandwidth, rel=1e-4)
+    assert all(time == pytest.approx(fitted, rel=1e-4) for _, _, time, fitted in effect.rows)
 
 
 def test_scattered_times_give_no_effect():
     rng = np.random.default_rng(1)
-    rows = [
-        Quantity(
-            "network.ring",
-            "s",
-            list(ring_time(float(s), n, 25e6, 2e-4) * rng.uniform(0.3, 3, 9)),
-            {"nodes": n, "size": s, "rate": 25e6},
-        )
-        for n in network.NODES
-        for s in network.SIZES
-    ]
+    scattered = measured_by(
+        "ring", lambda n, size: list(ring_time(size, n, 25e6, 2e-4) * rng.uniform(0.3, 3, 9))
+    )
     with pytest.raises(LookupError, match="scatter too much"):
-        network.node_effect(record.new(rows))
+        network.node_effect(scattered)
 
 
 def test_without_the_tools_the_message_says_what_to_install(monkeypatch):

@@ -13,44 +13,34 @@ from lightspeed_tools.measure.records import record
 HAS_MPI = importlib.util.find_spec("mpi4py")
 
 
-def made_up(peak, link, slow=1.0):
-    """A record of a machine that obeys the laws exactly; split ways take `slow` times longer."""
+def split_rows(peak, link, slow=1.0, times=lambda time: [time] * 5, tokens=(16, 1024)):
+    """A machine that obeys the laws, but for `times`; split ways take `slow` times longer."""
+
+    def row(key, time, parameters, **counted):
+        key, parameters = f"split.{key}", parameters | {"ranks": 2}
+        return Quantity(key, "s", times(time), parameters, counted=counted)
+
     size = split_mlp.WIDTH * split_mlp.HIDDEN
-    rows = [
-        Quantity(
-            "split.gemm", "s", [2e9 / peak] * 5, {"n": 1000, "ranks": 2}, counted={"flops": 2e9}
-        )
-    ]
     gradients = 2 * size * 4
-    rows.append(
-        Quantity("split.all_reduce", "s", [gradients / link] * 5, {"size": gradients, "ranks": 2})
-    )
-    for tokens in (16, 1024):
-        states = tokens * split_mlp.WIDTH * 4
-        rows.append(
-            Quantity("split.all_reduce", "s", [states / link] * 5, {"size": states, "ranks": 2})
-        )
+    rows = [
+        row("gemm", 2e9 / peak, {"n": 1000}, flops=2e9),
+        row("all_reduce", gradients / link, {"size": gradients}),
+    ]
+    for n in tokens:
+        states = n * split_mlp.WIDTH * 4
+        rows.append(row("all_reduce", states / link, {"size": states}))
         for way, sent in (("tensor", states), ("data", gradients)):
-            flops = split_mlp.FLOPS[way] * tokens * size
-            rows.append(
-                Quantity(
-                    f"split.{way}_whole",
-                    "s",
-                    [flops / peak] * 5,
-                    {"tokens": tokens, "ranks": 2},
-                    counted={"flops": flops},
-                )
-            )
-            rows.append(
-                Quantity(
-                    f"split.{way}",
-                    "s",
-                    [slow * (flops / 2 / peak + sent / link)] * 5,
-                    {"tokens": tokens, "ranks": 2},
-                    counted={"flops": flops / 2, "bytes": sent},
-                )
-            )
-    return record.new(rows)
+            flops = split_mlp.FLOPS[way] * n * size
+            time = slow * (flops / 2 / peak + sent / link)
+            rows += [
+                row(f"{way}_whole", flops / peak, {"tokens": n}, flops=flops),
+                row(way, time, {"tokens": n}, flops=flops / 2, bytes=sent),
+            ]
+    return rows
+
+
+def made_up(*machine, **more):
+    return record.new(split_rows(*machine, **more))
 
 
 def test_the_prediction_is_the_law():

@@ -28,6 +28,8 @@ CONSTANTS = [
     ("08", "links", "infiniband_ndr.bandwidth", "400 Gbit/s", "400 GB/s"),
     ("08", "networks", "roce.timeout_doublings", "16 1", "4 1"),
     ("08", "networks", "roce.mtu", "4096 byte", "1024 byte"),
+    ("09", "accelerators", "h100_sxm.hbm_bandwidth", "3.35 TB/s", "2.0 TB/s"),
+    ("10", "accelerators", "h100_sxm.hbm_capacity", "81559 MiB", "40000 MiB"),
 ]
 FORMULAS = [
     ("02", "accelerators", "h100_sxm.bf16", "bf16_sparse / 2", "bf16_sparse"),
@@ -118,6 +120,18 @@ LAWS = {
         ("return 2.0 * (radix // 2) ** levels", "return (radix // 2) ** levels"),
         ("bandwidth / maximum(oversubscription * leaving, 1.0)", "bandwidth / oversubscription"),
         ("__wrapped__(size / per_node, network,", "__wrapped__(size, network,"),
+    ],
+    ("09", "inference"): [
+        ("(1 - acceptance ** (drafts + 1)) / lost", "1 + drafts * acceptance"),
+    ],
+    ("09", "serving"): [
+        ("return batch / (tokens * step_time)", "return batch / step_time"),
+    ],
+    ("10", "parallel"): [
+        ("(4 + 2 * forward_again) * layers * 2 * _once", "2 * layers * 2 * _once"),
+    ],
+    ("11", "parallel"): [
+        ("where(stage >= 3, 2 * micro_batches, 1)", "where(stage >= 3, micro_batches, 1)"),
     ],
 }
 

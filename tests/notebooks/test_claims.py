@@ -125,6 +125,7 @@ def test_what_a_claim_needs_stays_out_of_the_page(tmp_path):
         ("assert all(k < 9 for k in range(9)), 'so'", 0, "reads no name of the page"),
         ("x = 3\nassert x < 9, 'so'", 1, "x < 9 reads no name of the page"),
         ("assert math.pi > 3, 'so'", 0, "reads no name of the page"),
+        ("assert x, 'so'\n#\n# ## The next section", 1, "that no reader would see"),
     ],
 )
 def test_refuses_a_claim_that_says_nothing(source, line, words):
@@ -183,6 +184,7 @@ def run(jobs):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_each_claim_turned_round_fails():
     """No condition is true whatever the page says: not one over nothing, or of literals."""
     pages = [label(path) for path in sources() if any(cell.metadata.holds for cell in read(path))]

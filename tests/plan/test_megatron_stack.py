@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lightspeed.catalog import fitted
-from lightspeed_models.evidence.pairings import recipes
+from lightspeed_models.evidence.pairings import attention, recipes
 from lightspeed_models.evidence.residuals import weigh
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.stack import stack
@@ -87,6 +87,24 @@ def test_what_ran_is_not_refused(rows):
     held = [float(bytes_of(run.model, run.sequence, run.plan, machine, setting)) for run in runs]
     told = [verdict(one, machine.capacity) for one in held]
     assert told.count("refused") == 0 and told.count("fits") > 0.8 * len(told)
+
+
+def test_what_hides_is_not_free():
+    """The constant that Megatron's rows don't tell is that of runs which gather all weights."""
+    count, contention = recipes.fit_contention()
+    assert count == 70
+    assert stack("megatron_h100").contention == pytest.approx(contention, rel=0.03)
+
+
+@pytest.mark.parametrize("chips", list(attention.CLASSES))
+def test_causal_attention_is_as_fast_as_it_was_measured(chips):
+    shipped = fitted("attention")[chips]
+    count, share, ramp, narrow = attention.fit_scores(
+        dataset("prefill_attention"), attention.CLASSES[chips]
+    )
+    assert shipped["rows"] == count and shipped["share"] == pytest.approx(share, rel=0.02)
+    assert shipped["ramp"] == pytest.approx(ramp, rel=0.05)
+    assert shipped["narrow"] == pytest.approx(narrow, rel=0.1)
 
 
 def published(keys):

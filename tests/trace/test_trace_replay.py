@@ -38,6 +38,7 @@ def test_every_fault_has_a_case():
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.holds("docs/your-own-question.md", 'It is "at most", since a wait')
 def test_the_fault_comes_first_and_its_gain_is_the_truth(tmp_path, fault):
     size, cause, low, high = CASES[fault]
     job = Job(hidden=1024, layers=5, faults={fault: size})

@@ -86,7 +86,7 @@ def shown(output):
     if "text/html" in data:
         return inline("".join(data["text/html"]))
     if "text/markdown" in data:
-        return _anchored(as_html("".join(data["text/markdown"]), own=True))
+        return _fenced(_anchored(as_html("".join(data["text/markdown"]), own=True)))
     text = "".join(data.get("text/plain", ""))
     if control := re.match(r"SelectionSlider\(description='([^']*)'", text):
         name = html.escape(control[1])
@@ -102,6 +102,20 @@ def _anchored(text):
     from docutils.nodes import make_id
 
     return re.sub(r'href="#([^"]+)"', lambda link: f'href="#{make_id(unquote(link[1]))}"', text)
+
+
+def _fenced(text):
+    """HTML whose fenced blocks look like a page's own code and outputs."""
+    text = re.sub(
+        r'<pre><code class="language-python">(.*?)</code></pre>',
+        lambda block: _source(html.unescape(block[1]).rstrip()),
+        text,
+        flags=re.S,
+    )
+    return re.sub(
+        r'<pre><code class="language-text">(.*?)</code></pre>', r"<pre class='sol-out'>\1</pre>",
+        text, flags=re.S,
+    )  # fmt: skip
 
 
 def for_page(notebook, stopped=()):
@@ -171,6 +185,8 @@ def _code(number, cell, source, results, lack=None):
     shown = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
     if source.startswith("job.sheet("):
         return f"<div class='sol-job' id='cell-{number}'>{_one_block(shown)}</div>"
+    if re.search(r"^beside\(", source, re.M):  # a script of its own, not a cell to edit
+        return f"<div class='sol-beside' id='cell-{number}'>{_one_block(shown)}</div>"
     only = " sol-lab" if lack and not lack[1] else ""
     return _one_block(f"<div class='sol-cell{only}' id='cell-{number}'>{code}{shown}</div>")
 

@@ -34,9 +34,10 @@ def write_source(course, source, stopped, lite=False):
     kin = families(chapters)
     for path, notebook in chapters.values():
         text = for_page(notebook, stopped.get(("chapters", path.stem), {}))
-        # Links between chapters lead to pages here; to other files of the course, to nothing.
+        # Links to chapters and exercises lead to pages here; to other files, to nothing.
         text = re.sub(r"\]\((?:\./)?(\d\d_\w+)\.ipynb(#[^)]*)?\)", _link, text)
-        text = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)
+        text = re.sub(r"\]\((\.\./exercises/\d\d_\w+)\.ipynb\)", r"](\1.md)", text)
+        text = re.sub(r"\[([^\]]*)\]\(\.\./(?!exercises/)[^)]*\)", r"\1", text)
         [(heading, rest)] = re.findall(r"\A(# [^\n]+\n)?(.*)", text, re.S)[:1]
         first = "".join(notebook["cells"][0]["source"])
         family = next([one, *more] for one, more in kin.items() if path.stem in (one, *more))

@@ -21,15 +21,14 @@ from lightspeed_class.grading import seccomp
 
 ENGINES = ("podman", "docker")
 IMAGE = "lightspeed-empty"
+CAP_SYS_ADMIN = 1 << 21
 PATIENCE = 120  # seconds for an engine to answer
 INSTALL = (
     "bubblewrap (the command bwrap) is needed to run submissions safely: apt install bubblewrap,"
     " dnf install bubblewrap. It exists for Linux only; elsewhere use a virtual machine."
 )
-OTHERS = (
-    "Or grade in a container of podman or docker: --container podman. Or grade without isolation,"
-    " which lets a submission do all that you can do."
-)
+LAST = "Or grade without isolation, which lets a submission do all that you can do."
+OTHERS = f"Or grade in a container of podman or docker: --container podman. {LAST}"
 APPARMOR = (
     "AppArmor keeps ordinary users from making namespaces"
     " (kernel.apparmor_restrict_unprivileged_userns = 1, as Ubuntu has it since 24.04). Allow it to"
@@ -62,6 +61,8 @@ def remedy(
         return ""
 
     inside = any((root / name).exists() for name in (".dockerenv", "run/.containerenv"))
+    # under Kubernetes there is no such file; root without its rights is in a container, too
+    inside |= not ordinary and not _may_mount(root)
     if ordinary and setting("user.max_user_namespaces") == "0":
         cause = NONE.format(name="user.max_user_namespaces", value=15000)
     elif ordinary and setting("kernel.unprivileged_userns_clone") == "0":
@@ -72,9 +73,17 @@ def remedy(
         cause = APPARMOR.format(bwrap=bwrap)
     else:
         cause = UNKNOWN
-    return f"bubblewrap does not work here: {said.strip()[:300]}. {cause}. {OTHERS}".replace(
-        "..", "."
-    )
+    said, cause = said.strip()[:300].rstrip("."), cause.rstrip(".")
+    return f"bubblewrap does not work here: {said}. {cause}. {OTHERS}"
+
+
+def _may_mount(root: Path) -> bool:
+    """Whether this process has CAP_SYS_ADMIN, as far as the kernel says."""
+    with contextlib.suppress(OSError, StopIteration, ValueError):
+        lines = (root / "proc/self/status").read_text().splitlines()
+        held = next(line for line in lines if line.startswith("CapEff:"))
+        return bool(int(held.split()[1], 16) & CAP_SYS_ADMIN)
+    return True
 
 
 class Container:

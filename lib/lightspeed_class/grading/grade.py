@@ -25,17 +25,31 @@ from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
 from lightspeed_class.hidden_inputs import hidden
 from lightspeed_class.kept_questions import variants
-from lightspeed_class.notebooks import MOST_CELLS, Assignment, Refused, beyond, code_cells
+from lightspeed_class.notebooks import (
+    MOST_CELLS,
+    Assignment,
+    Refused,
+    all_cells,
+    beyond,
+    code_of,
+    homes,
+)
 from lightspeed_class.posed import posed
 from lightspeed_class.score import BY_HAND, Graded, Score, fingerprint
+from lightspeed_course.library_calls import SAMPLES
 from lightspeed_course.practice.check import Verdict, diagnose
 
 DEFIES = re.compile(
     r"\b(except|signal|os|sys|ctypes|subprocess|multiprocessing|threading)\b|__|^[!%]", re.M
 )
 LEFT_OUT = "raise TimeoutError"  # in place of a cell that can't be stopped
+LEFT_SAYS = "stopped with TimeoutError."
 MOST_LEFT_OUT = 3  # each takes all the time that a notebook has
 LEFT = "Code cell {} ran longer than it may, in a call that can't be stopped. It was left out."
+AS_TEXT = (
+    "Not answered: the cell of the exercise is text, not code, so nothing in it was run. Make it a"
+    " code cell again (in Jupyter, the key y)."
+)
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
 
@@ -64,9 +78,10 @@ def grade(
         "isolation": "",
     }
     try:
-        cells = code_cells(content)
+        all_of_it = all_cells(content)
     except Refused as refusal:
         return refused(str(refusal), assignment, record)
+    cells = code_of(all_of_it)
     asked_then = variants(kept) if kept else {}
     asked = {id: asked_then.get(id) or [posed(id, seed, secret)] for id in assignment.judged}
     kinds = {id: mine[0].question.kind for id, mine in asked.items()}
@@ -93,13 +108,20 @@ def grade(
         status, notes, late = run.status, run.notes(), run.late
         if left_out:
             status, late = "time" if status == "ok" else status, True
-            notes += tuple(LEFT.format(at + 1) for at in left_out)
+            stopped = {f"Code cell {at + 1} {LEFT_SAYS}" for at in left_out}
+            notes = tuple(note for note in notes if note not in stopped) + tuple(
+                LEFT.format(at + 1) for at in left_out
+            )
         if more := beyond(content):
             notes += (f"Of {MOST_CELLS + more:,} cells only the first {MOST_CELLS:,} were run.",)
         drawn = f"{secret}\n{seed}\n{record['submission']}"
         verdicts = {id: _better(run, asked[id], mine, drawn) for id, mine in published.items()}
+    texts = [(cell.id, cell.source) for cell in all_of_it if cell.kind != "code"]
+    is_text = {id for id in assignment.judged if [*homes(id, assignment, texts)]}
     scores = tuple(
-        _score(run, id, out_of, verdicts[id]) if id in verdicts else Score(id, 0.0, out_of, BY_HAND)
+        _score(run, id, out_of, verdicts[id], id in is_text)
+        if id in verdicts
+        else Score(id, 0.0, out_of, BY_HAND)
         for id, out_of in assignment.points.items()
     )
     return Graded(status, scores, notes, record, late or run.late)
@@ -137,7 +159,7 @@ def _published(run: Run, variant: Any) -> Verdict:
     """The verdict on an answer, that of a function on the published inputs."""
     _, value = run.answers.get(variant.question.id, ("", {"kind": "none"}))
     if _is_function(variant, value):
-        return diagnose(variant, run.replay(variant, watch=True))
+        return diagnose(variant, run.replay(variant, watch=SAMPLES))
     answer = decode(value)
     verdict = diagnose(variant, answer)
     # no number was read: a person may want to see what came
@@ -183,9 +205,11 @@ def _is_function(variant: Any, value: Any) -> bool:
     )
 
 
-def _score(run: Run, id: str, out_of: float, verdict: Verdict) -> Score:
+def _score(run: Run, id: str, out_of: float, verdict: Verdict, is_text: bool) -> Score:
     by, message = run.answers.get(id, ("", None))[0], verdict.message
-    if not by:
+    if not by and is_text:
+        message = AS_TEXT
+    elif not by:
         message = (
             f'Not answered: no `check("{id}", ...)` that ran had an answer, and neither had the'
             " cell of the exercise."

@@ -104,7 +104,7 @@ class Run:
         """Whether a cell of this question ran to its end, or has none."""
         return not self.homes[id] or bool(self.homes[id] & self.ran)
 
-    def _results(self, id: str, inputs: list[dict[str, Any]], watch: bool) -> dict[str, Any]:
+    def _results(self, id: str, inputs: list[dict[str, Any]], watch: int) -> dict[str, Any]:
         """The encoded results of the student's function so far, by input: the last one counts, so
         that a function must hold to what it says.
         """
@@ -121,16 +121,17 @@ class Run:
                 # What else it says is no result, and has a limit.
                 if message.get("question") == id and message.get("result") == len(values):
                     values.append(message.get("value"))
-                    self.origins.setdefault(id, []).append(_origin(message.get("origin")))
+                    if len(values) <= watch:
+                        self.origins.setdefault(id, []).append(_origin(message.get("origin")))
         except Ended as end:
             self._over(end)
         self.late |= {"kind": "error", "name": "OutOfTime"} in values
         results |= zip(map(_key, inputs), values, strict=False)
         return results
 
-    def replay(self, variant: Any, watch: bool = False) -> Callable[..., Any]:
+    def replay(self, variant: Any, watch: int = 0) -> Callable[..., Any]:
         """The student's function, called for all samples of the variant now, as `diagnose` calls
-        it. `watch`: look what of the library it calls.
+        it. On the first `watch` of them it is looked what of the library it calls.
         """
         id, inputs = variant.question.id, [variant.inputs(s) for s in variant.samples]
         self.origins.pop(id, None)

@@ -282,7 +282,7 @@ def ready(isolated: bool | str) -> str:
     try:
         return doors.available(str(isolated)) if isolated else "not isolated"
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise NoSandbox(f"{error}.") from None
+        raise NoSandbox(f"{error}. {doors.LAST}") from None
 
 
 def door(isolation: str) -> bool | str:

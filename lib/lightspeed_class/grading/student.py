@@ -119,7 +119,7 @@ def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> 
         for number, inputs in enumerate(wanted["inputs"]):
             value, origin = OUT_OF_TIME, list[list[str]]()
             if late < PATIENCE:
-                calls = world.calls() if wanted["watch"] else contextlib.nullcontext()
+                calls = world.calls() if number < wanted["watch"] else contextlib.nullcontext()
                 value = result(function, signature, inputs, seconds, calls, origin)
                 late += value == OUT_OF_TIME
             told = {"question": wanted["question"], "result": number, "value": value}

@@ -52,11 +52,7 @@ class Page(RequestHandler):
         return (
             (origin or site)
             and origin in (None, f"http://{host}")
-            and site
-            in (
-                None,
-                "same-origin",
-            )
+            and site in (None, "same-origin")
         )
 
     def _grader(self, token):

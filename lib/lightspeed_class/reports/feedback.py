@@ -199,22 +199,24 @@ def _notes(result, remark):
 
 
 def told_notes(result):
-    """What is told of the run; cells next to each other that stopped alike are told at once."""
-    notes = []
+    """What is told of the run; cells that stopped alike are told at once."""
+    notes = {}
     for note in result.grading.graded.notes if result.grading else ():
         cell = STOPPED.fullmatch(note)
-        if cell and notes and notes[-1][2] == cell[2] and notes[-1][1] == int(cell[1]) - 1:
-            notes[-1][1] += 1
-        else:
-            notes.append([int(cell[1]), int(cell[1]), cell[2]] if cell else [note, note, ""])
+        notes.setdefault(cell[2] if cell else note, []).extend([int(cell[1])] if cell else ())
     return [
-        first if not name else f"Code cell{_span(first, last)} stopped with {name}."
-        for first, last, name in notes
+        f"Code cell{_runs(cells)} stopped with {what}." if cells else what
+        for what, cells in notes.items()
     ]
 
 
-def _span(first, last):
-    return f"s {first} to {last}" if last > first else f" {first}"
+def _runs(cells):
+    """Their numbers in words, those next to each other as one."""
+    starts = [n for n in cells if n - 1 not in cells]
+    ends = [n for n in cells if n + 1 not in cells]
+    runs = [f"{a} to {b}" if b > a else f"{a}" for a, b in zip(starts, ends, strict=True)]
+    *first, last = runs
+    return "s" * (len(cells) > 1) + " " + (f"{', '.join(first)} and {last}" if first else last)
 
 
 def stops(assignment, result, cells):

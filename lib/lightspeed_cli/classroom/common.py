@@ -4,6 +4,7 @@ import difflib
 import getpass
 from datetime import datetime
 
+from lightspeed_class.listed import listed
 from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.errors import UserError
 
@@ -99,6 +100,24 @@ def say_points(course, book, name):
     if course.changed_points(book, name):
         print(
             f"  class.toml gives other points than the release; run lightspeed class release {name}"
+        )
+
+
+def say_changed(book, name):
+    """Which questions the course that is installed asks otherwise; nothing where nobody knows."""
+    from lightspeed_class.asked import Unkept
+    from lightspeed_class.kept_questions import KeptQuestions
+
+    try:
+        changed = KeptQuestions(book, name).changed()
+    except Unkept as error:
+        print(f"  {error}")
+        return
+    if changed:
+        print(
+            f"  The course that is installed asks {listed(changed)} otherwise than was released."
+            " Marks stay by what was asked. Who would change by the new ones: lightspeed class"
+            f" regrade {name} --questions new"
         )
 
 

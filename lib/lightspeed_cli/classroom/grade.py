@@ -8,7 +8,7 @@ import sys
 from lightspeed_class.listed import listed
 from lightspeed_cli.argument_types import count
 from lightspeed_cli.classroom.arguments import flag, option
-from lightspeed_cli.classroom.common import known, say_outdated, say_points, who
+from lightspeed_cli.classroom.common import known, say_changed, say_outdated, say_points, who
 from lightspeed_cli.errors import UserError
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
@@ -69,6 +69,8 @@ def run(options, course, book, regrade=False):
     ]:
         print(f"  nothing from {listed(missing)}")
     say_outdated(book, name)
+    if getattr(options, "questions", "released") == "released":
+        say_changed(book, name)
     students = {s.id: s.student for s in book.submissions(name)}
     for submission, why in done.failed.items():
         print(

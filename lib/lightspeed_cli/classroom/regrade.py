@@ -29,18 +29,11 @@ ARGUMENTS = (
 
 
 def run(options, course, book):
-    from lightspeed_class.kept_questions import KeptQuestions, correct
+    from lightspeed_class.kept_questions import correct
 
     name, new = known(book, options.name), options.questions == "new"
     if (options.apply or options.worse_too) and not new:
         raise UserError("--apply and --worse-too are for --questions new")
-    changed = KeptQuestions(book, name).changed()
-    if changed and not new:
-        print(
-            f"  The course that is installed asks {listed(changed)} otherwise than was released."
-            " Marks stay by what was asked. Who would change by the new ones: lightspeed class"
-            f" regrade {name} --questions new"
-        )
     if new and not options.apply:
         return _tried(options, course, book, name)
     if new:

@@ -10,6 +10,7 @@ from lightspeed_cli.classroom.common import (
     known,
     left_mark,
     many,
+    say_changed,
     say_outdated,
     say_points,
     the_section,
@@ -113,5 +114,6 @@ def _show_status(course, book, name, section):
         print(f"  {line}")
     say_points(course, book, name)
     say_outdated(book, name)
+    say_changed(book, name)
     if book.setting(f"regrade {name}"):
         print(f"  a regrade has not come to its end: lightspeed class regrade {name}")

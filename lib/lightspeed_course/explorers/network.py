@@ -68,14 +68,7 @@ def run(senders, burst, link_key, buffer, control, timer, until=INF):
     return simulate_incast(resends, port, Random(8), until)
 
 
-def view(
-    senders,
-    burst,
-    link_key,
-    buffer,
-    control,
-    timer,
-):
+def view(senders, burst, link_key, buffer, control, timer):
     """`senders` send `burst` bytes each through one port, at the same moment."""
     line = float(link(link_key).bandwidth)
     marks, pause = thresholds(senders, line, buffer)
@@ -256,14 +249,7 @@ def carried(design, traffic, place, nodes, oversubscription, route):
     return load(fabric, flows_of(traffic, order, PER_NODE, SIZE), routing, Random(8), parts)
 
 
-def fabric_view(
-    design,
-    traffic,
-    place,
-    nodes,
-    oversubscription,
-    route,
-):
+def fabric_view(design, traffic, place, nodes, oversubscription, route):
     """A collective on `nodes` nodes: what each link carries, and which one it waits for."""
     here = carried(design, traffic, place, nodes, oversubscription, route)
     alone = SIZE / here.fabric.bandwidth

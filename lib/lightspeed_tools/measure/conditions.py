@@ -56,23 +56,24 @@ def snapshot(root="/"):
 def checks(before, after, machine, root="/"):
     """Every check, in the order in which a reader should look at them."""
     root = Path(root)
-    results = [
-        _load_check(before, machine),
-        _others(before, after, machine),
-        _steal(before, after, machine),
-        _frequency(root),
-        _turbo(root),
-        _heat(before, after),
-        _smt(root, machine),
-        _affinity(machine),
-        _quota(before, after, machine),
-        _swap(before, after),
-        _memory(root, machine),
-        _virtual(machine),
-        _battery(root),
-        timer(_tick(), machine.get("clock_source", "")),
-    ]
-    return [dict(zip(("check", "state", "words", "remedy"), row, strict=True)) for row in results]
+    results = {
+        "load": _load_check(before, machine),
+        "other processes": _others(before, after, machine),
+        "stolen time": _steal(before, after, machine),
+        "frequency": _frequency(root),
+        "turbo": _turbo(root),
+        "heat": _heat(before, after),
+        "SMT": _smt(root, machine),
+        "affinity": _affinity(machine),
+        "quota": _quota(before, after, machine),
+        "swap": _swap(before, after),
+        "memory": _memory(root, machine),
+        "virtual machine": _virtual(machine),
+        "battery": _battery(root),
+        "timer": timer(_tick(), machine.get("clock_source", "")),
+    }
+    keys = ("check", "state", "words", "remedy")
+    return [dict(zip(keys, (check, *row), strict=True)) for check, row in results.items()]
 
 
 def trust(environment):
@@ -113,16 +114,16 @@ def why(environment):
     return warned or ["no check found a cause; measure again, and a few times"]
 
 
-def _ok(name, words):
-    return name, "ok", words, ""
+def _ok(words):
+    return "ok", words, ""
 
 
-def _warn(name, words, remedy):
-    return name, "warn", words, remedy
+def _warn(words, remedy):
+    return "warn", words, remedy
 
 
-def _unknown(name, words, remedy=""):
-    return name, "unknown", words, remedy
+def _unknown(words, remedy=""):
+    return "unknown", words, remedy
 
 
 def _load(root):
@@ -139,24 +140,24 @@ def _cores(machine):
 def _load_check(before, machine):
     load = before["load"]
     if load is None:
-        return _unknown("load", "the load before the start is not to be seen")
+        return _unknown("the load before the start is not to be seen")
     words = f"load {load:.2f} before the start, on {_cores(machine)} cores"
     if load > max(0.5, BUSY * _cores(machine)):
-        return _warn("load", words, "Close what else is running, wait a minute, measure again.")
-    return _ok("load", words)
+        return _warn(words, "Close what else is running, wait a minute, measure again.")
+    return _ok(words)
 
 
 def _others(before, after, machine):
     passed = _passed(before, after)
     if not passed or after["at"] <= before["at"]:
-        return _unknown("other processes", "what others took is not to be seen")
+        return _unknown("what others took is not to be seen")
     # User, nice, system, interrupts: guests are in users' time, stolen time is nobody's.
     busy = (sum(passed[:3]) + sum(passed[5:7])) / os.sysconf("SC_CLK_TCK")
     taken = max(0.0, (busy - (after["ours"] - before["ours"])) / (after["at"] - before["at"]))
     words = f"other processes took {taken:.2f} of a core while measuring"
     if taken > max(0.2, BUSY * _cores(machine)):
-        return _warn("other processes", words, "Close what else is running and measure again.")
-    return _ok("other processes", words)
+        return _warn(words, "Close what else is running and measure again.")
+    return _ok(words)
 
 
 def _passed(before, after):
@@ -169,7 +170,7 @@ def _passed(before, after):
 def _steal(before, after, machine):
     passed = _passed(before, after)
     if not passed or not sum(passed[:8]):
-        return _unknown("stolen time", "time that a hypervisor takes is not to be seen")
+        return _unknown("time that a hypervisor takes is not to be seen")
     share = passed[7] / sum(passed[:8])
     words = (
         f"the hypervisor took {si(share, '%', 2)} of the time"
@@ -178,12 +179,11 @@ def _steal(before, after, machine):
     )
     if share > STOLEN:
         return _warn(
-            "stolen time",
             words,
             "Neighbours are at work on the same hardware: measure at another hour, or on a"
             " machine of your own.",
         )
-    return _ok("stolen time", words)
+    return _ok(words)
 
 
 def _frequency(root):
@@ -194,12 +194,11 @@ def _frequency(root):
         }
     )
     if not governors:
-        return _unknown("frequency", "the clock's governor is not to be seen")
+        return _unknown("the clock's governor is not to be seen")
     words = f"the clock's governor is {', '.join(governors)}"
     if governors == ["performance"]:
-        return _ok("frequency", words)
+        return _ok(words)
     return _warn(
-        "frequency",
         words + ": the clock may not be at its full rate at the start of a sample",
         "cpupower frequency-set -g performance, as root.",
     )
@@ -211,13 +210,10 @@ def _turbo(root):
         read(root, "sys/devices/system/cpu/cpufreq/boost"),
     )
     if not (off or boost):
-        return _unknown(
-            "turbo", "whether the clock rises when few cores are busy is not to be seen"
-        )
+        return _unknown("whether the clock rises when few cores are busy is not to be seen")
     if off == "1" or (not off and boost == "0"):
-        return _ok("turbo", "turbo is off")
+        return _ok("turbo is off")
     return _warn(
-        "turbo",
         "turbo is on: the clock is higher while few cores are busy, so one core's rate does not"
         " multiply",
         "Set it off for a measurement of scaling.",
@@ -226,15 +222,14 @@ def _turbo(root):
 
 def _heat(before, after):
     if before["heat"] is None or after["heat"] is None:
-        return _unknown("heat", "whether the processor throttled is not to be seen")
+        return _unknown("whether the processor throttled is not to be seen")
     events = after["heat"] - before["heat"]
     if events > 0:
         return _warn(
-            "heat",
             f"the processor throttled {events} times while measuring",
             "Let it cool, give it air, measure again.",
         )
-    return _ok("heat", "the processor did not throttle")
+    return _ok("the processor did not throttle")
 
 
 def _smt(root, machine):
@@ -242,112 +237,106 @@ def _smt(root, machine):
     threads = machine.get("threads_per_core")
     if active == "1" or (threads or 1) > 1:
         return _warn(
-            "SMT",
             f"{threads or 'several'} logical cores share a physical one: do not expect a"
             " speedup beyond the physical cores",
             "Pin to one logical core each, or count physical cores.",
         )
     if machine.get("virtual"):
         return _unknown(
-            "SMT", "the virtual machine shows one thread a core, which need not be so below it"
+            "the virtual machine shows one thread a core, which need not be so below it"
         )
     return (
-        _ok("SMT", "each logical core is a physical one")
+        _ok("each logical core is a physical one")
         if threads or active
-        else _unknown("SMT", "whether cores are shared is not to be seen")
+        else _unknown("whether cores are shared is not to be seen")
     )
 
 
 def _affinity(machine):
     cores, usable = machine.get("cores"), machine.get("usable_cores")
     if not (cores and usable):
-        return _unknown("affinity", "which cores this process may use is not to be seen")
+        return _unknown("which cores this process may use is not to be seen")
     if usable < cores:
         return _warn(
-            "affinity",
             f"this process may use {usable} of {cores} cores",
             "Start it without taskset, or ask for more cores.",
         )
-    return _ok("affinity", f"this process may use all {cores} cores")
+    return _ok(f"this process may use all {cores} cores")
 
 
 def _quota(before, after, machine):
     quota, held = machine.get("core_quota"), (after["held"] or 0) - (before["held"] or 0)
     if quota is None:
-        return _ok("quota", "no container limits the processor time")
+        return _ok("no container limits the processor time")
     words = f"a container limits this process to {quota:g} cores' time" + (
         f", and stopped it {held} times while measuring" if held > 0 else ""
     )
     if held > 0 or quota < _cores(machine):
         return _warn(
-            "quota",
             words,
             "Raise the limit of the container, or measure with as many threads as it allows.",
         )
-    return _ok("quota", words)
+    return _ok(words)
 
 
 def _swap(before, after):
     if before["swapped"] is None or after["swapped"] is None:
-        return _unknown("swap", "whether pages went to disk is not to be seen")
+        return _unknown("whether pages went to disk is not to be seen")
     pages = after["swapped"] - before["swapped"]
     if pages > 0:
         return _warn(
-            "swap",
             f"{pages} pages went to or came from the disk while measuring",
             "Free memory and measure again.",
         )
-    return _ok("swap", "no page went to the disk")
+    return _ok("no page went to the disk")
 
 
 def _memory(root, machine):
     free, total = meminfo(read(root, "proc/meminfo")).get("MemAvailable"), machine.get("memory")
     if not (free and total):
-        return _unknown("memory", "how much memory is free is not to be seen")
+        return _unknown("how much memory is free is not to be seen")
     free = min(free, machine.get("memory_limit") or free)
     words = f"{free / 2**30:.1f} GiB of {total / 2**30:.1f} GiB of memory are free"
     if free < 2**30:
-        return _warn("memory", words, "Free memory: large working sets are left out or swapped.")
-    return _ok("memory", words)
+        return _warn(words, "Free memory: large working sets are left out or swapped.")
+    return _ok(words)
 
 
 def _virtual(machine):
     kind = machine.get("virtual")
     if kind:
         return _warn(
-            "virtual machine",
             f"runs in {kind}: caches, cores and sockets may not be as advertised, and"
             " neighbours are not to be seen",
             "Take several records, at several hours.",
         )
-    return _ok("virtual machine", "nothing shows a virtual machine")
+    return _ok("nothing shows a virtual machine")
 
 
 def _battery(root):
     supplies = root / "sys/class/power_supply"
     if not supplies.is_dir():
-        return _unknown("battery", "whether it runs on a battery is not to be seen")
+        return _unknown("whether it runs on a battery is not to be seen")
     states = [
         read(p, "status")
         for p in supplies.iterdir()
         if read(p, "type") == "Battery" and read(p, "scope") != "Device"
     ]
     if "Discharging" in states:
-        return _warn("battery", "runs on its battery: the clock may be held down", "Plug it in.")
-    return _ok("battery", "on mains power" if states else "no battery")
+        return _warn("runs on its battery: the clock may be held down", "Plug it in.")
+    return _ok("on mains power" if states else "no battery")
 
 
 def timer(tick, source=""):
-    """The check of a clock that ticks every `tick` seconds."""
+    """(state, words, remedy) of a clock that ticks every `tick` seconds."""
     words = f"the clock ticks every {si(tick, 's', 2)}" + (f" ({source})" if source else "")
     if tick > COARSE or source in ("hpet", "acpi_pm", "jiffies"):
         return _warn(
-            "timer",
             words,
             "Only long samples mean something here; ask for the tsc clock source if the"
             " hardware has it.",
         )
-    return _ok("timer", words)
+    return _ok(words)
 
 
 def _tick(reads=2000):

@@ -6,11 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from lightspeed_models.evidence.pairings.training import CLUSTER
+from lightspeed_models.evidence.pairings.training import CLUSTER, SWEEP
 from lightspeed_tools.plan.answer import three_that_differ
 from lightspeed_tools.plan.search import ROOM
 
 FEWEST = 10  # plans that finished, in a cell that is judged
+
+
+def refused(plans: Any, room: float = ROOM) -> tuple[float, float]:
+    """Of the plans of a `Sweep` that failed, and of those that finished, the parts that the planner
+    refuses: by memory above so much of the card, more stages than layers, or fewer micro-batches
+    than nanotron's pipeline asks for.
+    """
+    rows = plans.rows
+    layers = np.array([SWEEP[name].layers for name in rows["model"]])
+    stages = rows["pipeline"]
+    no = (plans.memory > room * CLUSTER.capacity) | (stages > layers)
+    no |= rows["accumulation"] < stages - 1
+    return float(no[~plans.finished].mean()), float(no[plans.finished].mean())
 
 
 def followed(plans: Any) -> np.ndarray:

@@ -34,6 +34,7 @@ COLUMNS = (
 ORDERS = (AXES, ("tensor", "context", "pipeline", "data"))
 STAGES = np.arange(4, dtype=np.intp)
 RECOMPUTE = np.array(["selective", "full"])
+FILLED = "fills_pipeline"  # of what a stack can do: it asserts micro-batches for all stages but one
 OF_PLAN = (*COLUMNS[:8], "stage", "recompute")
 # Rule -> what it says, in the order in which they are asked.
 RULES = {
@@ -41,7 +42,8 @@ RULES = {
     "layers": "more stages than layers",
     "heads": "more tensor ranks than attention heads",
     "sequence": "the sequence is not divided by context (twice, to balance it) times tensor",
-    "schedule": "an interleaved pipeline needs micro-batches in multiples of its stages",
+    "schedule": "an interleaved pipeline needs micro-batches in multiples of its stages, and that "
+    "of some stacks as many as stages, less one",
     "zero": "ZeRO 2 and 3 do not go with a pipeline",
     "stack": "beyond what the stack can do",
     "limits": "not what --fix and --limit ask for",
@@ -211,6 +213,8 @@ def _broken(rows, able, fixed, limits) -> dict[str, np.ndarray]:
     def beyond(most: Mapping[str, Any]) -> Any:
         out: Any = np.zeros((1, 1, 1), bool)
         for name, value in most.items():
+            if name == FILLED:
+                continue
             over = ~np.isin(r[name], value) if isinstance(value, list) else r[name] > value
             out = out | over
         return out
@@ -220,8 +224,9 @@ def _broken(rows, able, fixed, limits) -> dict[str, np.ndarray]:
         if name == "recompute":
             one_of("plan", "--fix recompute", value, tuple(RECOMPUTE.tolist()))
         other = other | (r[name] != value)
+    unfilled = bool(able.get(FILLED)) & (r["micro_batches"] < r["pipeline"] - 1)
     return {
-        "schedule": (r["chunks"] > 1) & (r["micro_batches"] % r["pipeline"] != 0),
+        "schedule": (r["chunks"] > 1) & (r["micro_batches"] % r["pipeline"] != 0) | unfilled,
         "zero": (r["stage"] >= 2) & (r["pipeline"] > 1),
         "stack": beyond(able),
         "limits": other | beyond(limits),

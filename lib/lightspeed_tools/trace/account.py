@@ -27,7 +27,8 @@ LAUNCH_NS = 20_000  # from a launch to its kernel's start, where nothing is in t
 @dataclass
 class Account:
     """The parts of a device's span (ns), its gaps as (start, end, row that ends it), and the
-    causes of them (name -> ns).
+    causes of them (name -> ns). `puzzle` is the longest piece of idle time that nothing in the file
+    explains: its ns, the start of its gap, and the row that ended it.
     """
 
     device: int
@@ -44,6 +45,7 @@ class Account:
     rows: list[int]
     gaps: list[tuple[int, int, int]]
     causes: dict[str, int] = field(default_factory=dict)
+    puzzle: tuple[int, int, int] = (0, 0, -1)
 
     @property
     def span(self) -> int:
@@ -115,7 +117,7 @@ def accounts(trace: Trace) -> list[Account]:
             sum(device.kind[r] != COPY for r in mine), mine,
             [(a, b, mine[place]) for a, b, place in p.gaps],
         )  # fmt: skip
-        account.causes = _causes(trace, account)
+        account.causes, account.puzzle = _causes(trace, account)
         found.append(account)
     return found
 
@@ -124,9 +126,9 @@ def accounts(trace: Trace) -> list[Account]:
 HOST = ("loader", "compile", "allocator", "after a synchronize", "launches late")
 
 
-def _causes(trace: Trace, account: Account) -> dict[str, int]:
-    """Idle time by cause, in ns. A gap is cut at the launch that ends it: before it the host was
-    late, then a launch takes its time, and what is left is not explained.
+def _causes(trace: Trace, account: Account) -> tuple[dict[str, int], tuple[int, int, int]]:
+    """Idle time by cause, in ns, and the puzzle. A gap is cut at the launch that ends it: before
+    it the host was late, then a launch takes its time, and what is left is not explained.
     """
     device = trace.device
     launch = launches(trace, {device.correlation[row] for _, _, row in account.gaps})
@@ -137,6 +139,7 @@ def _causes(trace: Trace, account: Account) -> dict[str, int]:
         "after a synchronize": _merged(_calls_of(trace, SYNCHRONIZE)),
     }
     found: dict[str, int] = {}
+    puzzles = [(0, 0, -1)]
 
     def add(cause: str, time: int) -> None:
         if time > 0:
@@ -147,6 +150,7 @@ def _causes(trace: Trace, account: Account) -> dict[str, int]:
         call = launch.get(device.correlation[row], -1)
         if call < 0:
             add("no launch in the trace", end - start)
+            puzzles.append((end - start, start, row))
             continue
         if call == last_launch and trace.graph_rows:
             add("inside a graph", end - start)
@@ -163,7 +167,8 @@ def _causes(trace: Trace, account: Account) -> dict[str, int]:
         add("after a synchronize" if waited else "launches late", left)
         add("launch to start", min(LAUNCH_NS, end - launched))
         add("unexplained", end - launched - LAUNCH_NS)
-    return found
+        puzzles.append((end - launched - LAUNCH_NS, start, row))
+    return found, max(puzzles)
 
 
 def launches(trace: Trace, wanted: Collection[int]) -> dict[int, int]:

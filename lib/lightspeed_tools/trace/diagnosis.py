@@ -12,7 +12,7 @@ from statistics import median_low
 from lightspeed_tools.trace.account import Account, accounts
 from lightspeed_tools.trace.pieces import TraceError
 from lightspeed_tools.trace.reader import COMMUNICATION, COMPUTE, Trace, read
-from lightspeed_tools.trace.rebuild import PAIR, rebuild
+from lightspeed_tools.trace.rebuild import of_a_pair, rebuild
 from lightspeed_tools.trace.replay import replay
 from lightspeed_tools.trace.work import expect
 
@@ -25,7 +25,8 @@ SLOWED = 1.05  # a profile this much slower than the run without it is about the
 FIRST = ("loader", "compile", "allocator", "synchronize", "products")
 CAUSES = {
     "loader": ((), "the input pipeline", "load ahead: more workers, prefetching, pinned memory"),
-    "compile": ((), "compilation inside the step", "warm up before, and keep shapes fixed"),
+    "compile": ((), "compiling, or capturing graphs, inside the step", "warm up before, and keep"
+                " shapes fixed"),
     "allocator": ((), "the allocator asking the driver", "keep blocks: expandable segments, or a"
                   " smaller peak of memory"),
     "synchronize": ((), "the host waiting for the device", "remove .item(), .cpu() and prints from"
@@ -127,6 +128,15 @@ def _one_job(traces: list[Trace]) -> None:
     """Raise TraceError if the files can't be ranks of one job."""
     if len(traces) < 2:
         return
+    for path, times in Counter(trace.path for trace in traces).items():
+        if times > 1:
+            raise TraceError(f"{path} is given {times} times; expected one file a rank")
+    for trace in traces:
+        if (trace.rank or 0) >= (trace.world or 1 << 62):
+            raise TraceError(
+                f"{trace.path}: rank {trace.rank} of {trace.world} ranks; expected 0 to"
+                f" {(trace.world or 1) - 1}"
+            )
     worlds = {trace.world for trace in traces} - {None}
     if len(worlds) > 1:
         named = ", ".join(f"{trace.path} says {trace.world}" for trace in traces if trace.world)
@@ -181,20 +191,19 @@ def _say(found: Diagnosis) -> None:
                 f"{trace.path}: counted as compute, though a collective launched it: {during}"
             )
     pairs = sum(
-        device.kind[row] == COMMUNICATION and bool(PAIR.search(trace.names[device.name[row]]))
+        trace.device.kind[row] == COMMUNICATION and of_a_pair(trace, row)
         for trace in found.traces
-        for device in [trace.device]
-        for row in range(len(device))
+        for row in range(len(trace.device))
     )
     if pairs:
         found.notes.append(
-            f"{pairs:,} sends and receives are between two ranks: their waits, such as a pipeline's"
-            " bubble, stay as they are in each gain"
+            f"{pairs:,} kernels send and receive between ranks that the file does not name: their"
+            " waits, such as a pipeline's bubble, stay as they are in each gain"
         )
     steps = sorted({len(trace.steps()) for trace in found.traces} - {0})
     if steps:
         found.notes.append(
-            f"{' and '.join(map(str, steps))} steps are annotated; the span is from the first"
+            f"{' and '.join(map(str, steps))} steps annotated; the span is from the first"
             " device event to the last, not of whole steps"
         )
     worlds = {trace.world for trace in found.traces if trace.world is not None}

@@ -23,8 +23,10 @@ except ModuleNotFoundError:
 
 PIECE = 1 << 19  # more does not fit the processor's caches, and is slower
 LARGEST_HEAD = 64 << 20
+DEEPEST = 5  # objects round the list of events
 BETWEEN = re.compile(rb"\}\s*,\s*(?=\{)")
 EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+LOOSE_END = re.compile(r"(\})\s*,\s*\](?=\s*[,}\]]|\s*$)")  # a comma after the last event
 ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 # What a file is that is none of ours, by its first bytes or by the end of its name.
 MAGIC = {
@@ -98,6 +100,7 @@ def _events(path: str | Path, read: Callable[[], bytes]) -> Iterator[Any]:
     if text.lstrip()[:1] not in b"{[":
         raise TraceError(f"{path}: this is no JSON: it begins with {text[:12]!r}; {EXPECTED}")
     head: dict[str, Any] = {}
+    depth = 1
     listed = text.lstrip()[:1] == b"["
     if listed:
         begin = text.index(b"[") + 1
@@ -109,8 +112,8 @@ def _events(path: str | Path, read: Callable[[], bytes]) -> Iterator[Any]:
                 break
         if not found:
             raise TraceError(f"{path}: {_stranger(text)}; {EXPECTED}")
-        begin, before = found.end(), text[: found.start()].rstrip().rstrip(b",") + b"}"
-        head = _whole(path, before, 0)
+        begin, before = found.end(), text[: found.start()].rstrip().rstrip(b",")
+        depth, head = _head(path, before)
     at, text = begin, text[begin:]
     decode = _decoder(text)
     while True:
@@ -122,7 +125,8 @@ def _events(path: str | Path, read: Callable[[], bytes]) -> Iterator[Any]:
         elif ended := _last(text, decode):
             listing, rest = ended
             yield listing
-            yield head | ({} if listed else _trailer(path, rest + block, read))
+            end = at + len(text)
+            yield head | ({} if listed else _trailer(path, rest + block, read, depth, end))
             return
         elif not block:
             # Chrome's format lets the last bracket of a bare list be missing.
@@ -139,7 +143,7 @@ def _events(path: str | Path, read: Callable[[], bytes]) -> Iterator[Any]:
 
 def _last_between(text: bytes) -> int:
     """Where the last event of a piece begins, or 0; the search runs over the end of it first."""
-    for start in (max(0, len(text) - (1 << 16)), 0):
+    for start in (max(0, len(text) - (1 << 12)), max(0, len(text) - (1 << 16)), 0):
         found = 0
         for match in BETWEEN.finditer(text, start):
             found = match.end()
@@ -183,7 +187,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 def _last(text: bytes, decode: Callable[[bytes], Any]) -> tuple[list[Any], bytes] | None:
     """The events up to the bracket that closes their list, and the text after it."""
-    words = "[" + text.decode("utf-8", "replace")
+    words = LOOSE_END.sub(r"\1]", "[" + text.decode("utf-8", "replace"), count=1)
     for attempt in (words, ESCAPE.sub(_escaped, words)):
         try:
             _, end = json.JSONDecoder(strict=False).raw_decode(attempt)
@@ -193,13 +197,35 @@ def _last(text: bytes, decode: Callable[[bytes], Any]) -> tuple[list[Any], bytes
     return None
 
 
-def _trailer(path: str | Path, rest: bytes, read: Callable[[], bytes]) -> dict[str, Any]:
+def _head(path: str | Path, before: bytes) -> tuple[int, dict[str, Any]]:
+    """How many objects are open before the events, and what the file says of itself there."""
+    for depth in range(1, DEEPEST):
+        try:
+            told = json.loads(before + b"}" * depth, strict=False)
+        except ValueError:
+            continue
+        inner = told
+        for _ in range(depth - 1):
+            inner = inner.popitem()[1]
+            told |= inner
+        return depth, told
+    return 1, _whole(path, before + b"}", 0)
+
+
+def _trailer(
+    path: str | Path, rest: bytes, read: Callable[[], bytes], depth: int, at: int
+) -> dict[str, Any]:
     while len(rest) < LARGEST_HEAD and (block := read()):
-        rest += block
+        rest, at = rest + block, at + len(block)
     rest = rest.strip().lstrip(b",")
     if not rest.endswith(b"}"):
-        raise TraceError(f"{path}: the file is cut off: what follows its events has no end")
-    return _whole(path, b"{" + rest, 0)
+        raise TraceError(
+            f"{path}: the file is cut off: what follows its events has no end at byte {at:,}"
+        )
+    told = _whole(path, b'{"": ' * (depth - 1) + b"{" + rest, 0)
+    for _ in range(depth - 1):
+        told |= told.pop("")
+    return told
 
 
 def _whole(path: str | Path, text: bytes, at: int) -> dict[str, Any]:

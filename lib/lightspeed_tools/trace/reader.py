@@ -21,10 +21,13 @@ COMPUTE, COMMUNICATION, COPY = range(3)
 DEVICE = {"kernel": COMPUTE, "gpu_memcpy": COPY, "gpu_memset": COPY}
 DEVICE |= {"memcpy": COPY, "memset": COPY, "concurrent_kernel": COMPUTE}
 COMMUNICATES = re.compile(
-    r"nccl|rccl|msccl|oneccl|multimem|cross_device_reduce|deep_?ep|nvshmem|rocshmem|quick_?reduce"
-    r"|(one|two)_?shot_?(all_?)?reduce|all_?reduce|reduce_?scatter|all_?gather|all_?to_?all",
+    r"nccl|rccl|msccl|oneccl|multimem|cross_device_reduce|deep_?ep|\bep::(inter|intra)node|\bmori::"
+    r"|pplx|nvshmem|rocshmem|symmetric_memory|userbuffers|quick_?reduce|moe_?a2a|a2a_(dispatch|combine)"
+    r"|(one|two)_?shot_?(all_?)?reduce|(?<!sm)all_?reduce|reduce_?scatter|all_?gather|all_?to_?all",
     re.IGNORECASE,
 )
+# Inductor names a kernel by all operators that it fused, and none of its kernels communicates.
+FUSED = re.compile(r"triton_[a-z]+_fused_")
 # Calls of the runtime and what they are to the device. Others take time of the host, no more.
 CALLS = (
     ("launch", re.compile(r"launch|memcpy|memset|graph_?exec", re.IGNORECASE)),
@@ -32,16 +35,19 @@ CALLS = (
     ("wait", re.compile(r"streamwaitevent", re.IGNORECASE)),
     ("allocate", re.compile(r"malloc|(cuda|hip|mem)free|memunmap|memcreate|memmap", re.IGNORECASE)),
 )
-LAUNCH, SYNCHRONIZE, WAIT, ALLOCATE = range(4)
+LAUNCH, SYNCHRONIZE, WAIT, ALLOCATE, CAPTURES = range(5)
 LARGEST = 2**62  # of the numbers that a column holds
 LOADER = re.compile(r"dataloader|data_?loading|get_batch|next_batch", re.IGNORECASE)
-COMPILE = re.compile(r"compile_fx|_compile\.|dynamo_timed|codegen|async_compile|ptxas|nvrtc", re.I)
+COMPILE = re.compile(
+    r"compile_fx|_compile\.|dynamo_timed|\.codegen|async_compile|ptxas|nvrtc", re.IGNORECASE
+)
+CAPTURE = re.compile(r"stream(begin|end)capture|graphinstantiate", re.IGNORECASE)
 STEP = re.compile(r"ProfilerStep#?\d*$|^iteration[_#\s]?\d|^execute_(context|new)?_?\d", re.I)
 COLLECTIVE = re.compile(r"^c10d::|^nccl:|^record_param_comms$")
 MARKS = (("collective", COLLECTIVE), ("step", STEP), ("loader", LOADER), ("compile", COMPILE))
 PRODUCTS = re.compile(
     r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm|_addmm_activation)(_out|\.out)?$|^aten::mm\.default$"
-    r"|^aten::_scaled_dot_product_(flash|cudnn)_attention$"
+    r"|^aten::_(scaled_dot_product_(flash|cudnn)_attention|flash_attention_forward)$"
 )
 
 
@@ -111,14 +117,14 @@ class Trace:
     @property
     def rank(self) -> int | None:
         """The rank that the file names, if it does."""
-        rank = _mapping(self.about.get("distributedInfo")).get("rank")
-        return rank if isinstance(rank, int) and not isinstance(rank, bool) else None
+        rank = _id(_mapping(self.about.get("distributedInfo")).get("rank"))
+        return rank if rank >= 0 else None
 
     @property
     def world(self) -> int | None:
         """The ranks of the job, where the file says so."""
-        world = _mapping(self.about.get("distributedInfo")).get("world_size")
-        return world if isinstance(world, int) and world > 0 else None
+        world = _id(_mapping(self.about.get("distributedInfo")).get("world_size"))
+        return world if world > 0 else None
 
     @property
     def devices(self) -> list[int]:
@@ -158,8 +164,7 @@ def read(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> 
             gc.enable()
     if not len(trace.device):
         raise TraceError(f"{path}: {_no_device(trace)}")
-    trace.lanes = list(places.lanes)
-    trace.names = list(places.names)
+    _close(trace, places)
     return trace
 
 
@@ -168,8 +173,20 @@ def of_events(events: list[dict[str, Any]], about: dict[str, Any]) -> Trace:
     trace, places = Trace("made"), _Places()
     trace.about = about
     _take(trace, events, places)
-    trace.lanes, trace.names = list(places.lanes), list(places.names)
+    _close(trace, places)
     return trace
+
+
+def _close(trace: Trace, places: _Places) -> None:
+    """Once all events are in: the lists of names, and captures of graphs, which compile."""
+    trace.lanes, trace.names = list(places.lanes), list(places.names)
+    began: dict[int, int] = {}
+    for thread, start, end, name in sorted(places.captures):
+        if "begin" in name:
+            began[thread] = start
+        else:
+            begin = began.pop(thread, start) if "end" in name else start
+            trace.marks.append(Mark("compile", begin, end, thread))
 
 
 @dataclass
@@ -179,19 +196,26 @@ class _Places:
     names: dict[str, int] = field(default_factory=dict)
     lanes: dict[tuple[int, str], int] = field(default_factory=dict)
     threads: dict[tuple, int] = field(default_factory=dict)
+    written: dict[tuple, int] = field(default_factory=dict)  # as numbers, for speed
     calls: dict[str, int | None] = field(default_factory=dict)
     marks: dict[str, str | None] = field(default_factory=dict)
     kinds: dict[str, int] = field(default_factory=dict)
     shapes: dict[str, tuple] = field(default_factory=dict)
+    captures: list[tuple[int, int, int, str]] = field(default_factory=list)
 
 
 def _take(trace: Trace, piece: list, places: _Places) -> None:
     """Add a piece's events to the trace."""
     seen, names, marks, calls = trace.seen, places.names, places.marks, places.calls
     for event in piece:
-        if not isinstance(event, dict) or event.get("ph") != "X":
-            if isinstance(event, dict) and event.get("name") == "process_name":
+        if type(event) is not dict:
+            continue
+        phase = event.get("ph")
+        if phase != "X":
+            if phase == "M" and event.get("name") == "process_name":
                 _process(seen, event)
+            elif phase == "B":
+                seen["in pairs"] += 1
             continue
         category, name = event.get("cat"), event.get("name")
         if type(name) is not str:
@@ -224,14 +248,15 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
         args = event.get("args")
         if not isinstance(args, dict):
             args = {}
-        if start is None or duration is None or duration < 0:
+        if start is None or duration is None or duration < 0 or abs(start) + duration > LARGEST:
             trace.left_out += 1
             continue
         number = names.setdefault(name, len(names))
         if kind == COMPUTE:
             known = places.kinds.get(name)
             if known is None:
-                known = COMMUNICATION if COMMUNICATES.search(name) else COMPUTE
+                sends = COMMUNICATES.search(name) and not FUSED.match(name)
+                known = COMMUNICATION if sends else COMPUTE
                 places.kinds[name] = known
             kind = known
             if kind == COMMUNICATION and "Collective name" in args:
@@ -250,20 +275,31 @@ def _call(trace: Trace, event: dict, places: _Places) -> None:
     name = event["name"]
     if name not in places.calls:
         found = [at for at, (_, words) in enumerate(CALLS) if words.search(name)]
-        places.calls[name] = found[0] if found else None
+        places.calls[name] = CAPTURES if CAPTURE.search(name) else found[0] if found else None
     kind = places.calls[name]
     start, duration = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
     if kind is None or start is None or duration is None or duration < 0:
         return
+    if abs(start) + duration > LARGEST:
+        return
     args = event.get("args")
     place = _thread(event, places)
+    if kind == CAPTURES:
+        places.captures.append((place, start, start + duration, name.lower()))
+        return
     number = places.names.setdefault(name, len(places.names))
     trace.calls.add(start, duration, number, kind, place, args if isinstance(args, dict) else {})
 
 
 def _thread(event: dict, places: _Places) -> int:
-    named = (str(event.get("pid")), str(event.get("tid")))
-    return places.threads.setdefault(named, len(places.threads))
+    written = event.get("pid"), event.get("tid")
+    known = places.written.get(written) if type(written[0]) is type(written[1]) is int else None
+    if known is None:
+        named = (str(written[0]), str(written[1]))
+        known = places.threads.setdefault(named, len(places.threads))
+        if type(written[0]) is type(written[1]) is int:
+            places.written[written] = known
+    return known
 
 
 def _mark(trace: Trace, event: dict, places: _Places) -> None:
@@ -282,7 +318,7 @@ def _mark(trace: Trace, event: dict, places: _Places) -> None:
             shape: tuple[str, ...] = (
                 name, str(args["Input Dims"]), str(args.get("Input type", "")),
             )  # fmt: skip
-            if name.endswith("attention"):  # whether it is causal stands among the values
+            if "attention" in name:  # whether it is causal stands among the values
                 shape += (str(args.get("Concrete Inputs", "")),)
             trace.products[outer] = places.shapes.setdefault("|".join(shape), shape)
         return
@@ -323,6 +359,11 @@ def _no_device(trace: Trace) -> str:
         return f"none of its {trace.left_out:,} device events has a start and a duration"
     if trace.seen["of JAX"]:
         return "this is a trace of JAX's profiler (an XPlane turned into JSON); expected PyTorch's"
+    if trace.seen["in pairs"]:
+        return (
+            f"no complete events of a device; it has {trace.seen['in pairs']:,} that begin and end"
+            " apart (B and E), which PyTorch's profiler does not write for a device"
+        )
     if isinstance(trace.about.get("otherData"), dict):
         return "no device events of PyTorch's profiler; rocprof and others write JSON like this"
     if others:

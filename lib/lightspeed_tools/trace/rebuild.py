@@ -30,6 +30,7 @@ CLOSE = 5_000  # ns: what starts so soon after an end waited for it
 MARKED, RETURNS, BEGINS, RUNS = range(4)  # the order of what is at the same time
 ANNOTATED = ("loader", "compile")  # causes that are known by annotations of the host
 PAIR = re.compile("sendrecv|_p2p", re.IGNORECASE)
+ROUNDED = 1_000  # ns by which times of two calls may overlap
 LARGEST = 400_000  # rows of a device that a replay takes
 
 
@@ -70,6 +71,8 @@ class Call:
     start: int
     end: int
     kind: int
+    thread: int
+    name: str = ""
     operation: Operation | None = None
     before: int = 0  # ns of the host since the call before it
     until: Operation | None = None  # it returned when this was done
@@ -156,10 +159,13 @@ def _operations(trace: Trace, account: Account) -> tuple[list[Operation], list[C
     """What ran on a device in order of its start, and the host's calls that matter to it."""
     device, calls = trace.device, trace.calls
     by_correlation = launches(trace, set(device.correlation))
-    called = {
-        row: Call(calls.start[row], calls.start[row] + calls.duration[row], calls.kind[row])
-        for row in sorted(range(len(calls)), key=calls.start.__getitem__)
-    }
+    called = [
+        Call(
+            calls.start[row], calls.start[row] + calls.duration[row], calls.kind[row],
+            calls.place[row], trace.names[calls.name[row]],
+        )
+        for row in range(len(calls))
+    ]  # fmt: skip
     found = []
     for row in account.rows[:LARGEST]:
         start, call = device.start[row], None
@@ -170,24 +176,73 @@ def _operations(trace: Trace, account: Account) -> tuple[list[Operation], list[C
             start, start + device.duration[row], device.kind[row], device.place[row], call, row
         )
         op.duration = device.duration[row]
-        if op.kind == COMMUNICATION and not PAIR.search(trace.names[device.name[row]]):
+        if op.kind == COMMUNICATION and not of_a_pair(trace, row):
             op.group = trace.groups.get(row, ("", ""))
         if call is not None and call.operation is None:
             call.operation = op
         found.append(op)
     if found:
         horizon = found[-1].end
-        called = {row: call for row, call in called.items() if call.start <= horizon}
-    last: dict[int, int] = {}
-    for row, call in called.items():
+        called = [call for call in called if call.start <= horizon]
+    called.sort(key=lambda call: call.start)
+    called = sorted([*called, *_inferred(found, called)], key=lambda call: call.start)
+    last: dict[int, Call] = {}
+    for call in called:
+        before = last.get(call.thread, call)
+        # rounded times of a thread may overlap: a call that begins as another ends comes after it
+        if call.start < before.end <= min(call.end, call.start + ROUNDED):
+            before.end = call.start
         if call.kind != WAIT:
-            thread = calls.place[row]
-            call.before = max(0, call.start - last.get(thread, call.start))
-            last[thread] = call.start
+            call.before = max(0, call.start - before.start)
+        last[call.thread] = call
     _lags(found)
-    _waits(found, called, trace)
+    _waits(found, called)
     _blocked(found, called, trace)
-    return found, [call for call in called.values() if call.kind != WAIT]
+    return found, [call for call in called if call.kind != WAIT]
+
+
+def _inferred(found: list[Operation], called: list[Call]) -> list[Call]:
+    """Calls for operations whose launch is not in the file, between the launches of their stream's
+    neighbours: as early as may be, so that gains stay bounds, and just before an operation that
+    nothing but its launch can have held up. None where most launches are not in the file.
+    """
+    if not called or 2 * sum(op.call is not None for op in found) < len(found):
+        return []
+    following: dict[int, Call] = {}
+    latest = []
+    for op in reversed(found):
+        latest.append(following.get(op.stream))
+        if op.call is not None:
+            following[op.stream] = op.call
+    waits = [call for call in called if call.kind == WAIT]
+    starts, ends = [call.start for call in waits], sorted(op.end for op in found)
+    last: dict[int, Operation] = {}
+    calls = []
+    for op, next_call in zip(found, reversed(latest), strict=True):
+        before = last.get(op.stream)
+        if op.call is None:
+            call = before.call if before and before.call else called[0]
+            at, thread = call.start, call.thread
+            wait = bisect_right(starts, at)
+            near = bisect_right(ends, op.start) - bisect_right(ends, op.start - 2 * CLOSE)
+            if not near:
+                at = op.start - CLOSE
+            elif op.kind == COMMUNICATION and wait < len(waits):
+                at, thread = waits[wait].end, waits[wait].thread
+            at = min(max(at, call.start), next_call.start if next_call else op.start, op.start)
+            if near or op.start - at <= LAUNCH_NS:  # else it waited for what is not in the file
+                op.call = Call(at, at, LAUNCH, thread, operation=op)
+                calls.append(op.call)
+        last[op.stream] = op
+    return calls
+
+
+def of_a_pair(trace: Trace, row: int) -> bool:
+    """Whether a kernel of communication sends and receives between ranks that the file doesn't
+    name; the same kernels of NCCL make an all-to-all, where the file says so.
+    """
+    told = trace.collectives.get(row, ("",))[0]
+    return bool(PAIR.search(trace.names[trace.device.name[row]])) and "alltoall" not in told
 
 
 def _lags(found: list[Operation]) -> None:
@@ -219,16 +274,14 @@ def _lags(found: list[Operation]) -> None:
         last[op.stream] = op
 
 
-def _waits(found: list[Operation], called: dict[int, Call], trace: Trace) -> None:
+def _waits(found: list[Operation], called: list[Call]) -> None:
     """Which operations waited for one of another stream."""
-    calls = trace.calls
     waited, pending = set(), {}
-    for row in called:
-        thread = calls.place[row]
-        if calls.kind[row] == WAIT:
-            pending[thread] = True
-        elif calls.kind[row] == LAUNCH and pending.pop(thread, False):
-            waited.add(id(called[row]))
+    for call in called:
+        if call.kind == WAIT:
+            pending[call.thread] = True
+        elif call.kind == LAUNCH and pending.pop(call.thread, False):
+            waited.add(id(call))
     # In order of launch: what was launched last on each stream, as far as it was done in time.
     launched = sorted(
         (op for op in found if op.call is not None), key=lambda op: op.call.start if op.call else 0
@@ -261,11 +314,11 @@ def _waits(found: list[Operation], called: dict[int, Call], trace: Trace) -> Non
         last[op.stream] = op
 
 
-def _blocked(found: list[Operation], called: dict[int, Call], trace: Trace) -> None:
+def _blocked(found: list[Operation], called: list[Call], trace: Trace) -> None:
     """Which operation a synchronize of the host, or a copy that blocks it, waited for."""
     by_end = sorted((op for op in found if op.call is not None), key=lambda op: op.end)
     ends = [op.end for op in by_end]
-    for row, call in called.items():
+    for call in called:
         own = call.operation
         if call.kind == SYNCHRONIZE:
             for at in range(bisect_right(ends, call.end) - 1, -1, -1):
@@ -273,11 +326,11 @@ def _blocked(found: list[Operation], called: dict[int, Call], trace: Trace) -> N
                 if launch and launch.start < call.start:
                     call.until = by_end[at]
                     break
-        elif own and own.end <= call.end and "emcpy" in trace.names[trace.calls.name[row]]:
+        elif own and own.end <= call.end and "emcpy" in call.name:
             call.until = own
         if call.until is not None:
             call.tail = max(0, call.end - max(call.start, call.until.end))
-    waits = [call for call in called.values() if call.kind == SYNCHRONIZE]
+    waits = [call for call in called if call.kind == SYNCHRONIZE]
     for _, end in trace.steps():
         before = [call for call in waits if call.end <= end + CLOSE]
         if before:

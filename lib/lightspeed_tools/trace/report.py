@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 
 from lightspeed.decoder import Decoder
 from lightspeed_show.format import si
+from lightspeed_tools.measure.instruments.gpu import catalog_key
 from lightspeed_tools.trace.account import Account
 from lightspeed_tools.trace.diagnosis import WORTH, Diagnosis
+from lightspeed_tools.trace.reader import COMPUTE
 from lightspeed_tools.trace.served import served
 from lightspeed_tools.trace.work import attentions, collectives, products
 
+SLOW = 0.5  # of a roof: what reaches less is worth a look before all that is sound
+LITTLE = 0.1  # of compute: too little to judge it by
 SENDS_ALL = 0.9  # of the time: there is hardly any in which more could be hidden
 SHOWN = 6  # rows of a table in the terminal; --json has all
 CHAPTER = "Chapters 2 (roofs) and 7 (collectives) of the course teach what is behind this."
 
 
 def headline(found: Diagnosis) -> str:
-    """Where the step went and what to fix first, in a sentence."""
-    account = max(found.all_accounts, key=lambda a: a.span)
+    """Where the step went and what to fix first, in a sentence or two."""
+    trace, account = max(
+        ((t, a) for t, listed in zip(found.traces, found.accounts, strict=True) for a in listed),
+        key=lambda pair: pair[1].span,
+    )
     parts = {
         "compute": account.compute,
         "exposed communication": account.exposed_communication,
@@ -28,30 +36,96 @@ def headline(found: Diagnosis) -> str:
     went = ", ".join(
         f"{_percent(time, account.span)} {name}"
         for name, time in sorted(parts.items(), key=lambda part: -part[1])
-        if 100 * time >= account.span
+        if time and 100 * time >= account.span
     )
-    where = f"{_time(account.span)}: {went}"
-    silent = found.closure is None or any(why.startswith("gains: ") for why in found.refused)
-    if silent:
-        return f"{where}. What to fix first is not said: {found.refused[0].partition(': ')[2]}."
+    where = f"{_time(account.span)}: {went or 'nothing ran'}"
+    if found.closure is None or any(why.startswith("gains: ") for why in found.refused):
+        reason = found.refused[0].partition(": ")[2]
+        return f"{where}. What to fix first is not said: {reason}.{_puzzle(found)}"
     if not found.worth and found.unknown > WORTH - 1:
         return (
             f"{where}. What to fix first is not said: {100 * found.unknown:.0f} % of the time is"
-            " idle for no reason that the file tells."
+            f" idle for no reason that the file tells.{_puzzle(found)}"
         )
+    waiting = _waiting(found, account)
+    if found.worth:
+        first = found.worth[0]
+        who = f" ({found.slow_rank})" if first.cause == "rank" else ""
+        gain = f"at most {first.gain:.2f} times faster"
+        return f"{where}. Fix first: {first.name}{who}, {gain}.{waiting}"
     sent = account.communication / max(1, account.span)
-    most = account.span / max(1, account.compute)
-    if not found.worth and sent > SENDS_ALL:
+    if sent > SENDS_ALL:
+        most = account.span / max(1, account.compute)
         return (
             f"{where}. Its links are busy {100 * sent:.0f} % of the time, so no better order helps:"
             f" send less, or over faster links; at most {most:.2f} times faster if"
-            " nothing were sent."
+            f" nothing were sent.{waiting}"
         )
-    if not found.worth:
-        return f"{where}. Healthy: nothing here is worth more than {100 * (WORTH - 1):.0f} %."
-    first = found.worth[0]
-    who = f" ({found.slow_rank})" if first.cause == "rank" else ""
-    return f"{where}. Fix first: {first.name}{who}, at most {first.gain:.2f} times faster."
+    covered, reached = _of_compute(trace, account)
+    worth = f"is worth more than {100 * (WORTH - 1):.0f} %"
+    share = f"products with shapes, {100 * covered:.0f} % of it, reach {100 * reached:.0f} %"
+    if covered > SLOW and reached < SLOW and account.compute > SLOW * account.span:
+        return (
+            f"{where}. Fix first: compute itself; {share} of their roofs, and nothing else"
+            f" {worth}.{waiting}"
+        )
+    sound = "No fault that these ranks tell" if waiting else "Healthy: nothing here"
+    if covered < LITTLE:
+        known = account.name and catalog_key(account.name)
+        why = "has hardly any shapes of its products" if known else "names no chip of the catalog"
+        aside = f", beside compute itself, of which nothing can be said: the file {why}"
+    else:
+        aside = f", beside compute itself: {share} of their roofs" * (reached <= 1)
+    return f"{where}. {sound} {worth}{aside}.{waiting}"
+
+
+def _waiting(found: Diagnosis, account: Account) -> str:
+    """What some ranks of a job can't tell of exposed communication, if there is much of it."""
+    world = max((trace.world or 1 for trace in found.traces), default=1)
+    if len(found.traces) >= world or account.exposed_communication < (WORTH - 1) * account.span:
+        return ""
+    return (
+        f" Whether communication waits for a slow rank, or its links are slow, takes all {world}"
+        f" ranks; here {'is' if len(found.traces) == 1 else 'are'} {len(found.traces)}."
+    )
+
+
+def _puzzle(found: Diagnosis) -> str:
+    """The longest gap that nothing explains, where there is much of that."""
+    if found.unknown <= WORTH - 1 or not any(a.puzzle[0] for a in found.all_accounts):
+        return ""
+    (time, start, row), trace, account = max(
+        (account.puzzle, trace, account)
+        for trace, listed in zip(found.traces, found.accounts, strict=True)
+        for account in listed
+    )
+    since = start - account.start
+    early = "; work from before the profile may have run then" * (50 * since < account.span)
+    kernel = _short(trace.names[trace.device.name[row]])
+    return (
+        f" The longest such gap, {_time(time)} before {kernel},"
+        f" begins {_time(since)} after the first event{early}."
+    )
+
+
+def _short(name: str) -> str:
+    """The name of a kernel without its arguments and namespaces.
+
+    >>> _short("void (anonymous namespace)::resolve_ids_kernel<long>(long*, int)")
+    'resolve_ids_kernel'
+    """
+    plain = re.sub(r"\(anonymous namespace\)::|^void ", "", name)
+    return re.split(r"[<(]", plain)[0].split("::")[-1].strip()[:60] or name[:60]
+
+
+def _of_compute(trace, account) -> tuple[float, float]:
+    """The share of compute whose roof is known, and what it reaches of that: busy is not fast."""
+    judged = [(p.time, p.roof or 0.0) for p in products(trace, account)[0]]
+    judged += [(a.time, a.roof or 0.0) for a in attentions(trace, account)]
+    time, roof = (sum(part) for part in zip((0.0, 0.0), *(j for j in judged if j[1]), strict=True))
+    device = trace.device
+    whole = sum(device.duration[r] for r in account.rows if device.kind[r] == COMPUTE) * 1e-9
+    return (time / whole if whole else 0.0, roof / time if time else 0.0)
 
 
 def lines(found: Diagnosis, model: Decoder | None = None) -> list[str]:
@@ -252,8 +326,9 @@ def compared(found: Diagnosis, other: Diagnosis) -> list[str]:
         )
     ]  # fmt: skip
     most = max(rows[1:], key=lambda row: abs(row[2] - row[1]))
+    changed = f"most of the change is in {most[0]}" if most[1] != most[2] else "nothing changed"
     told = [
-        f"{faster:.2f} times as fast as {other.traces[0].path}; most of the change is in {most[0]}."
+        f"{faster:.2f} times as fast as {other.traces[0].path}; {changed}."
         " Spans compare only if both files have the same steps.",
         f"{'':<14}{'there':>10}{'here':>10}{'change':>11}",
     ]

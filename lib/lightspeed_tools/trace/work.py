@@ -124,9 +124,11 @@ def attentions(trace: Trace, account: Account) -> list[Attention]:
             entry[0].add(device.outer[row])
             entry[1] += device.duration[row] * 1e-9
     listed = []
-    for (_, dims, types, values), (operators, time) in found.items():
+    for (name, dims, types, values), (operators, time) in found.items():
         try:
             shapes, kinds = ast.literal_eval(dims), ast.literal_eval(types)
+            if name == "aten::_flash_attention_forward":  # queries stand before heads
+                shapes = [(b, h, n, d) for b, n, h, d in shapes[:2]]
             (batch, heads, queries, width), (_, kv_heads, keys, _) = shapes[0], shapes[1]
         except (ValueError, SyntaxError, IndexError, TypeError):
             continue

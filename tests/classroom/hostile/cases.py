@@ -729,6 +729,53 @@ case(
     (),
 )
 case(
+    "poses as the library",
+    right(
+        roof=(
+            "import lightspeed.roofline as laws\nhere = {'__name__': 'x' * 10**6}\nexec(compile('def"
+            " attainable(i, p, b): return min(p, i * b)', laws.__file__, 'exec'), here)\n"
+            "roof = here['attainable']\n"
+        )
+        + call("roof")
+    ),
+    ALL,
+)
+case(
+    "thousands of functions that pose as the library's",
+    right(
+        roof=(
+            "import lightspeed.roofline as laws\nall_of_them = []\nfor n in range(3000):\n"
+            "    here = {}\n    exec(compile(f'def f{n}(i, p, b): return min(p, i * b)',"
+            " laws.__file__, 'exec'), here)\n    all_of_them.append(here[f'f{n}'])\n"
+            "def roof(*numbers):\n    return [f(*numbers) for f in all_of_them][0]\n"
+        )
+        + call("roof")
+    ),
+    ALL,
+)
+case(
+    "hides what it calls behind a profiler of its own",
+    right("sys.setprofile(lambda *what: None)\nsys.settrace(lambda *what: None)"),
+    ALL,
+)
+case(
+    "folders a mile deep",
+    right(
+        "try:\n    for n in range(9000):\n        os.mkdir('d' * 200), os.chdir('d' * 200)\n"
+        "except OSError:\n    pass\nos.chdir('/tmp')"
+    ),
+    ALL,
+)
+case(
+    "descriptors in flight",
+    right(
+        "import socket\na, b = socket.socketpair()\na.setblocking(False)\ntry:\n    while True:\n"
+        "        socket.send_fds(a, [b'x'], [a.fileno(), b.fileno()] * 30)\nexcept OSError:\n"
+        "    pass"
+    ),
+    ALL,
+)
+case(
     "answers while it is being called",
     notebook(
         [
@@ -996,11 +1043,7 @@ cases(
         ),
     },
 )
-case(
-    "what another one left, again",
-    CASES[-1].make(None),
-    ALL,
-)
+case("what another one left, again", CASES[-1].make(None), ALL)
 
 
 def beside(folder):

@@ -50,6 +50,37 @@ def prefill(rows):
     )
 
 
+# ---------------------------------------------------------------- causal attention in training
+
+# What takes less at the peak is launches, and a window is another kernel.
+LEAST, WIDTHS = 5e-5, (64, 128)
+CLASSES = {
+    "all": ("a100_80gb", "h100_sxm", "h200_sxm", "b200", "gb200"),
+    "hopper": ("h100_sxm", "h200_sxm"),
+    "blackwell": ("b200", "gb200"),
+}
+
+
+def fit_scores(rows, chips):
+    """(rows, share, ramp, narrow) of catalog/fitted_attention.toml for these chips."""
+    from scipy.optimize import least_squares
+
+    own = rows["chip"].isin(chips) & (rows["format"] == "bfloat16") & (rows["window"] == 0)
+    rows = rows.where(own & np.isin(rows["head_width"], WIDTHS))
+    flops = 2 * rows["batch"] * rows["heads"] * rows["tokens"] ** 2 * rows["head_width"]
+    bound = flops / constant(rows["chip"], "bf16")
+    long = bound > LEAST
+    bound, times = bound[long], rows["latency"][long]
+    tokens, wide = rows["tokens"][long], rows["head_width"][long] / max(WIDTHS)
+
+    def residuals(constants):
+        share, ramp, narrow = constants
+        return np.log(bound / share * (1 + ramp / tokens) / wide**narrow / times)
+
+    start, fit = (0.6, 800.0, 0.7), {"loss": "cauchy", "f_scale": 0.1}
+    return (len(times), *least_squares(residuals, start, x_scale=(0.1, 100, 0.1), **fit).x)
+
+
 PAIRINGS = (
     Pairing(
         key="kv-bandwidth",

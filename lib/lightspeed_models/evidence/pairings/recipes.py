@@ -13,6 +13,7 @@ from lightspeed.catalog import find
 from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.evidence.pairing import Judged, Pairing
 from lightspeed_models.evidence.pairings.megatron import MEGATRON, PEAKS, split, timed
+from lightspeed_models.evidence.pairings.training import CHIPS, fsdp_runs
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.plan import machine, plan_of_batch
@@ -117,6 +118,23 @@ def left_out(rows, runs):
             stack = fitted([run for run in sparse if run.model != model], True, stack)
         expected[own] = expected_times(stacked([runs[i] for i in own], stack), stack)
     return expected
+
+
+def fit_contention():
+    """What arithmetic loses to what travels behind it, with a share of their own, of LLM Foundry's
+    runs in bf16 on H100, all of which gather their weights.
+    """
+    rows = dataset("fsdp")
+    h100 = replace(machine("h100_sxm", "infiniband_ndr"), products=rates("h100_sxm"))
+    runs = [
+        replace(run, machine=h100)
+        for i, run in enumerate(fsdp_runs(rows))
+        if CHIPS[rows["chip"][i]][0] == "h100_sxm" and "fp8" not in rows["precision"][i]
+    ]
+    counted = replace(COUNTED, gradient_bytes=4, whole_layers=False)
+    times = np.array([run.time for run in runs])
+    names = ("share", "fixed", "contention")
+    return len(runs), fit_constants(stacked(runs, counted), times, counted, names).contention
 
 
 def judge(rows):

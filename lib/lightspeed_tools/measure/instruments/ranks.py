@@ -145,10 +145,7 @@ class Mpi:
 
         a, b = (
             [numpy.ones(2, numpy.float32), self.MPI.FLOAT],
-            [
-                numpy.ones(2, numpy.float32),
-                self.MPI.FLOAT,
-            ],
+            [numpy.ones(2, numpy.float32), self.MPI.FLOAT],
         )
         return lambda: self.MPI.COMM_SELF.Allreduce(a, b)
 
