@@ -278,6 +278,9 @@ assert all(place[n] == 0 for n in waited if n < 44), "up to the wall"
 # few experts for itself, so a lone user reads little of the model, and each newcomer makes the step read
 # more of it, until all of it is read (chapter 4 counts how fast). Two published curves, side by side:
 
+# %% tags=["holds"]
+assert waited[64] > 10 * waited[32], "Twice the requests,"
+
 # %%
 curves = {
     name: {int(row.run.requests): row for row in published()
@@ -357,9 +360,6 @@ assert list(found.values()) == sorted(found.values()), "no room for theirs"
 # other's way. So give each its own GPUs: some read prompts and send the caches over, the others write,
 # and no chunk holds up their steps. The price is that neither helps out when the other is busy, and
 # that each half holds the weights. `lightspeed serve` tries all such divisions:
-
-# %% tags=["holds"]
-assert waited[64] > 10 * waited[32], "Twice the requests,"
 
 # %%
 from dataclasses import replace
