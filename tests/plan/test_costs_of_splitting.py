@@ -12,6 +12,7 @@ from lightspeed_models.plan import Plan, machine
 from lightspeed_models.products import rates
 from lightspeed_models.rank_products import layer_products
 from lightspeed_models.stack import Stack
+from lightspeed_models.stack import stack as stack_of
 from lightspeed_models.training_step import layers_of_stage, seconds, whole_layers, work
 
 H100 = replace(machine("h100_sxm", "infiniband_ndr"), products=rates("h100_sxm"))
@@ -67,6 +68,42 @@ def test_each_exchange_costs_a_launch(axis, model, exchanges):
     assert {n for n in none if none[n] != some[n]} <= {axis, "bubble", "data", "hidden"}
 
 
+def test_what_hides_costs_its_part():
+    """Each constant moves its own term alone, by what it says."""
+    plan = Plan(data=16, tensor=4, pipeline=4, micro_batches=16, stage=1)
+    counted = work(LLAMA, 8192, plan, H100, Stack())
+
+    def terms(**constants):
+        return seconds(counted, Stack(**constants))
+
+    none = terms()
+    half = terms(overlap=0.5)
+    assert half["tensor"] == pytest.approx(none["tensor"] / 2)
+    some = terms(contention=0.3)
+    assert some["data"] - none["data"] == pytest.approx(0.3 * none["hidden"])
+    steady = terms(exposed=1.0)
+    fill = 3  # stages but one
+    assert steady["pipeline"] == pytest.approx(none["pipeline"] * (fill + 16) / fill)
+    # No product hides more than it takes; over nodes nothing hides.
+    slow = replace(H100, link=1e9)
+    tensor = seconds(work(LLAMA, 8192, plan, slow, Stack()), Stack(overlap=1.0))["tensor"]
+    alone = work(LLAMA, 8192, plan, slow, Stack())
+    assert tensor == pytest.approx(16 * 20 * (alone.tensor - alone.compute))
+    wide = work(LLAMA, 8192, Plan(tensor=16), H100, Stack())
+    assert seconds(wide, Stack(overlap=1.0))["tensor"] == seconds(wide, Stack())["tensor"]
+
+
+def test_a_layer_of_experts_waits_for_its_host():
+    plan = Plan(data=8, expert=8, micro_batches=4)
+    none, some = (
+        seconds(work(DEEPSEEK, 4096, plan, H100, Stack()), stack)
+        for stack in (Stack(), Stack(sync=1e-3))
+    )
+    assert some["expert"] - none["expert"] == pytest.approx(4 * 58 * 1e-3)
+    dense = work(LLAMA, 4096, Plan(micro_batches=4), H100, Stack())
+    assert seconds(dense, Stack(sync=1e-3)) == seconds(dense, Stack())
+
+
 def test_no_split_has_no_launch():
     one, other = (
         seconds(work(LLAMA, 8192, Plan(micro_batches=4), H100, stack), stack)
@@ -86,7 +123,8 @@ def test_arrays_are_the_scalars():
     names = ("data", "tensor", "pipeline", "expert", "context", "micro_batches", "micro_size")
     columns = {n: np.array([getattr(p, n) for p in each]) for n in names}
     many = Plan(**columns, recompute=np.array([p.recompute for p in each]))
-    for stack in (Stack(launch=1e-5, whole_layers=True, cut="even"), Stack()):
+    shipped = stack_of("megatron_h100"), stack_of("megatron_h100_experts")
+    for stack in (Stack(launch=1e-5, whole_layers=True, cut="even"), Stack(), *shipped):
         together = seconds(work(DEEPSEEK, 4096, many, H100, stack), stack)
         for i, plan in enumerate(each):
             alone = seconds(work(DEEPSEEK, 4096, plan, H100, stack), stack)

@@ -5,6 +5,7 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lightspeed.catalog import accelerator
@@ -60,6 +61,28 @@ def test_the_answer_adds_up(capsys):
     assert cost["gpu_hours"] == pytest.approx(cost["days"] * 24 * 64)
     joules = cost["gpu_hours"] * 3600 * cost["watts"] * cost["pue"]
     assert cost["energy_joules"] == pytest.approx(joules)
+
+
+def test_failures_cost_more_on_more_gpus(capsys):
+    """As often for each GPU as in Llama 3's training: 419 in 54 days on 16,384."""
+    lost = []
+    for gpus, hours in ((64, 54 * 24 / 419 * 256), (16384, 54 * 24 / 419)):
+        words = ["plan", "llama3_8b", "--cluster", f"h100_sxm:{gpus}", "--batch", "16M"]
+        _, found = as_json(capsys, *words)
+        cost = found["cost"]
+        assert cost["mtbf_seconds"] / 3600 == pytest.approx(hours)
+        lost.append(cost["days_with_failures"] / cost["days"] - 1)
+        # Little: a day's repair of what fails in a day, and those that chance adds.
+        assert cost["spare_nodes"] > 24 / hours
+    assert 0 < lost[0] < 0.01 < lost[1] < 0.2
+
+
+@pytest.mark.parametrize("down", [0.01, 0.5, 3.0, 20.0])
+def test_spares_are_enough_ninety_nine_times_in_a_hundred(down):
+    at_once = np.random.default_rng(0).poisson(down, 200_000)
+    enough = answer.spares(down)
+    assert (at_once > enough).mean() <= 0.0105
+    assert enough == 0 or (at_once > enough - 1).mean() > 0.0095
 
 
 def test_top_front_and_three_to_measure(capsys):

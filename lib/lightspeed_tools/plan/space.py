@@ -42,8 +42,8 @@ RULES = {
     "layers": "more stages than layers",
     "heads": "more tensor ranks than attention heads",
     "sequence": "the sequence is not divided by context (twice, to balance it) times tensor",
-    "schedule": "an interleaved pipeline needs micro-batches in multiples of its stages, and that "
-    "of some stacks as many as stages, less one",
+    "schedule": "an interleaved pipeline needs micro-batches in multiples of its stages",
+    "filled": "fewer micro-batches than stages, less one, which this stack's pipeline asserts",
     "zero": "ZeRO 2 and 3 do not go with a pipeline",
     "stack": "beyond what the stack can do",
     "limits": "not what --fix and --limit ask for",
@@ -226,7 +226,8 @@ def _broken(rows, able, fixed, limits) -> dict[str, np.ndarray]:
         other = other | (r[name] != value)
     unfilled = bool(able.get(FILLED)) & (r["micro_batches"] < r["pipeline"] - 1)
     return {
-        "schedule": (r["chunks"] > 1) & (r["micro_batches"] % r["pipeline"] != 0) | unfilled,
+        "schedule": (r["chunks"] > 1) & (r["micro_batches"] % r["pipeline"] != 0),
+        "filled": unfilled,
         "zero": (r["stage"] >= 2) & (r["pipeline"] > 1),
         "stack": beyond(able),
         "limits": other | beyond(limits),

@@ -109,7 +109,13 @@ def costs(cost: dict[str, float]) -> list[str]:
     if "energy_joules" in cost:
         energy = si(cost["energy_joules"] / KWH * 1e3, "Wh")
         words += f"; {energy} at {cost['watts']:.0f} W a GPU and a PUE of {cost['pue']:.2f}"
-    return [words + "."]
+    save, restart = si(cost["save_seconds"], "s"), si(cost["restart_seconds"] / 60, "min")
+    failures = (
+        f"  {cost['days_with_failures']:.3g} days with failures as in Llama 3's training, one "
+        f"in {si(cost['mtbf_seconds'] / 3600, 'h')}, if a save takes {save}, a restart {restart} "
+        f"and nobody waits for a repair: {cost['spare_nodes']} nodes to spare."
+    )
+    return [words + ".", failures]
 
 
 def nearest(found: dict[str, Any]) -> list[str]:
