@@ -123,8 +123,9 @@ for size in map(int, sys.argv[2:]):
 
 def other(command, name):
     """size -> seconds, the median of what the program prints."""
+    *mpiexec, _ = launch.launcher("mpi", RANKS)  # the last is our Python
     done = subprocess.run(
-        [*launch.launcher("mpi", RANKS), *command, name, *map(str, SIZES)],
+        [*mpiexec, *command, name, *map(str, SIZES)],
         env=launch.clean(),
         capture_output=True,
         text=True,

@@ -38,7 +38,10 @@ HOME = _beside.BENCH / f"{NAME}-{VERSION}"
 ASSIGNMENT = Assignment.of(ROOT / "exercises/02_roofline.ipynb")
 FULL = sum(ASSIGNMENT.points.values())
 # of the notebook itself
-NEEDS = ("numpy", "pint", "platformdirs", "anywidget", "ipywidgets", "matplotlib")
+NEEDS = (
+    *("numpy", "pint", "platformdirs", "anywidget", "ipywidgets", "matplotlib"),
+    "markdown-it-py",
+)
 ROUNDS, SHORT, LONG = 3, 1, 4  # submissions in two runs of nbgrader
 
 
@@ -85,7 +88,7 @@ def rate(times, workers=2):
 def theirs(folder, count):
     """(seconds, processor seconds) of `nbgrader autograde` for so many submissions."""
     course = folder / f"nbgrader-{time.monotonic_ns()}"
-    source = export_nbgrader(ASSIGNMENT.name, course)
+    source = export_nbgrader(solved(ASSIGNMENT.name), course)
     for number in range(count):
         place = course / f"submitted/s{number:04}/{ASSIGNMENT.name}"
         place.mkdir(parents=True)

@@ -449,6 +449,8 @@ assert all(
 # When you compare that with other people's runs, ask which of two they print. *Model FLOPs
 # utilization* (MFU) counts the work that the model needs. *Hardware FLOPs utilization* (HFU) also
 # counts what is done twice to save memory, so it is never below MFU, and it finishes no run sooner.
+# Neither of them asks if the tokens were text: where short sequences are padded to full length, the
+# padding is computed and counted like the rest, and teaches the model nothing.
 # <small>[proof](03_amdahl_gustafson_proof.ipynb#MFU-and-HFU)</small>
 #
 # So the point in the picture is only where it might be. Where it is depends on what the GPUs have

@@ -81,6 +81,11 @@ assert 10 * old.parameters < 1.05 * llama.parameters and (
 # as in a prompt, the trick stops paying: beyond
 # {{absorption_break_even(512, 128, 128):.0f}} of them it's cheaper to make the keys.
 
+# %% tags=["holds"]
+assert attention_flops(1, 128, 576, 512) > 3 * attention_flops(1, 128, 192, 128), (
+    "The vectors are wider than the keys were"
+)
+
 # %%
 ask("serving.latent_cache", seed="long")
 
@@ -232,6 +237,7 @@ assert sum(m.repeat for m in hybrid.layers if getattr(m.mixer, "kv_heads", 0) ==
     hybrid.depth
 ), "a quarter of"
 assert hybrid_many > 3 * many and 10 <= many <= 14, "take more room"
+assert many < 15, "beside its weights there is room"
 
 # %% [markdown] tags=["takeaway"]
 # - A step reads what its kind of attention keeps: ask for bytes a token, and for what never grows.

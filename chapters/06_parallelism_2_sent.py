@@ -9,6 +9,12 @@
 # compute meanwhile. Forty minutes; you need chapter 2 and [lesson 6.1](06_parallelism.ipynb). The
 # evidence is on the [proof page](06_parallelism_proof.ipynb).
 
+# %% tags=["holds"]
+from lightspeed_course import job
+from lightspeed_models.training_runs import fit_share
+
+assert 1 / 3 < job.step().mfu / fit_share() < 0.4, "little more than a third of"
+
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator, link
 from lightspeed.memory import transformer_activation_bytes
@@ -59,6 +65,14 @@ explore_sum()
 # quarter, so before it can compute a layer it must gather the rest, and it drops that again
 # afterwards, or the memory would be gone. It does so in every forward pass and in every backward
 # pass. Follow one layer:
+
+# %% tags=["holds"]
+assert data_parallel_bytes(1, 4, gradient_bytes=1) / 2 == 3 / 4, (
+    "sends three quarters of the gradients"
+)
+assert data_parallel_bytes(1, 4, 3, 1, 1, 1) - data_parallel_bytes(1, 4, 1, 1, 1, 1) == 3 / 4, (
+    "It does so in every forward pass"
+)
 
 # %%
 from lightspeed_course.explorers.shards import explore_shards
@@ -215,6 +229,9 @@ assert (
     )
     < 1e-9
 ), "saves is memory"
+assert data_parallel_tokens(peak, 5e10, tensor=8) == data_parallel_tokens(peak, 8 * 5e10), (
+    "the same limit as before"
+)
 
 # %% [markdown]
 # ## Can two GPUs share one product?

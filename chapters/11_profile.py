@@ -66,7 +66,7 @@ figure(
 # counted   CCCCCCCCEEEiiCCCCCCC     C compute, E exposed, i idle
 # ```
 #
-# Each sign is a millisecond. The kernels' times add up to twenty-two, which is more than the twenty
+# Each character is a millisecond. The kernels' times add up to twenty-two, which is more than the twenty
 # that passed, because four of them were hidden under a product. So we count in an order. **Compute
 # comes first; of communication only what sticks out of it counts, and of copies only what sticks
 # out of both; the rest is idle.** Then the four parts are the span, to the nanosecond
@@ -97,8 +97,8 @@ ask("profile.exposed", seed="chapter")
 # if you ask for them (`record_shapes=True`).
 #
 # **Communicating may be waiting.** A collective's kernel starts when *its* rank arrives, and then
-# spins until the last one does. Look at the same all-reduces on two GPUs, one of which computes
-# half as fast again as the other:
+# spins until the last one does. Look at the same all-reduces on two GPUs, one of which computes half as fast
+# again as the other:
 
 # %%
 run, (fast, slow), truth = read("slow_rank")
@@ -199,7 +199,7 @@ assert all(abs(again[w] / true[w] - 1) < 0.1 for w in true), "the right column"
 # %%
 rebuilt, _, truth = read("launch_bound")
 recorded, without = replay(rebuilt), replay(rebuilt, ["launches"])
-recorded / rebuilt.measured, recorded / without
+round(recorded / rebuilt.measured, 3), round(recorded / without, 2)
 
 # %% [markdown]
 # The first number says that the replay closes; the second is the gain: {{recorded / without:.2f}},

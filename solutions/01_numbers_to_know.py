@@ -244,6 +244,16 @@ answer = "nearer"
 check("numbers.what_helps", answer)
 
 # %%
+ask("numbers.ping_and_iperf")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "ping"
+# END SOLUTION
+check("numbers.ping_and_iperf", answer)
+
+# %%
 ask("numbers.bytes_in_budget")
 
 # %%

@@ -85,6 +85,16 @@ answer = "bandwidth"
 # END SOLUTION
 check("roofline.what_shortens_it", answer)
 
+# %%
+ask("roofline.profiler_roofs")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "bytes"
+# END SOLUTION
+check("roofline.profiler_roofs", answer)
+
 # %% [markdown]
 # ## The worked problems
 

@@ -127,6 +127,16 @@ answer = 2 ** math.ceil(math.log2(FORMATS["fp16"].smallest_normal / 1e-8))
 check("precision.loss_scale", answer)
 
 # %%
+ask("precision.scaler_log")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "leave"
+# END SOLUTION
+check("precision.scaler_log", answer)
+
+# %%
 ask("precision.tensor_scale")
 
 # %%

@@ -4,8 +4,6 @@ Source: the configuration classes of huggingface/transformers 5.24. A key that i
 out; of a key that is not here, and that no family has a default of, a config.json is refused.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 __all__ = ("DEFAULTS",)
@@ -63,5 +61,6 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "SolarOpenForCausalLM": {"n_shared_experts": 1, "num_key_value_heads": 8, "head_dim": 128},
     "BambaForCausalLM": {"num_key_value_heads": 8},
     "FalconH1ForCausalLM": {"num_key_value_heads": 8},
+    "Lfm2MoeForCausalLM": {"num_dense_layers": 2},
     "KimiLinearForCausalLM": {"num_shared_experts": 1, "first_k_dense_replace": 1},
 }  # fmt: skip

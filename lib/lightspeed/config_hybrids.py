@@ -4,8 +4,6 @@ Sources: the public configuration and modelling code of each architecture (huggi
 5.24, and moonshotai's for the keys of Kimi-Linear).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -41,7 +39,7 @@ def _bamba(k: Keys) -> Decoder:
     width, count, _ = shape(k)
     for name in ("attention_bias", "mlp_bias"):
         k.only(name, False)
-    k.asked.update({"z_loss_coefficient", "time_step_limit"})
+    k.asked.update({"z_loss_coefficient", "time_step_limit", "attn_rotary_emb"})
     full, state = attention(k, width), _mamba2(k, width)
     plain = Mlp(width, k.whole("intermediate_size"))
     seeing = k.layers("attn_layer_indices", count) or set()
@@ -91,7 +89,8 @@ def _jamba(k: Keys) -> Decoder:
     """One layer of attention in eight, experts in every other layer."""
     width, count, _ = shape(k)
     k.only("mamba_proj_bias", False)
-    k.asked.update({"use_mambapy", "use_associative_scan"})
+    k.only("mamba_inner_layernorms", True)
+    k.asked.update({"use_mambapy", "use_associative_scan", "calc_logits_for_entire_prompt"})
     inner = k.whole("mamba_expand", default=2) * width
     rank = k.config.get("mamba_dt_rank")
     k.asked.add("mamba_dt_rank")
@@ -143,6 +142,7 @@ def _mamba2_alone(k: Keys) -> Decoder:
     if heads * each != (inner := k.whole("expand", default=2) * width):
         words = f"num_heads × head_dim = {heads * each}: expand × hidden_size = {inner}"
         raise ConfigRefused([words])
+    k.only("intermediate_size", inner)
     kept, groups, kernel = k.wholes("state_size", "n_groups", "conv_kernel")
     bias = k.flag("use_conv_bias", True)
     mixer = Mamba(width, heads, each, kept, groups, kernel, bias)
@@ -155,7 +155,9 @@ def _lfm2(k: Keys) -> Decoder:
     k.only("conv_bias", False)
     names = ("block_dim", "block_mlp_init_scale", "block_out_init_scale", "block_use_swiglu")
     k.asked.update({*names, "block_use_xavier_init", "conv_dim", "conv_dim_out", "num_heads"})
-    k.asked.update({"conv_use_xavier_init", "full_attn_idxs", "theta", "tie_embedding"})
+    k.asked.update(
+        {"conv_use_xavier_init", "full_attn_idxs", "theta", "tie_embedding", "use_pos_enc"}
+    )
     seeing = k.layers("full_attn_idxs", count)
     seeing = set(range(count)) if seeing is None else seeing
     kinds = ["full_attention" if i in seeing else "conv" for i in range(count)]

@@ -5,6 +5,7 @@ InternLM's, Baichuan's, Qwen's, MiniCPM's, Orion's, EXAONE's and Ling's own repo
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from lightspeed.config_keys import ConfigRefused, Keys
@@ -145,8 +146,9 @@ def _routed_plain(
         k.only("moe_layer_freq", 1)
         kinds = ["sparse" if i >= first else "dense" for i in range(count)]
         kinds = k.list("mlp_layer_types", count, kinds, ("dense", "sparse"))
-        names = ("norm_head", "norm_softmax", "embedding_", "multi_gate", "router_type")
-        k.asked.update({*names, "head_dim", "intermediate_size", "max_window_layers"})
+        names = ("norm_head", "norm_softmax", "use_rmsnorm", "score_function", "group_norm_size")
+        k.asked.update({*names, "using_split_qkv_in_self_attention", "max_window_layers"})
+        k.asked.update({"head_dim", "intermediate_size"})
         plain = Mlp(width, k.whole("intermediate_size")) if "dense" in kinds else sparse
         layers = [
             Layer(
@@ -165,6 +167,9 @@ def _windows_of(each: int) -> Callable[[Keys, int], list[int]]:
     """The window in all but each so many-th layer, where there is one."""
 
     def read(k: Keys, layers: int) -> list[int]:
+        if k.config.get("layer_types") is not None:
+            k.asked.add("sliding_window_pattern")
+            return windows(k, layers)
         every = k.whole("sliding_window_pattern", default=each)
         last = "full_attention"
         kinds = [last if (i + 1) % every == 0 else "sliding_attention" for i in range(layers)]
@@ -179,27 +184,37 @@ def _qwen_windows_off(k: Keys, layers: int) -> list[int]:
     return windows(k, layers)
 
 
+def _hunyuan_keys(k: Keys) -> None:
+    """What Tencent's files say beside the sizes: parts that are off, and names of tokens."""
+    off = ("use_cla", "use_mla", "mlp_bias", "use_mixed_mlp_moe", "add_classification_head")
+    for name in off:
+        k.only(name, False)
+    k.only("use_qk_norm", True)
+    k.asked.update({"cla_share_factor", "dense_list", "pool_type", "class_num", "norm_type"})
+    k.asked.update({"attention_head_dim", "org_vocab_size", "mask_init_id", "text_start_id"})
+    k.asked.update({"text_end_id", "pad_id", "eos_id", "bos_id", "im_start_id", "im_end_id"})
+    k.asked.update({"im_newline_id", "group_limited_greedy", "moe_drop_tokens"})
+    k.asked.add("moe_random_routing_dropped_token")
+
+
+def _hunyuan_dense(k: Keys) -> Decoder:
+    _hunyuan_keys(k)
+    return dense(norm="head", **_BIASED)(k)
+
+
 def _hunyuan_moe(k: Keys) -> Decoder:
     """Shared and routed experts of one size; what stands as a list has to have equal entries."""
     width, count, _ = shape(k)
-    for name in ("use_cla", "use_mla", "mlp_bias", "use_mixed_mlp_moe"):
-        k.only(name, False)
-    k.only("cla_share_factor", 1, 2)  # of no use without use_cla
-    k.only("use_qk_norm", True)
+    _hunyuan_keys(k)
     bias = k.flag("attention_bias")
-    names = ("moe_topk", "num_experts", "num_shared_expert", "moe_intermediate_size")
-    for name in names:
+    for name in ("moe_topk", "num_experts", "num_shared_expert", "moe_intermediate_size"):
         value = k.config.get(name)
         if isinstance(value, list) and value and all(one == value[0] for one in value):
             k.config = {**k.config, name: value[0]}
     k.only("num_shared_expert", 1)
+    k.only("moe_layer_num_skipped", 0)
     hidden = k.whole("intermediate_size")
     k.only("moe_intermediate_size", hidden)
-    k.asked.update({"moe_layer_num_skipped", "moe_drop_tokens", "moe_random_routing_dropped_token"})
-    k.only("moe_layer_num_skipped", 0)
-    k.asked.update({"group_limited_greedy", "n_group", "norm_type", "org_vocab_size"})
-    k.asked.update({"attention_head_dim", "cla_share_factor", "im_end_id", "im_newline_id"})
-    k.asked.update({"eod_token_id", "sep_token_id", "pad_id", "eos_id", "bos_id"})
     sizes = hidden, k.whole("num_experts"), k.whole("moe_topk")
     experts = Experts(width, *sizes, shared=Mlp(width, hidden))
     mixer = attention(k, width, qkv_bias=bias, out_bias=bias, norm="head")
@@ -242,7 +257,7 @@ def _gpt_bigcode(k: Keys) -> Decoder:
     one = k.flag("multi_query", True)
     k.asked.update({"num_key_value_heads", "attention_softmax_in_fp32"})
     k.asked.update({"inference_runner", "pre_allocate_kv_cache", "validate_runner_input"})
-    k.asked.add("max_batch_size")
+    k.asked.update({"max_batch_size", "pad_key_length"})
     k.config = {**k.config, "num_key_value_heads": 1 if one else None}
     mixer = attention(k, width, qkv_bias=True, out_bias=True)
     mlp = Mlp(width, k.maybe("n_inner") or 4 * width, 2, True)
@@ -295,6 +310,46 @@ def _granite_shared(k: Keys) -> Decoder:
     return decoder(k, [Layer(mixer, experts, 2 * width)] * count)
 
 
+def _minimax_m3(k: Keys) -> Decoder:
+    """Attention to blocks of tokens that an index picks, and experts; the first layers neither."""
+    width, count, _ = shape(k)
+    k.only("qk_norm_type", "per_head")
+    k.only("use_qk_norm", True)
+    k.only("attention_output_gate", False)
+    k.asked.update({"use_gemma_norm", "first_k_dense_replace", "process_image_mode"})
+    k.asked.update({"img_token_compression_config", "sparse_attention_config"})
+    inner = k("sparse_attention_config", default={})
+    if not isinstance(inner, dict):
+        raise ConfigRefused([f"sparse_attention_config = {inner!r}: an object"])
+    own = Keys(inner)
+    own.only("sparse_disable_index_value", own.config.get("sparse_attention_freq"))
+    own.asked.update({"sparse_score_type", "sparse_init_block", "sparse_local_block"})
+    picked, mixers = [0] * count, {0: attention(k, width, norm="head")}
+    if own.flag("use_sparse_attention"):
+        picked = own.list("sparse_attention_freq", count, known=(0, 1))
+        heads, each = own.wholes("sparse_num_index_heads", "sparse_index_dim")
+        top = own.whole("sparse_topk_blocks") * own.whole("sparse_block_size")
+        mixers[1] = replace(
+            mixers[0], index_heads=heads, index_width=each, index_top=top,
+            vectors=mixers[0].vectors + 2 * each,
+        )  # fmt: skip
+        own.end()
+    hidden, experts = k.whole("intermediate_size"), k.whole("num_local_experts")
+    k.only("moe_intermediate_size", hidden)
+    shared = k.size("n_shared_experts") * k.size("shared_intermediate_size")
+    sparse = Experts(
+        width, hidden, experts, k.whole("num_experts_per_tok"),
+        shared=Mlp(width, shared) if shared else None,
+        router_vectors=experts * k.flag("use_routing_bias", True),
+    )  # fmt: skip
+    plain = Mlp(width, k.whole("dense_intermediate_size"))
+    layers = [
+        Layer(mixers[index], sparse if on else plain, 2 * width)
+        for index, on in zip(picked, k.list("moe_layer_freq", count, known=(0, 1)), strict=True)
+    ]
+    return decoder(k, layers)
+
+
 _DOTS = _routed_plain(norm="head", spans=_qwen_windows_off)
 _GLM: dict[str, Any] = {"qkv_bias": "attention_bias", "head_width": 128}
 _BIASED: dict[str, Any] = {"qkv_bias": "attention_bias", "out_bias": "attention_bias"}
@@ -326,12 +381,14 @@ MORE: dict[str, Callable[[Keys], Decoder]] = {
     "Glm4ForCausalLM": dense(norms=4, **_GLM),
     "GraniteMoeSharedForCausalLM": _granite_shared,
     "HeliumForCausalLM": dense(mlp_bias="mlp_bias", qkv_bias="attention_bias", head_width=128),
-    "HunYuanDenseV1ForCausalLM": dense(norm="head", **_BIASED),
+    "HunYuanDenseV1ForCausalLM": _hunyuan_dense,
     "HunYuanMoEV1ForCausalLM": _hunyuan_moe,
     "GraniteMoeForCausalLM": _local_experts(),
     "InternLMForCausalLM": dense(qkv_bias="bias", out_bias="bias"),
     "InternLM3ForCausalLM": dense(qkv_bias="qkv_bias", out_bias="bias", mlp_bias="bias"),
     "MiniCPMForCausalLM": dense(tied=True),
+    "MiniMaxM3ForCausalLM": _minimax_m3,
+    "MiniMaxM3SparseForConditionalGeneration": _minimax_m3,
     "Ministral3ForCausalLM": dense(kv=8, head_width=128, windows=one_window),
     "OPTForCausalLM": _opt,
     "OrionForCausalLM": dense(norm_bias=True),

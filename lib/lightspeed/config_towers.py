@@ -4,8 +4,6 @@ Sources: the public configuration and modelling code of each (huggingface/transf
 of sound, and those that are not in the table, are left out of a count, which says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +21,8 @@ def tower(config: Mapping[str, Any], width: int) -> int | None:
     if not isinstance(vision, Mapping):
         return None
     kind = vision.get("model_type") or _KINDS.get(str(config.get("model_type")))
+    if kind == "clip_vision_model":  # by many models, and what leads from it by each of its own
+        kind = config.get("model_type")
     if kind not in _TOWERS:
         return None
     try:
@@ -127,10 +127,19 @@ def _kimi(v: Keys, model: Keys, width: int) -> int:
     return inner * (3 * patch**2 + 1 + places + 2) + depth * block + ways
 
 
+def _minimax(v: Keys, model: Keys, width: int) -> int:
+    inner, out = v.whole("hidden_size"), v.whole("projection_dim")
+    patch = v.whole("patch_size") ** 2 * 3 * 2
+    block = _blocks(inner, v.whole("intermediate_size"), biases="qomn")
+    ways = inner * out + out + out * out + out + 4 * out * width + width + width * width + width
+    return inner * (patch + 2) + v.whole("num_hidden_layers") * block + ways
+
+
 _TOWERS: dict[str, Callable[[Keys, Keys, int], int]] = {
     "gemma4_vision": _gemma4,
     "kimi_k25_vision": _kimi,
     "llama4_vision_model": _llama4,
+    "minimax_m3_vl": _minimax,
     "pixtral": _pixtral,
     "qwen2_vl_vision": _qwen2,
     "qwen2_5_vl_vision": _qwen2_5,

@@ -182,6 +182,16 @@ class Decoder:
         every = 2 * (mlps + self.width * self.vocabulary) + 0 * context
         return _amount(mixers + every, "FLOP/token")
 
+    def prompt_flops_per_token(self, tokens: float) -> float:
+        """FLOPs of reading a prompt, for each of its tokens: the mean over what each of them sees,
+        from nothing to all, by the midpoints of 64 equal parts. Windows make it less than half.
+        """
+        tokens = checked("prompt_flops_per_token", "tokens", tokens, CONTEXT)
+        parts = 64
+        seen = ((i + 0.5) / parts * tokens for i in range(parts))
+        total = sum(float(self.flops_per_token(each, decoding=False)) for each in seen)
+        return _amount(total / parts, "FLOP/token")
+
     def training_flops_per_token(self, sequence: float = 0) -> float:
         """Three forward passes; scores as the field counts them: each token sees the sequence."""
         return _amount(3 * self.flops_per_token(sequence, decoding=False), "FLOP/token")

@@ -35,7 +35,9 @@ class Attention:
     over the last `window` of them.
 
     `gated` gives each head an output gate, as wide as its value; `shared_kv` takes keys as values;
-    `borrowed_kv` uses the cache of a layer before. `vectors` counts biases, norms and sinks.
+    `borrowed_kv` uses the cache of a layer before. `vectors` counts biases, norms and sinks. With
+    an index (`index_heads`), MiniMax-M3's, a token attends to the `index_top` others in the blocks
+    that a small second attention picks; its keys are kept in the format of the cache.
     """
 
     width: int
@@ -48,6 +50,9 @@ class Attention:
     shared_kv: bool = False
     borrowed_kv: bool = False
     vectors: int = 0
+    index_heads: int = 0
+    index_width: int = 0
+    index_top: int = 0
 
     def __post_init__(self) -> None:
         if self.kv_heads < 1 or self.heads % self.kv_heads:
@@ -63,24 +68,34 @@ class Attention:
         queries = self.heads * self.head_width + self.gated * self.heads * self._value
         values = 0 if self.shared_kv else self._value
         keys = 0 if self.borrowed_kv else self.kv_heads * (self.head_width + values)
-        return self.width * (queries + keys + self.heads * self._value)
+        index = (self.index_heads + 1) * self.index_width
+        return self.width * (queries + keys + self.heads * self._value + index)
+
+    @property
+    def _most(self) -> float:
+        """Tokens that a token attends to at most."""
+        return self.window or self.index_top or INF
 
     def flops(self, context: float, decoding: bool = True) -> float:
-        """Q K' and A V."""
-        return _flops(context, self.heads, self.head_width, self._value, self.window or INF)
+        """Q K' and A V, and the scores of an index."""
+        scores = _flops(context, self.heads, self.head_width, self._value, self._most)
+        return scores + 2 * self.index_heads * self.index_width * context
 
     def _token(self, element_bytes: float) -> float:
         return _bytes(1, self.kv_heads, self.head_width, self._value, element_bytes)
 
     def growth(self, element_bytes: float) -> float:
-        return 0 if self.window or self.borrowed_kv else self._token(element_bytes)
+        if self.window or self.borrowed_kv:
+            return 0
+        return self._token(element_bytes) + self.index_width * element_bytes
 
     def state(self, element_bytes: float, context: float = INF) -> float:
         kept = minimum(context, self.window) if self.window else 0
         return 0 if self.borrowed_kv else kept * self._token(element_bytes)
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self._token(element_bytes) * minimum(context, self.window or INF)
+        picked = self._token(element_bytes) * minimum(context, self._most)
+        return picked + self.index_width * element_bytes * context
 
 
 @dataclass(frozen=True)

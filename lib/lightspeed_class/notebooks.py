@@ -74,9 +74,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that was handed in: "code" or, with raw text too, "markdown"; `outputs` as the file
-    has them, unread.
-    """
+    """A cell handed in: "code" or, with raw text too, "markdown"; `outputs` unread."""
 
     kind: str
     id: str | None

@@ -1,6 +1,7 @@
 """`lightspeed incident`: the incident room in a terminal."""
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -87,6 +88,7 @@ def run(options):
 
 def plain(markdown):
     """Markdown as a terminal shows it."""
+    markdown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown)
     return markdown.replace("**", "").replace("```\n", "").replace("\n```", "")
 
 

@@ -59,7 +59,7 @@ def counted(decoder, context, batch):
         "context": context,
         "batch": batch,
         "flops_per_token": float(decoder.flops_per_token(context)),
-        "prefill_flops_per_token": float(decoder.flops_per_token(context / 2, decoding=False)),
+        "prefill_flops_per_token": float(decoder.prompt_flops_per_token(context)),
         "training_flops_per_token": float(decoder.training_flops_per_token(context)),
         "kv_bytes_per_token": float(decoder.kv_cache_bytes_per_token()),
         "state_bytes": float(decoder.state_bytes()),

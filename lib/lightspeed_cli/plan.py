@@ -8,7 +8,7 @@ import sys
 from lightspeed.errors import BadArgument
 from lightspeed_cli import argument_types
 from lightspeed_cli.errors import UserError
-from lightspeed_tools.plan import answer, check, deadline, inputs, words
+from lightspeed_tools.plan import answer, check, deadline, inputs, one_away, words
 from lightspeed_tools.plan.space import sequences_of
 
 USUAL = "megatron_h100"
@@ -98,7 +98,8 @@ def _run(options):
     job = job_of(options)
     if options.explain:
         plan = answer.plan_of(options.explain, job.cluster.gpus, job.sequences)
-        show(options, answer.explained(job, plan), words.told_explained)
+        told = answer.explained(job, plan) | {"one_away": one_away.one_away(job, plan)}
+        show(options, told, words.told_explained)
         return 0
     if options.deadline:
         job = in_time(options, job)

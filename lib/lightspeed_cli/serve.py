@@ -200,15 +200,19 @@ def _replay(options):
 def _hardware(word):
     """(the catalog's key of a GPU, its number format): b200, h100 for h100_sxm."""
     word = re.sub(r"[\s-]+", "_", word.strip().lower()).removeprefix("nvidia_")
-    gpus = {
+    known = {
         key: entry.numbers
         for kind in ("accelerators", "tested")
         for key, entry in entries(kind).items()
-        if {"bf16", "hbm_bandwidth", "hbm_capacity", "link_bandwidth"} <= entry.numbers.keys()
     }
+    needed = ("bf16", "hbm_bandwidth", "hbm_capacity", "link_bandwidth")
+    gpus = {key: numbers for key, numbers in known.items() if {*needed} <= numbers.keys()}
     for key in (word, f"{word}_sxm", word.removesuffix("_sxm")):
         if key in gpus:
             return key, "fp8" if "fp8" in gpus[key] else "bf16"
+        if key in known:
+            lacks = ", ".join(name for name in needed if name not in known[key])
+            raise UserError(f"--hardware {word}: the catalog has no {lacks} of it")
     raise UserError(f"--hardware {word}: not a GPU of the catalog; {meant(word, list(gpus))}")
 
 

@@ -72,9 +72,7 @@ class Calls:
 
 
 def origin(function: Callable[..., Any], samples: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
-    """`laws`: those that a function calls; `gives`: out of which functions of the library most of
-    its results on the samples come.
-    """
+    """`laws`: what a function calls; `gives`: functions of the library behind most results."""
     each = []
     for inputs in islice(samples, SAMPLES):
         with Calls() as calls:

@@ -81,9 +81,7 @@ class Control:
         )
 
     def meant(self, text):
-        """The option of this value, else of this text; of a slider, else, the one nearest to a
-        number.
-        """
+        """The option of this value, else of this text; of a slider, else, the nearest to it."""
         # Values first: a link writes them, and "11" may also be the text of another option.
         for options in ({str(v): v for _, v in self.options}, dict(self.options)):
             if text in options:

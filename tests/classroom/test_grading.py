@@ -148,6 +148,7 @@ CALLED = {
 }
 
 
+@pytest.mark.holds("docs/teach.md", "the diagnosis names the law that was called")
 @pytest.mark.parametrize("source", CALLED)
 def test_the_law_of_the_library_is_named_where_it_is_to_be_written(source):
     content = right(roof=f'{source}\ncheck("roofline.attainable", roof)')

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import sqlite3
 import sys
 import zipfile
 from pathlib import Path
@@ -17,6 +18,7 @@ from lightspeed_class.intake import unpack
 from lightspeed_class.intake.collect import collect
 from lightspeed_class.intake.unpack import items
 from lightspeed_class.notebooks import LARGEST, MOST_CELLS, Assignment, Refused
+from lightspeed_cli.main import main
 
 WORD, CLAIM = "roofline.what_shortens_it", "roofline.claim_more_users"
 ASSIGNMENT = Assignment("own", {"w": ((WORD, "answer"),), "c": ((CLAIM, "answer"),)}, {})
@@ -75,6 +77,7 @@ def test_a_call_that_cannot_be_stopped_costs_its_own_cell(sandboxed):
     assert [note[:32] for note in graded.notes[-2:]] == [
         f"Code cell {n} ran longer than it may"[:32] for n in (1, 3)
     ]
+    assert not any("TimeoutError" in note for note in graded.notes), "which stood in its place"
 
 
 def test_cells_beyond_the_limit_are_named(sandboxed):
@@ -97,6 +100,16 @@ def test_an_environment_behind_a_link_grades(sandboxed, tmp_path):
     }
     done = finished([link / "bin/python", "-c", code], env=environment, timeout=100)
     assert done.stdout == "1.0\n", done.stderr
+
+
+def test_a_full_disk_names_the_gradebook(course, capsys, monkeypatch):
+    def fails(*_, **__):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(type(course), "book", fails)
+    monkeypatch.chdir(course.root)
+    assert main(["class", "status"]) == 2
+    assert "gradebook.sqlite cannot be used: disk I/O error" in capsys.readouterr().err
 
 
 def test_a_full_disk_names_the_file(tmp_path, monkeypatch):

@@ -6,15 +6,17 @@ import random
 import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from processes import finished
 
+from lightspeed_cli.incident import plain
 from lightspeed_cli.main import main
 from lightspeed_course import incident
 from lightspeed_course.incidents import policy, training
 from lightspeed_course.incidents.incident import CASES, NOTICED, UnknownChoice, incident_of
-from lightspeed_course.incidents.score import score
+from lightspeed_course.incidents.score import TAUGHT, debrief, score
 from lightspeed_course.practice import incident_session as session
 from lightspeed_course.practice import store
 from lightspeed_tools.nccl.log import parse
@@ -135,6 +137,17 @@ def test_the_score_sees_guesses_wrong_purchases_and_what_was_paid():
     assert score(case, best, "padding", cause).points == 0
     with pytest.raises(UnknownChoice, match="did you mean clocks"):
         score(case, ["clock"], cause, cause)
+
+
+def test_who_names_another_cause_is_led_to_the_section_that_teaches_it():
+    chapters = Path(__file__).parents[2] / "chapters"
+    assert TAUGHT.keys() == {case.cause.id for case in named().values()}
+    for _, page, section in TAUGHT.values():
+        assert f"\n# ## {section}\n" in (chapters / f"{page}.py").read_text("utf-8"), section
+    case = named()["training: numa"]
+    other, right = (debrief(case, [], cause, "numa")[1] for cause in ("padding", "numa"))
+    assert "[Lesson 7](07_nccl_bandwidth.ipynb#Which-wire?)" in other and "Lesson" not in right
+    assert "(07_nccl" not in plain(other) and "Lesson 7 has" in plain(other)
 
 
 def test_node_0_is_said_to_be_sound_and_is():

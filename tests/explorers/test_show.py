@@ -126,8 +126,7 @@ def chart(request):
     return CHARTS[request.param]()
 
 
-# Quantities
-# --------------------------------------------------------------------------------------------------
+# --- Quantities
 
 
 @pytest.mark.parametrize(
@@ -251,8 +250,7 @@ def test_the_second_axis_reads_human_time():
     assert ticks["1 s"] == 1e-9 and ticks["1 day"] == 86400e-9
 
 
-# The data of a chart
-# ---------------------------------------------------------------------------------------------
+# --- The data of a chart
 
 
 def test_spec_is_finite_json_and_the_same_each_time(chart):
@@ -391,8 +389,7 @@ def test_points_outside_a_given_domain_are_left_out():
     assert sum(m["type"] == "line" for m in spec["marks"]) == 2
 
 
-# The static renderer
-# ---------------------------------------------------------------------------------------------
+# --- The static renderer
 
 
 @pytest.mark.slow
@@ -451,8 +448,7 @@ def test_a_matplotlib_figure_is_taken_too():
     assert "<title>a &lt; b</title>" in static.svg_of(plot, "a < b", "words")
 
 
-# What a chapter shows
-# --------------------------------------------------------------------------------------------
+# --- What a chapter shows
 
 
 @pytest.fixture
@@ -508,8 +504,7 @@ def test_table(displayed):
         show.table([["L1"]], ["level", "latency"])
 
 
-# Explorers
-# --------------------------------------------------------------------------------------------------
+# --- Explorers
 
 
 def view(batch, chip="H100", wrong=False):
@@ -671,8 +666,7 @@ def test_controls_read_as_quantities():
     assert show.Slider("n", "n", 0, 10, 3, step=2).value in (2, 4)
 
 
-# The floor
-# --------------------------------------------------------------------------------------------------
+# --- The floor
 
 
 def test_importing_show_loads_nothing_heavy():

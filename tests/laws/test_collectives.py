@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -89,13 +90,11 @@ def test_no_algorithm_beats_the_bounds(size, n, bandwidth, alpha):
     bound = max(c.bandwidth_bound("all_reduce", size, n, bandwidth), c.latency_bound(n, alpha))
     for algorithm in ALL_REDUCES:
         assert algorithm(size, n, bandwidth, alpha) >= bound * (1 - 1e-12), algorithm.__name__
-    for collective in ("all_gather", "reduce_scatter"):
-        assert c.ring_time(size, n, bandwidth, alpha, collective) >= c.bandwidth_bound(
-            collective, size, n, bandwidth
-        ) * (1 - 1e-12)
-    assert c.alltoall_time(size, n, bandwidth, alpha) >= c.bandwidth_bound(
-        "alltoall", size, n, bandwidth
-    ) * (1 - 1e-12)
+    times = {"alltoall": c.alltoall_time(size, n, bandwidth, alpha)}
+    for half in ("all_gather", "reduce_scatter"):
+        times[half] = c.ring_time(size, n, bandwidth, alpha, half)
+    for collective, time in times.items():
+        assert time >= c.bandwidth_bound(collective, size, n, bandwidth) * (1 - 1e-12), collective
 
 
 @given(power=st.integers(0, 12), size=sizes, bandwidth=rates, alpha=alphas)
@@ -310,6 +309,15 @@ def test_the_fit_refuses(transfer, time, name):
 # ---------------------------------------------------------------- NCCL's tuning model
 
 
+def choice(algorithm, protocol, *job, **how):
+    """What the tuner has for one algorithm and protocol."""
+    return next(
+        x
+        for x in nccl_tuner.nccl_choices(*job, **how)
+        if (x.algorithm, x.protocol) == (algorithm, protocol)
+    )
+
+
 @pytest.mark.parametrize("protocol", nccl_tuner.PROTOCOLS)
 @pytest.mark.parametrize("n", [2, 4, 8])
 def test_a_ring_inside_a_node_is_a_base_and_steps(protocol, n):
@@ -326,16 +334,10 @@ def test_a_ring_inside_a_node_is_a_base_and_steps(protocol, n):
 
 
 def test_the_overhead_of_the_network_counts_only_with_several_nodes():
-    assert nccl_tuner.ring_latency(
-        8, 1, protocol="LL", net_overhead=1.0
-    ) == nccl_tuner.ring_latency(8, 1, protocol="LL")
-    assert nccl_tuner.ring_latency(
-        16, 2, protocol="LL", net_overhead=2e-6
-    ) > nccl_tuner.ring_latency(16, 2, protocol="LL")
-    alone = nccl_tuner.ring_latency(16, 2, protocol="LL")
-    assert nccl_tuner.ring_latency(16, 2, protocol="LL", net_latency=1e-6) == pytest.approx(
-        alone + 2e-6
-    )
+    one, two = (partial(nccl_tuner.ring_latency, 8 * k, k, protocol="LL") for k in (1, 2))
+    assert one(net_overhead=1.0) == one()
+    assert two(net_overhead=2e-6) > two()
+    assert two(net_latency=1e-6) == pytest.approx(two() + 2e-6)
 
 
 def test_a_simple_message_waits_for_the_network_twice():
@@ -378,27 +380,15 @@ def test_a_simple_step_bears_the_overhead_three_times():
 )
 def test_bandwidths_of_eight_hopper_gpus_a_node(nodes, algorithm, protocol, bus):
     n = 8 * nodes
-    choice = next(
-        x
-        for x in nccl_tuner.nccl_choices(2.0**20, n, nodes)
-        if (x.algorithm, x.protocol) == (algorithm, protocol)
-    )
     as_algbw = n / (2 * (n - 1)) if algorithm == "Ring" else 1 / 2
-    assert choice.bandwidth == pytest.approx(bus * 1e9 * as_algbw)
+    found = choice(algorithm, protocol, 2.0**20, n, nodes).bandwidth
+    assert found == pytest.approx(bus * 1e9 * as_algbw)
 
 
 def test_several_nodes_are_capped_by_the_cpu_not_by_the_gpu():
     def capped(cpu, architecture):
-        found = nccl_tuner.nccl_choices(
-            2.0**20, 32, 4, architecture=architecture, links=12, cpu=cpu
-        )
-        return (
-            next(x.bandwidth for x in found if (x.algorithm, x.protocol) == ("Ring", "LL"))
-            * 2
-            * 31
-            / 32
-            / 1e9
-        )
+        how = {"architecture": architecture, "links": 12, "cpu": cpu}
+        return choice("Ring", "LL", 2.0**20, 32, 4, **how).bandwidth * 2 * 31 / 32 / 1e9
 
     for architecture in ("volta", "ampere", "hopper", "blackwell"):
         assert capped("intel", architecture) == capped("arm", architecture) == pytest.approx(20.4)
@@ -406,11 +396,7 @@ def test_several_nodes_are_capped_by_the_cpu_not_by_the_gpu():
 
 
 def test_channels_cap_a_tree():
-    few = next(
-        x
-        for x in nccl_tuner.nccl_choices(2.0**30, 8, channels=2)
-        if (x.algorithm, x.protocol) == ("Tree", "Simple")
-    )
+    few = choice("Tree", "Simple", 2.0**30, 8, channels=2)
     assert few.bandwidth == pytest.approx(2 * 38.7e9 / 2)
 
 
@@ -453,14 +439,9 @@ def test_nccl_goes_from_latency_to_bandwidth():
 def test_links_times_the_speed_of_a_channel_is_the_ring_that_is_measured(
     architecture, links, measured
 ):
-    simple = next(
-        x
-        for x in nccl_tuner.nccl_choices(2.0**34, 8, architecture=architecture, links=links)
-        if (x.algorithm, x.protocol) == ("Ring", "Simple")
-    )
-    assert c.busbw("all_reduce", 8, c.algbw(2.0**34, simple.time)) == pytest.approx(
-        measured, rel=0.07
-    )
+    simple = choice("Ring", "Simple", 2.0**34, 8, architecture=architecture, links=links)
+    rate = c.busbw("all_reduce", 8, c.algbw(2.0**34, simple.time))
+    assert rate == pytest.approx(measured, rel=0.07)
 
 
 @given(size=st.floats(1.0, 1e11), n=st.integers(2, 8), nodes=st.integers(1, 64))

@@ -170,6 +170,14 @@ def test_a_request_holds_a_window_as_far_as_it_is_filled():
     assert "a window of 262,144 tokens is none" in " ".join(wide.assumed)
 
 
+def test_a_prompt_s_tokens_see_half_of_it_or_their_window():
+    whole = read_config(LLAMA)
+    assert whole.prompt_flops_per_token(4096) == whole.flops_per_token(2048, decoding=False)
+    local, tokens = read_config(MODELS["Mistral-7B-v0.1"]["config"]), 6000
+    each = [local.flops_per_token(seen + 0.5, decoding=False) for seen in range(tokens)]
+    assert abs(local.prompt_flops_per_token(tokens) / (sum(each) / tokens) - 1) < 1e-4
+
+
 def test_a_selective_scan_keeps_a_few_numbers_a_channel():
     scan = read_config(MODELS["Mamba of transformers"]["config"]).layers[0].mixer
     assert scan.state(2) == 1536 * 16 * 4 + 1536 * 3 * 2 and scan.growth(2) == 0
@@ -196,6 +204,20 @@ def test_an_index_looks_at_all_and_reads_a_few():
     far = 10**6
     assert sparse.read_bytes(far, 2) == plain.read_bytes(2048, 2) + 132 * far
     assert sparse.matrices - plain.matrices == 1536 * 64 * 128 + 7168 * (128 + 64)
+
+
+def test_an_index_on_shared_heads_looks_at_all_and_reads_blocks():
+    """MiniMax-M3's: 16 blocks of 128 tokens."""
+    plain = Attention(6144, 64, 4, 128)
+    sparse = replace(plain, index_heads=4, index_width=128, index_top=16 * 128)
+    token, key = 2 * 4 * 128 * 2, 128 * 2
+    assert sparse.growth(2) == token + key
+    for context in (100, 10**6):
+        read = token * min(context, 2048) + key * context
+        assert sparse.read_bytes(context, 2) == read
+    scores = 4 * 64 * 128 * 2048 + 2 * 4 * 128 * 10**6
+    assert sparse.flops(10**6) == scores < plain.flops(10**6) / 15
+    assert sparse.matrices - plain.matrices == 6144 * (4 + 1) * 128
 
 
 def test_compressed_attention_at_a_million_tokens():

@@ -260,6 +260,18 @@ SERVICES = {
 }
 
 
+def means_agree(path, want):
+    """Whether the closed form lies in the intervals; yields them, each with its mean."""
+    for values, mean in (
+        (path.waiting, want.Wq),
+        (path.sojourn, want.W),
+        (path.waiting > 0, want.wait_probability),
+    ):
+        interval = batch_means(values.astype(float), confidence=0.999)
+        assert interval.low < mean < interval.high
+        yield interval, mean
+
+
 @pytest.mark.parametrize("name", SERVICES)
 @pytest.mark.parametrize("rate", [3, 7])
 def test_one_server_agrees_with_the_closed_form(name, rate):
@@ -268,13 +280,7 @@ def test_one_server_agrees_with_the_closed_form(name, rate):
     path = simulate(poisson_arrivals(rate, N, rng), draw(rng))
     want = q.mg1(rate, 10, variance)
     # 99.9 %: the eight cases together stay within one false alarm in a hundred.
-    for values, mean in (
-        (path.waiting, want.Wq),
-        (path.sojourn, want.W),
-        (path.waiting > 0, want.wait_probability),
-    ):
-        interval = batch_means(values.astype(float), confidence=0.999)
-        assert interval.low < mean < interval.high
+    for interval, mean in means_agree(path, want):
         assert interval.high - interval.low < 0.2 * mean
 
 
@@ -284,13 +290,7 @@ def test_many_servers_agree_with_erlang_c(servers):
     rate = 0.8 * servers
     path = simulate(poisson_arrivals(rate, N, rng), rng.exponential(1, N), servers)
     want = q.mmc(rate, 1, servers)
-    for values, mean in (
-        (path.waiting, want.Wq),
-        (path.sojourn, want.W),
-        (path.waiting > 0, want.wait_probability),
-    ):
-        interval = batch_means(values.astype(float), confidence=0.999)
-        assert interval.low < mean < interval.high
+    assert len(list(means_agree(path, want))) == 3
     for share in (0.5, 0.95, 0.99):
         below = path.sojourn <= q.sojourn_percentile(share, rate, 1, servers)
         interval = batch_means(below.astype(float), confidence=0.999)

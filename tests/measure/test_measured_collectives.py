@@ -302,7 +302,6 @@ def test_every_collective_is_right_between_real_processes():
 def test_under_a_launcher_the_command_is_a_rank_and_one_speaks(tmp_path):
     command = [
         *launch.launcher("mpi", 2),
-        sys.executable,
         "-m",
         "lightspeed_cli",
         "measure",
@@ -361,9 +360,7 @@ def test_a_lost_rank_ends_in_words(tmp_path, sign, words):
         f" {int(sign)})).start()\nrank_worker.main({job!r})\n"
     )
     with pytest.raises(Unavailable, match=words):
-        for _ in launch.answers(
-            [*launch.launcher("mpi", 2), sys.executable, str(program)], 60, launch.clean()
-        ):
+        for _ in launch.answers([*launch.launcher("mpi", 2), str(program)], 60, launch.clean()):
             pass
 
 

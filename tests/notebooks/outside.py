@@ -2,6 +2,17 @@
 each cell is named for a file or a room, and its anchors stand in that one's text.
 """
 
+# %% README.md
+from lightspeed.catalog import find, link
+from lightspeed.networks import go_back_n, window_packets
+from lightspeed.queueing import mm1
+
+window = window_packets(link("infiniband_ndr").bandwidth, 16e-6, find("roce").mtu)
+step = [0.3 + 0.1 / kept for kept in (1, go_back_n(0.01, window))]  # as in lesson 8
+
+assert abs(mm1(1.2 * 0.8, 1).W / mm1(0.8, 1).W - 5) < 1e-9, "answers take five times as long"
+assert abs(1 - step[0] / step[1] - 1 / 3) < 0.03, "a thousand GPUs a third of their speed"
+
 # %% explorers
 from lightspeed.catalog import accelerator
 from lightspeed.collectives import busbw_factor, ring_steps
@@ -39,6 +50,11 @@ assert all(
 ), "every power of two before the last has as many"
 
 # %% practice
+from lightspeed.catalog import accelerator
 from lightspeed.datasheet import round_trip
 
 assert round_trip(1e3, 2e8) / 2 == 1e3 / 2e8, "half of the way there and back"
+assert all(
+    chip.bf16_sparse == 2 * chip.bf16
+    for chip in map(accelerator, ("a100_80gb", "h100_sxm", "h200_sxm", "b200"))
+), "sparse peak is twice the dense one"

@@ -184,6 +184,7 @@ def run(jobs):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_each_claim_turned_round_fails():
     """No condition is true whatever the page says: not one over nothing, or of literals."""
     pages = [label(path) for path in sources() if any(cell.metadata.holds for cell in read(path))]

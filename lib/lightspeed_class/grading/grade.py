@@ -43,6 +43,7 @@ DEFIES = re.compile(
     r"\b(except|signal|os|sys|ctypes|subprocess|multiprocessing|threading)\b|__|^[!%]", re.M
 )
 LEFT_OUT = "raise TimeoutError"  # in place of a cell that can't be stopped
+LEFT_SAYS = "stopped with TimeoutError."
 MOST_LEFT_OUT = 3  # each takes all the time that a notebook has
 LEFT = "Code cell {} ran longer than it may, in a call that can't be stopped. It was left out."
 AS_TEXT = (
@@ -107,7 +108,10 @@ def grade(
         status, notes, late = run.status, run.notes(), run.late
         if left_out:
             status, late = "time" if status == "ok" else status, True
-            notes += tuple(LEFT.format(at + 1) for at in left_out)
+            stopped = {f"Code cell {at + 1} {LEFT_SAYS}" for at in left_out}
+            notes = tuple(note for note in notes if note not in stopped) + tuple(
+                LEFT.format(at + 1) for at in left_out
+            )
         if more := beyond(content):
             notes += (f"Of {MOST_CELLS + more:,} cells only the first {MOST_CELLS:,} were run.",)
         drawn = f"{secret}\n{seed}\n{record['submission']}"

@@ -59,9 +59,7 @@ class KeptFiles:
             )
 
     def unread(self, item, folder):
-        """Keep a file that was not even read, as one that is too large, below a folder; in words
-        where it is.
-        """
+        """Keep a file that was not even read, as too large, below a folder; in words where."""
         if item.file is None:
             archive = item.container.lower().endswith(".zip")
             return f"It is in the archive, in {shown(self.folder / 'received')}." * archive

@@ -104,17 +104,19 @@ def _run(options):
     import sqlite3
 
     from lightspeed_class.asked import Unkept
-    from lightspeed_class.class_folder import ClassError, ClassFolder
+    from lightspeed_class.class_folder import BOOK, ClassError, ClassFolder
     from lightspeed_class.gradebook.schema import Newer
     from lightspeed_class.grading.cluster import NoCluster
     from lightspeed_class.grading.sandbox import NoSandbox
     from lightspeed_class.handout.release import find
     from lightspeed_class.reports.export import Incomplete
 
+    book_file = "the gradebook"
     try:
         if options.act in WITHOUT_CLASS:
             return options.act.run(options)
         course = ClassFolder.find(options.folder)
+        book_file = course.root / BOOK
         with course.book() as book:
             course.check_points(
                 book, releasing=find(options.name).stem if options.act in (release, preview) else ""
@@ -128,7 +130,7 @@ def _run(options):
         raise UserError("; ".join(str(error).splitlines())) from error
     except sqlite3.Error as error:
         raise UserError(
-            f"the gradebook cannot be used: {error}. Is the disk full, or another command at work?"
+            f"{book_file} cannot be used: {error}. Is the disk full, or another command at work?"
         ) from error
     except BrokenPipeError:
         raise

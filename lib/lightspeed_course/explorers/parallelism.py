@@ -36,7 +36,9 @@ from lightspeed_show import (
 from lightspeed_show.spaced import evenly
 
 MODELS = ("llama3_8b", "llama3_70b", "llama3_405b", "gpt3_175b", "mixtral_8x7b", "deepseek_v3")
-GPUS = ("a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x", "mi355x")
+GPUS = (
+    "a100_80gb", "h100_sxm", "h200_sxm", "b200", "rubin", "mi300x", "mi325x", "mi350x", "mi355x",
+)  # fmt: skip
 NETWORKS = ("ethernet_100g", "infiniband_hdr", "infiniband_ndr", "infiniband_xdr")
 PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
 STAGES = {

@@ -13,6 +13,22 @@ from lightspeed_course.incidents import policy
 
 CAUSE, FIX, COST, WRONG = 50, 20, 30, 5
 GAIN, NEAR = 10, 0.1
+# Cause -> the lesson that teaches it, its page and the section.
+TAUGHT = {
+    "slow_nic": ("8", "08_network", "Why does everybody wait?"),
+    "numa": ("7", "07_nccl_bandwidth", "Which wire?"),
+    "tensor_over_network": ("6.2", "06_parallelism_2_sent", "Who should sit next to whom?"),
+    "straggler": ("6.3", "06_parallelism_3_waits", "Who waits for the last rank?"),
+    "throttling": ("6.3", "06_parallelism_3_waits", "Who waits for the last rank?"),
+    "padding": ("3", "03_amdahl_gustafson", "The job: tomorrow?"),
+    "recompute": ("6.1", "06_parallelism", "What does a token leave behind?"),
+    "sparse_peak": ("1", "01_numbers_to_know", "Which number is yours?"),
+    "bursty_arrivals": ("4", "04_littles_law", "Why latency explodes"),
+    "more_traffic": ("4", "04_littles_law", "Why latency explodes"),
+    "longer_answers": ("4", "04_littles_law", "One law without assumptions"),
+    "mixed_lengths": ("4", "04_littles_law", "What about the slowest, and the longest?"),
+    "replica_down": ("4", "04_littles_law", "More servers, one queue"),
+}
 
 
 @dataclass(frozen=True)
@@ -85,6 +101,10 @@ def debrief(incident, bought, cause, fix, gain=None):
         f"**{'Solved.' if s.cause else 'Not solved.'}** {incident.cause.name}"
         + f" You named: {incident.setting.cause(cause).name}" * (not s.cause)
     ]
+    if not s.cause:
+        lesson, page, section = TAUGHT[incident.cause.id]
+        place = f"{page}.ipynb#{section.replace(' ', '-')}"
+        lines.append(f"[Lesson {lesson}]({place}) has what tells the two apart: *{section}*")
     lines.append(
         ("Your fix is the right one." if s.fix else "Your fix leaves it.")
         + f" The fix: {incident.cause.fix}"

@@ -6,7 +6,7 @@ Who is ready early is seen to "communicate" while it waits for the slowest.
 
 from dataclasses import replace
 
-from lightspeed.catalog import accelerator, link
+from lightspeed.catalog import accelerator, find, link
 from lightspeed.collectives import algbw, busbw, ring_time
 from lightspeed.roofline import attainable, matmul_flops, matmul_intensity
 from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy
@@ -36,8 +36,9 @@ def brief(job):
     tokens = job.nodes * job.micro_batches * job.sequence
     chip, net = accelerator(job.gpu).name, link(job.network).name
     return (
-        f"**Training.** {job.model} on {job.nodes} nodes of {PER_NODE} {chip}, an adapter of {net}"
-        f" for each GPU. Tensor parallel over {PER_NODE}, data parallel over {job.nodes},"
+        f"**Training.** {find(job.model).name} on {job.nodes} nodes of {PER_NODE} {chip}, an"
+        f" adapter of {net} for each GPU. Tensor parallel over {PER_NODE}, data parallel over"
+        f" {job.nodes},"
         f" {job.micro_batches} micro-batches of one sequence of {job.sequence:,} tokens. The plan"
         f" promised {tokens / planned(job).time:,.0f} tokens a second; the job makes"
         f" {tokens * (1 - job.padding) / time(job):,.0f} that count,"

@@ -1,5 +1,7 @@
 """incident: the room on a page. Buy, read, buy again; then name cause and fix."""
 
+import re
+
 from lightspeed_course.practice import incident_session as session
 from lightspeed_course.practice.forms import Panel, as_html, number_field
 
@@ -32,7 +34,7 @@ class Room(Panel):
                 return "**Not a gain.** Expected a number such as 1.2.", "Not a gain.", "bad"
             words = session.name(self.case, values[0], values[1], gain)
             self._draw()
-            return words, words.replace("*", ""), "plain"
+            return words, re.sub(r"\]\([^)]*\)|[][*]", "", words), "plain"
         session.buy(self.case, values[0])
         self._draw()
         return "", f"Bought: {self.case.setting.measurement(values[0]).name}.", "plain"

@@ -115,9 +115,7 @@ class Variant:
 
     @cached_property
     def library(self):
-        """What of the library the right results of a function come out of; None where another kind
-        of answer is asked.
-        """
+        """What of the library a function's right results come from; None for other kinds."""
         from lightspeed_course.library_calls import origin
 
         if self.question.kind != "function":

@@ -3,8 +3,6 @@
 Both are `serving.simulate` twice, or on other lengths, so they are as exact as it is.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ Mooncake's `hash_ids` do. Whoever comes finds as many of its first blocks as are
 then all of its blocks are kept, and what was not asked for the longest goes first.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
 

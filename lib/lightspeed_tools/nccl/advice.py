@@ -4,9 +4,7 @@ SOCKETS = 12.5e9  # byte/s: what TCP over one fast port gives at best
 
 
 def checks_of(judged):
-    """What a run's verdict asks for, as sentences; those of the largest message first, then those
-    of what speaks against it.
-    """
+    """What a run's verdict asks for: the largest message's sentences, then what is against it."""
     if judged.level == "invalid":
         return () if judged.wrong else (_built(judged),)
     if judged.main is None:

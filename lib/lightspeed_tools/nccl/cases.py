@@ -95,9 +95,7 @@ def agreed(cases, known, racks=False):
 
 
 def cases_of(report, facts, machine, row):
-    """The `Case`s of a run by its largest message, `row`; none if it is too small to tell links
-    apart, or has no collective or ranks.
-    """
+    """A run's `Case`s by its largest message, `row`; none for one that tells no links apart."""
     n, collective = facts.ranks.value, facts.collective.value
     if not n or n < 2 or not collective or not row or row.size < LARGE:
         return ()
@@ -140,9 +138,7 @@ def _layouts(n):
 
 
 def _least(collective, rate, n, nodes):
-    """byte/s that a node sends at least; an all-reduce by ranks alone, for few have switches that
-    add.
-    """
+    """byte/s that a node sends at least; an all-reduce by ranks, as few switches add."""
     least = leaves_node(collective, rate, nodes, n // nodes)
     return least * (2 * (nodes - 1) / nodes if collective == "all_reduce" else 1)
 

@@ -10,9 +10,7 @@ SAME = 0.05  # two runs of one machine differ by as much
 
 @dataclass(frozen=True)
 class Compared:
-    """Two `Judged` runs of one collective, and (bytes, seconds, seconds) of the sizes that both
-    have.
-    """
+    """Two `Judged` runs of one collective, and (bytes, seconds, seconds) of common sizes."""
 
     first: Any
     second: Any

@@ -224,9 +224,7 @@ def listed(report):
 
 
 def _confirmed(report, collective, by_rates):
-    """Ranks in the list, if something else in the file bears it out: a list may have lost its
-    end.
-    """
+    """Ranks in the list, if something else bears it out: a list may have lost its end."""
     n = listed(report)
     if not n or by_rates or (collective in SHARED and _share(report.rows)):
         return n

@@ -15,9 +15,7 @@ def looks_like_json(text):
 
 
 def parse_json(text, collective=None):
-    """The one `Report` of a JSON file. Raises ReportError for one that is not whole, or has no
-    results.
-    """
+    """The one `Report` of a JSON file. Raises ReportError for a cut one, or no results."""
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:

@@ -62,9 +62,7 @@ class Judged:
 
     @property
     def main(self):
-        """The verdict on the largest message, out of place if there is one; None if the file does
-        not tell what was run.
-        """
+        """The verdict on the largest message, out of place if possible; None if nothing is told."""
         return max(self.verdicts, key=lambda verdict: verdict.size, default=None)
 
     @property

@@ -63,9 +63,7 @@ HINTS = {
 
 
 class ReportError(ValueError):
-    """A file that cannot be read as nccl-tests output; `.line` is where (0: nowhere in
-    particular).
-    """
+    """A file that cannot be read as nccl-tests output; `.line` is where (0: nowhere)."""
 
     def __init__(self, line, why, text=""):
         self.line, self.why = line, why
@@ -154,9 +152,7 @@ class Report:
 
     @property
     def apart(self):
-        """Whether several processes tested each by itself and wrote into one file: each prints its
-        list, its table and every row.
-        """
+        """Whether several processes wrote into one file, each its own list, table and rows."""
         rows = [(r.size, r.dtype, r.redop, r.root, r.in_place) for r in self.rows if r.size]
         return self.tables > 1 and self.lists > 1 and 3 * len(set(rows)) < 2 * len(rows)
 
@@ -195,9 +191,7 @@ def parse(text, collective=None):
 
 
 class _Reader:
-    """Goes through the lines; a new run begins at its announcement, its list or its table, once
-    the one before it has rows.
-    """
+    """Goes through the lines; a run begins at its announcement, list or table, once rows came."""
 
     def __init__(self, collective):
         self.given, self.reports, self.columns = collective, [], None
@@ -235,9 +229,7 @@ class _Reader:
         return self.pending
 
     def _new_run(self, number, opening=None):
-        """The run that what opens a run belongs to: a new one, if that before it got anywhere, or
-        was opened by the same.
-        """
+        """The run that an opening belongs to: a new one, if that before got rows or the same."""
         before = self.pending
         if before and (before.rows or before.failures or not before.truncated):
             self._close()
@@ -297,9 +289,7 @@ class _Reader:
             self._said(number, line)
 
     def _called(self, line):
-        """A command line: it belongs to the run after it, or to the list above it where a page
-        shows both in blocks of their own.
-        """
+        """A command line: of the run after it, or of the list above, where a page has blocks."""
         report = self.pending
         if report and self.fenced and report.devices and not (report.tables or report.failures):
             report.collective, report.command = self._named(line), line.strip()

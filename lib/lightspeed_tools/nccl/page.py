@@ -1,6 +1,4 @@
-"""The report of files of nccl-tests output: lines for the terminal, data, and one page of HTML
-with its plots inside.
-"""
+"""The report of nccl-tests files: lines for the terminal, data, a page of HTML with plots."""
 
 import json
 import sys
@@ -123,9 +121,7 @@ def _described(run):
 
 
 def charts(run):
-    """(chart, caption, alt) of busbw over size and, if there is a model, of measured over
-    expected time.
-    """
+    """(chart, caption, alt) of busbw over size and, given a model, of measured over expected."""
     rows = {
         place: [r for r in run.report.rows if r.in_place == place and r.size and r.time]
         for place in (False, True)

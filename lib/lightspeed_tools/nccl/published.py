@@ -1,6 +1,4 @@
-"""What published runs say of a size and a scale: how far the model is off, and what share of their
-line others reached.
-"""
+"""What published runs say of a size and scale: the model's error, others' share of the line."""
 
 import functools
 import math
@@ -27,9 +25,7 @@ def kind(size, nodes):
 
 @functools.cache
 def spread(message, where):
-    """The factor within which nine of ten published rows of this kind lie from the model, fitted
-    rows left out.
-    """
+    """The factor within which nine of ten published rows of a kind lie, fitted ones left out."""
     errors = [
         abs(math.log1p(error))
         for row, error in residuals(fitted=False)

@@ -354,9 +354,7 @@ def contradictions(judged, most=10):
 
 
 def in_words(judged):
-    """The lines that the command prints: what was run, the verdict, what to check, and what is
-    to be told of the file.
-    """
+    """The lines that the command prints: run, verdict, what to check, what of the file."""
     lines = [headline(judged), *(f"  {s}" for s in (summary(judged), *sentences(judged)))]
     checks = checks_of(judged)
     if checks:

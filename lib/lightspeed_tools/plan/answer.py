@@ -279,7 +279,12 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
     def one(k: int) -> dict[str, Any]:
         return described(found.space.plan(int(found.place[k])), job)
 
-    best = one(first)
+    best, near = one(first), []
+    if job.setting.key.startswith("megatron_h100"):
+        from lightspeed_tools.plan.measured import nearest  # its sets are read for an answer only
+
+        gpus, kind = job.cluster.gpus, job.cluster.precision
+        near = nearest(job.model, gpus, kind, job.sequence, job.setting)
     within = found.seconds <= found.seconds[first] * (1 + job.setting.error)
     order = np.lexsort((found.memory, found.seconds))[:top]
     inner = inside_measured(found, job)
@@ -300,6 +305,7 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
             )
         ],
         "front": [one(k) for k in front(found)],
+        "nearest_measured": near,
         "by_stack": by_stack(found.space.plan(int(found.place[first])), job),
         "changes": changes(job),
         "cost": cost(job, best["step_seconds"], tokens),

@@ -139,11 +139,13 @@ def _model(given: Any) -> Transformer:
         raise BadArgument("plan", "model", given, "a key of the catalog or a shape")
     names = tuple(f.name for f in fields(Transformer))
     given = _object("model", given, names)
-    needed = ("layers", "width", "heads", "vocabulary")
-    if missing := [n for n in needed if n not in given]:
+    given.setdefault("hidden", given.get("expert_hidden"))
+    needed = ("layers", "width", "heads", "hidden", "vocabulary")
+    if missing := [n for n in needed if given.get(n) is None]:
         raise BadArgument("plan", "model", list(given), f"also {', '.join(missing)}")
-    shape = {"head_width": given["width"] // given["heads"], "hidden": given.get("expert_hidden")}
-    return Transformer(**{n: v for n, v in (shape | given).items() if v is not None})
+    for name in needed:
+        checked("plan", f"{name} of the model", given[name], count())
+    return Transformer(**{"head_width": given["width"] // given["heads"]} | given)
 
 
 def _plan(given: dict[str, Any], job: Job, assumed: list[str]) -> tuple[Plan, float]:

@@ -42,8 +42,8 @@ RULES = {
     "layers": "more stages than layers",
     "heads": "more tensor ranks than attention heads",
     "sequence": "the sequence is not divided by context (twice, to balance it) times tensor",
-    "schedule": "an interleaved pipeline needs micro-batches in multiples of its stages, and "
-    "nanotron's as many as stages, less one",
+    "schedule": "an interleaved pipeline needs micro-batches in multiples of its stages, and that "
+    "of some stacks as many as stages, less one",
     "zero": "ZeRO 2 and 3 do not go with a pipeline",
     "stack": "beyond what the stack can do",
     "limits": "not what --fix and --limit ask for",

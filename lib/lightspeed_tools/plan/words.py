@@ -55,6 +55,7 @@ def told(found: dict[str, Any]) -> str:
             f"  {found['group']:,} plans are within the stack's own error of "
             f"{found['stack_error']:.1%}; the law can't tell them apart.",
             *stacks(found),
+            *measured(found),
             "",
             "Best inside what was measured:",
             "  " + (line(found["inside_measured"]) if found["inside_measured"] else "none"),
@@ -78,6 +79,17 @@ def told(found: dict[str, Any]) -> str:
 
 def changed(row: dict[str, Any], rate: float) -> str:
     return f"  {row['what']}: {row['tokens_per_second'] / rate - 1:+.1%} tokens/s, {row['plan']}"
+
+
+def measured(found: dict[str, Any]) -> list[str]:
+    """The nearest runs that were measured, on H100."""
+    rows = [
+        f"    {row['name']}, {row['precision']}, {row['gpus']:,} H100: "
+        f"{row['measured_seconds']:.3g} s measured, {row['predicted_seconds']:.3g} s by the law "
+        f"({row['error']:+.0%})"
+        for row in found["nearest_measured"]
+    ]
+    return ["  The nearest runs that were measured:", *rows] if rows else []
 
 
 def stacks(found: dict[str, Any]) -> list[str]:
@@ -145,6 +157,10 @@ def told_explained(found: dict[str, Any]) -> str:
         + ", ".join(f"{n} {held / 1e9:.1f}" for n, held in parts)
     )
     lines += waterfall(yours)
+    lines += ["One move away, all else as well as it can be:"]
+    for row in found["one_away"]:
+        change = f"{row['change']:+7.1%}  " if "change" in row else ""
+        lines.append(f"    {row['axis']:<10} {row['value']:>5,}  {change}{row['why']}")
     if best is None:
         return "\n".join([*lines, "No plan fits."])
     gain = yours["step_seconds"] / best["step_seconds"] - 1

@@ -501,6 +501,14 @@ if (cells.length) {
 }
 if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register(new URL("../../sw.js", HERE)).catch(() => {});
 
+// What an answer leads to is named as a notebook; here it is a page.
+document.addEventListener("click", ({target}) => {
+  const link = target.closest?.(".sol-live a[href*='.ipynb']");
+  if (!link) return;
+  const [page, section = ""] = link.getAttribute("href").split(".ipynb#");
+  link.href = `${page}.html#${section.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}`;
+});
+
 // The theme turns pages with the arrow keys. In the text they belong to what has the focus: code that scrolls, a chart, a field.
 document.querySelector(".content")?.addEventListener("keydown", (event) => event.key.startsWith("Arrow") && event.stopPropagation());
 

@@ -9,7 +9,6 @@ call is timed: `ranks`.
 import json
 import math
 import statistics
-import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +30,7 @@ from lightspeed_tools.measure.instruments.launch import (
     answers,
     clean,
     launcher,
+    module,
     needs,
     turns,
 )
@@ -91,13 +91,7 @@ def run(
         "longest": longest,
         "limit": limit,
     }
-    command = [
-        *launcher(backend, n),
-        *([sys.executable] if backend == "mpi" else []),
-        "-m",
-        "lightspeed_tools.measure.instruments.rank_worker",
-        json.dumps(job),
-    ]
+    command = [*launcher(backend, n), *module("rank_worker", json.dumps(job))]
     found, now = Run(backend, n), f"the start of {n} ranks"
     try:
         for said in answers(command, limit + 10, clean()):

@@ -61,14 +61,10 @@ def catalog_key(name):
     True
     """
     words = re.sub(r"[^A-Z0-9]+", " ", name.upper())
-    found = next(
-        (
-            key
-            for wanted, key in DEVICES
-            if all(re.search(rf"\b{w.upper()}", words) for w in wanted)
-        ),
-        None,
+    fitting = (
+        key for wanted, key in DEVICES if all(re.search(rf"\b{w.upper()}", words) for w in wanted)
     )
+    found = next(fitting, None)
     return found if found in entries("accelerators") else None
 
 
@@ -78,14 +74,8 @@ def peaks(name):
     if key is None:
         return {}
     entry = entries("accelerators")[key]
-    rates = {
-        what: getattr(entry, field, None)
-        for what, field in {
-            **{t: t for t in TYPES},
-            "fp32": "fp32_vector",
-            "bandwidth": "hbm_bandwidth",
-        }.items()
-    }
+    fields = dict.fromkeys(TYPES) | {"fp32": "fp32_vector", "bandwidth": "hbm_bandwidth"}
+    rates = {what: getattr(entry, field or what, None) for what, field in fields.items()}
     return {what: float(value) for what, value in rates.items() if value is not None}
 
 
@@ -120,12 +110,8 @@ def measure(quick=True, report=None):
                 quantities.append(_product(torch, dtype, shape, name))
             # a type that this device or PyTorch lacks
             except (RuntimeError, ValueError, AttributeError) as error:
-                quantities.append(
-                    Missing(
-                        f"gpu.gemm.{dtype}",
-                        f"not on this device: {str(error).splitlines()[0][:120]}",
-                    )
-                )
+                why = f"not on this device: {str(error).splitlines()[0][:120]}"
+                quantities.append(Missing(f"gpu.gemm.{dtype}", why))
                 break
         torch.cuda.empty_cache()
     return quantities
@@ -158,9 +144,8 @@ def _memory(torch, name):
         ("triad", lambda: torch.add(b, c, alpha=3.0, out=a), 3),
     ):
         rates = [arrays * 4 * count / t for t in _seconds(torch, call)]
-        yield Quantity(
-            f"gpu.{key}_bandwidth", "byte/s", tuple(rates), {"device": name, "size": 4 * count}
-        )
+        which = {"device": name, "size": 4 * count}
+        yield Quantity(f"gpu.{key}_bandwidth", "byte/s", rates, which)
 
 
 def _launches(torch, name):
@@ -171,16 +156,9 @@ def _launches(torch, name):
         x.add_(1)
         torch.cuda.synchronize()
 
-    yield Quantity(
-        "gpu.launch",
-        "s",
-        tuple(_seconds(torch, lambda: x.add_(1))),
-        {"device": name},
-        better="lower",
-    )
-    yield Quantity(
-        "gpu.launch_host", "s", tuple(seconds_of(there_and_back)), {"device": name}, better="lower"
-    )
+    apart, waits = _seconds(torch, lambda: x.add_(1)), seconds_of(there_and_back)
+    yield Quantity("gpu.launch", "s", apart, {"device": name}, better="lower")
+    yield Quantity("gpu.launch_host", "s", waits, {"device": name}, better="lower")
 
 
 def _product(torch, dtype, shape, name):
@@ -191,10 +169,8 @@ def _product(torch, dtype, shape, name):
         call = lambda: torch._int_mm(a, b)  # noqa: E731
     elif dtype == "fp8":
         # columns first, as cuBLAS wants it
-        a, b = (
-            torch.randn(m, k, device="cuda").to(kind),
-            torch.randn(n, k, device="cuda").to(kind).t(),
-        )
+        a, b = (torch.randn(s, k, device="cuda").to(kind) for s in (m, n))
+        b = b.t()
         one = torch.ones((), device="cuda")
         call = lambda: torch._scaled_mm(a, b, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)  # noqa: E731
     else:
@@ -206,10 +182,5 @@ def _product(torch, dtype, shape, name):
         rates = [2 * m * k * n / t for t in _seconds(torch, call)]
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
-    return Quantity(
-        "gpu.gemm",
-        "FLOP/s",
-        tuple(rates),
-        {"device": name, "dtype": dtype, "m": m, "k": k, "n": n},
-        counted={"flops": 2 * m * k * n},
-    )
+    which = {"device": name, "dtype": dtype, "m": m, "k": k, "n": n}
+    return Quantity("gpu.gemm", "FLOP/s", rates, which, counted={"flops": 2 * m * k * n})

@@ -65,27 +65,24 @@ def world(environ=os.environ):
 
 
 def launcher(backend, ranks):
-    """The command that starts `ranks` processes here. Raises Unavailable if there is none."""
+    """What starts Python on `ranks` ranks here, before its arguments. Raises Unavailable."""
     if backend == "mpi":
         beside = Path(sys.executable).with_name("mpiexec")
         path = str(beside) if beside.exists() else shutil.which("mpiexec")
         if not path:
             raise Unavailable("No mpiexec was found, in this environment or on the path.", INSTALL)
-        return [path, "-n", str(ranks)]
-    return [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        str(ranks),
-    ]
+        return [path, "-n", str(ranks), sys.executable]
+    run = [sys.executable, "-m", "torch.distributed.run"]
+    return [*run, "--standalone", "--nproc-per-node", str(ranks)]
+
+
+def module(name, *words):
+    """The arguments with which Python runs a module of the instruments."""
+    return ["-m", f"{__package__}.{name}", *map(str, words)]
 
 
 def clean(environ=os.environ):
-    """The environment without another launcher's: our processes are a world of their own, with one
-    thread each.
-    """
+    """The environment without another launcher's: our processes are alone, with one thread each."""
     environment = {
         name: value
         for name, value in environ.items()

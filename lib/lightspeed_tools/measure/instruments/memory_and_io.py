@@ -74,13 +74,9 @@ def clock():
             pass
         return (now - start) * 1e-9
 
+    steps = [min(step() for _ in range(200)) for _ in range(11)]
     return [
-        Quantity(
-            "host.timer_resolution",
-            "s",
-            [min(step() for _ in range(200)) for _ in range(11)],
-            better="lower",
-        ),
+        Quantity("host.timer_resolution", "s", steps, better="lower"),
         Quantity("host.timer_overhead", "s", seconds_of(time.perf_counter, 11), better="lower"),
     ]
 
@@ -115,23 +111,14 @@ def bandwidth(quick=True):
     """Copy and triad in byte/s for 1, 2, 4 ... threads, over vectors beyond any cache, counted as
     STREAM does: what the loop reads and writes.
     """
-    each, quantities = far_size(quick), []
+    each, repeat, quantities = far_size(quick), 21 if quick else 51, []
+    about = {"note": kernels.load().library}
     for name in ("copy", "triad"):
+        key, size = f"host.{name}_bandwidth", kernels.VECTORS[name] * each
         for threads in kernels.thread_counts():
-            taken, counted = kernels.samples(
-                name, threads, kernels.VECTORS[name] * each, np.float64, 21 if quick else 51
-            )
-            rates = [counted["bytes"] / t for t in taken]
-            quantities.append(
-                Quantity(
-                    f"host.{name}_bandwidth",
-                    "byte/s",
-                    rates,
-                    {"threads": threads},
-                    note=kernels.load().library,
-                    counted=counted,
-                )
-            )
+            taken, counted = kernels.samples(name, threads, size, np.float64, repeat)
+            rates, which = [counted["bytes"] / t for t in taken], {"threads": threads}
+            quantities.append(Quantity(key, "byte/s", rates, which, counted=counted, **about))
     return quantities
 
 
@@ -172,37 +159,19 @@ def _storage(file, quick, where):
     first = max(write(4), 1e-6)  # a slow disk gets a smaller file
     blocks = max(4, min(blocks, int(4 * (0.3 if quick else 1.5) / first)))
     size, note = {"size": blocks * BLOCK}, f"in {where}"
-    quantities: list = [
-        Quantity(
-            "host.storage_write",
-            "byte/s",
-            [blocks * BLOCK / write(blocks) for _ in range(7)],
-            size,
-            note=f"{note}, until fsync returned",
-        )
-    ]
+    written, key = [blocks * BLOCK / write(blocks) for _ in range(7)], "host.storage_read"
+    until = f"{note}, until fsync returned"
+    quantities: list = [Quantity("host.storage_write", "byte/s", written, size, note=until)]
     if hasattr(os, "posix_fadvise"):
+        forgotten = (
+            f"{note}; the system was asked to forget the file first, a host or a drive below it"
+            " was not"
+        )
         rates = [read(blocks) for _ in range(7)]
-        quantities.append(
-            Quantity(
-                "host.storage_read",
-                "byte/s",
-                rates,
-                size,
-                note=(
-                    f"{note}; the system was asked to forget the file first, a host or a drive"
-                    " below it was not"
-                ),
-            )
-        )
+        quantities.append(Quantity(key, "byte/s", rates, size, note=forgotten))
     else:
-        quantities.append(
-            Missing(
-                "host.storage_read",
-                "This system cannot be asked to forget a file, so it would be read from memory.",
-                "Measure on Linux.",
-            )
-        )
+        why = "This system cannot be asked to forget a file, so it would be read from memory."
+        quantities.append(Missing(key, why, "Measure on Linux."))
 
     def small():
         file.seek(0)

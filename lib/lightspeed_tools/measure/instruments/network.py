@@ -19,7 +19,7 @@ from typing import Any
 from lightspeed.collectives import ring_time, tree_time
 from lightspeed.errors import one_of
 from lightspeed_models.fits import fit_alpha_beta
-from lightspeed_tools.measure.instruments.launch import answers, clean
+from lightspeed_tools.measure.instruments.launch import answers, clean, module
 from lightspeed_tools.measure.instruments.timing import Quantity, Unavailable
 from lightspeed_tools.measure.records.record import NotMeasured, all_of
 
@@ -61,15 +61,8 @@ def run(nodes=NODES, sizes=SIZES, algorithms=("ring", "tree"), rate=RATE, repeat
     }
     quantities, why = [], ""
     for isolate in (["--user", "--map-root-user", "--net"], ["--net"]):
-        command = [
-            _tool("unshare"),
-            *isolate,
-            "--",
-            sys.executable,
-            "-m",
-            "lightspeed_tools.measure.instruments.nodes",
-            json.dumps(job),
-        ]
+        python = [_tool("unshare"), *isolate, "--", sys.executable]
+        command = [*python, *module("nodes", json.dumps(job))]
         try:
             for said in answers(command, PATIENCE, clean()):
                 quantities.append(said)

@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any
 
-from lightspeed_tools.measure.instruments.launch import MARK, die_with_parent
+from lightspeed_tools.measure.instruments.launch import MARK, die_with_parent, module
 
 PORT = 5201
 # how long a packet may wait at a shaper: longer than any window, so that none is dropped
@@ -35,16 +35,7 @@ def hold(job):
         _ip("link add switch type bridge forward_delay 0", "link set switch up")
         for number in range(count):
             # A node waits in its namespace until its link is there: standard input says so.
-            command = [
-                "unshare",
-                "--net",
-                "--",
-                sys.executable,
-                "-m",
-                "lightspeed_tools.measure.instruments.nodes",
-                str(number),
-                str(count),
-            ]
+            command = ["unshare", "--net", "--", sys.executable, *module("nodes", number, count)]
             nodes.append(
                 subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             )
@@ -103,35 +94,14 @@ def _ip(*lines):
 
 def _shape(device, rate):
     """Let the device send `rate` byte/s, headers included, and no burst beyond a few packets."""
-    _run(
-        [
-            "tc",
-            "qdisc",
-            "add",
-            "dev",
-            device,
-            "root",
-            "tbf",
-            "rate",
-            f"{int(rate * 8)}bit",
-            "burst",
-            "16kb",
-            "latency",
-            QUEUE,
-        ]
-    )
+    bits = f"{int(rate * 8)}bit"
+    shaper = f"tc qdisc add dev {device} root tbf rate {bits} burst 16kb latency {QUEUE}"
+    _run(shaper.split())
 
 
 def _run(command, text=None):
-    done = subprocess.run(
-        [
-            shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"),
-            *command[1:],
-        ],
-        input=text,
-        capture_output=True,
-        text=True,
-    )
+    program = shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    done = subprocess.run([program, *command[1:]], input=text, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(command[:2])}: {done.stderr.strip().splitlines()[0]}")
 

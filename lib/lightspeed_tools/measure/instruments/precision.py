@@ -156,9 +156,7 @@ def relative_error(got, exact):
 
 
 def exact_error(x, w, got):
-    """The same over the diagonal of `got`, with exact sums: products are split (Dekker, 1971) and
-    added by `math.fsum`.
-    """
+    """The same over the diagonal of `got`, with exact sums of split products (Dekker, 1971)."""
     left, values = [], []
     for k in range(len(got)):
         parts = np.concatenate(_exact_products(x[k], w[:, k])).tolist()

@@ -24,29 +24,19 @@ LOOPS = ("dot", "axpy", "relu", "fused", "unfused")
 APART = 1.6
 WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "int8": 1}
 NUMPY = {"fp64": np.float64, "fp32": np.float32}
+SIDES = (64, 128, 256, 512, 1024, 2048, 4096)  # of the matrices in a product
 NOISY = "cross"  # the mark of what does not repeat, in every figure of measurements
-NAMES = {
-    "dot": "dot product",
-    "axpy": "axpy",
-    "relu": "ReLU",
-    "fused": "fused chain",
-    "unfused": "the chain in three passes",
-    "gemv": "matrix times vector",
+# kernel -> (name, color, marker)
+DRAWN = {
+    "dot": ("dot product", "green", "diamond"),
+    "axpy": ("axpy", "black", "circle"),
+    "relu": ("ReLU", "purple", "square"),
+    "fused": ("fused chain", "amber", "star"),
+    "unfused": ("the chain in three passes", "sky", "triangle"),
+    "gemv": ("matrix times vector", "grey", "square"),
 }
-LOOKS = dict(
-    zip(
-        NAMES.values(),
-        (
-            ("green", "diamond"),
-            ("black", "circle"),
-            ("purple", "square"),
-            ("amber", "star"),
-            ("sky", "triangle"),
-            ("grey", "square"),
-        ),
-        strict=True,
-    )
-)
+NAMES = {kernel: name for kernel, (name, *_) in DRAWN.items()}
+LOOKS = {name: look for name, *look in DRAWN.values()}
 
 
 def measure(quick=True, report=None):
@@ -72,9 +62,7 @@ def gemms(quick=True):
     """Square products in numpy, in fp32 and fp64, on all cores; and one of them on one."""
     quantities, most = [], usable_cores()
     for dtype in NUMPY:
-        for n in (
-            (64, 128, 256, 512, 1024, 2048) if quick else (64, 128, 256, 512, 1024, 2048, 4096)
-        ):
+        for n in SIDES[: -1 if quick else None]:
             quantities.append(gemm(dtype, n, quick=quick))
             # s; the next takes eight times as long
             if quantities[-1].counted["flops"] / quantities[-1].value > (0.2 if quick else 1.0):
@@ -108,30 +96,17 @@ def torch_gemms(quick=True):
             "Install it with: pip install torch",
         )
     quantities, n = [], 1024 if quick else 2048
+    how = n, torch.get_num_threads(), "torch", quick
     for dtype, kind in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
         x = torch.ones(n, n, dtype=kind)
-        quantities.append(
-            _gemm(lambda x=x: x @ x, dtype, n, torch.get_num_threads(), "torch", quick)
-        )
+        quantities.append(_gemm(lambda x=x: x @ x, dtype, *how))
     x = torch.ones(n, n, dtype=torch.int8)
     columns = x.t().contiguous().t()
     try:
-        quantities.append(
-            _gemm(
-                lambda: torch._int_mm(x, columns),
-                "int8",
-                n,
-                torch.get_num_threads(),
-                "torch",
-                quick,
-            )
-        )
+        quantities.append(_gemm(lambda: torch._int_mm(x, columns), "int8", *how))
     except (AttributeError, RuntimeError) as error:
-        quantities.append(
-            Missing(
-                "roofline.gemm", f"int8: this torch has no such product ({type(error).__name__})."
-            )
-        )
+        why = f"int8: this torch has no such product ({type(error).__name__})."
+        quantities.append(Missing("roofline.gemm", why))
     return quantities
 
 
@@ -139,13 +114,9 @@ def _gemm(product, dtype, n, threads, library, quick):
     width = WIDTH[dtype]
     size = law.matmul_bytes(n, n, n, width, width, 4 if dtype == "int8" else width)
     seconds = seconds_of(product, 7 if quick else 15, least=0.002)
-    return _rate(
-        "roofline.gemm",
-        seconds,
-        law.matmul_flops(n, n, n),
-        size,
-        {"dtype": dtype, "n": n, "threads": threads, "library": library},
-    )
+    counted = {"flops": law.matmul_flops(n, n, n), "bytes": size}
+    parameters = {"dtype": dtype, "n": n, "threads": threads, "library": library}
+    return _rate("roofline.gemm", seconds, counted, parameters)
 
 
 def bandwidths(quick=True):
@@ -159,14 +130,8 @@ def bandwidths(quick=True):
                 continue
             seconds, counted = kernels.samples(name, threads, size, np.float64, 9 if quick else 21)
             rates = [counted["bytes"] / t for t in seconds]
-            quantities.append(
-                Quantity(
-                    "roofline.bandwidth",
-                    "byte/s",
-                    rates,
-                    {"kernel": name, "size": size, "threads": threads},
-                )
-            )
+            parameters = {"kernel": name, "size": size, "threads": threads}
+            quantities.append(Quantity("roofline.bandwidth", "byte/s", rates, parameters))
     return quantities
 
 
@@ -175,27 +140,13 @@ def loops(quick=True):
     threads, size, quantities = usable_cores(), _far(quick), []
     for name in LOOPS:
         if getattr(kernels.load(), name) is None:
-            quantities.append(
-                Missing(
-                    "roofline.kernel", f"{NAMES[name]}: {kernels.WITHOUT_NUMBA}", kernels.INSTALL
-                )
-            )
+            why = f"{NAMES[name]}: {kernels.WITHOUT_NUMBA}"
+            quantities.append(Missing("roofline.kernel", why, kernels.INSTALL))
             continue
         seconds, counted = kernels.samples(name, threads, size, np.float32, 15 if quick else 31)
-        quantities.append(
-            _rate(
-                "roofline.kernel",
-                seconds,
-                counted["flops"],
-                counted["bytes"],
-                {
-                    "kernel": name,
-                    "dtype": "fp32",
-                    "threads": threads,
-                    "library": kernels.load().library,
-                },
-            )
-        )
+        which = {"kernel": name, "dtype": "fp32", "threads": threads}
+        which["library"] = kernels.load().library
+        quantities.append(_rate("roofline.kernel", seconds, counted, which))
     n = int((size / 4) ** 0.5)
     matrix, vector, out = (
         np.ones((n, n), np.float32),
@@ -205,23 +156,14 @@ def loops(quick=True):
     seconds = seconds_of(
         lambda: np.matmul(matrix, vector, out=out), 15 if quick else 31, least=0.002
     )
-    return [
-        *quantities,
-        _rate(
-            "roofline.kernel",
-            seconds,
-            law.matmul_flops(1, n, n),
-            law.matmul_bytes(1, n, n, 4, 4, 4),
-            {"kernel": "gemv", "dtype": "fp32", "n": n, "threads": threads, "library": "numpy"},
-        ),
-    ]
+    counted = {"flops": law.matmul_flops(1, n, n), "bytes": law.matmul_bytes(1, n, n, 4, 4, 4)}
+    which = {"kernel": "gemv", "dtype": "fp32", "n": n, "threads": threads, "library": "numpy"}
+    return [*quantities, _rate("roofline.kernel", seconds, counted, which)]
 
 
-def _rate(key, seconds, flops, size, parameters):
+def _rate(key, seconds, counted, parameters):
     unit = "OP/s" if parameters["dtype"] == "int8" else "FLOP/s"
-    return Quantity(
-        key, unit, [flops / t for t in seconds], parameters, counted={"flops": flops, "bytes": size}
-    )
+    return Quantity(key, unit, [counted["flops"] / t for t in seconds], parameters, counted=counted)
 
 
 def _far(quick):

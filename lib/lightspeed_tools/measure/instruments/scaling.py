@@ -61,18 +61,9 @@ def measure(quick=True, report=None):
                 name, counts, run(pipes, counts, serial, divided, size, rounds), cpus
             )
     if cpus == 1:
-        why = (
-            "This process may use one processor, so that counting loops cannot become faster,"
-            " whatever n is."
-        )
-        found.append(
-            Missing(
-                "scaling.count_speedup",
-                why,
-                "The jobs that wait show the laws; a machine with more processors shows them for"
-                " loops.",
-            )
-        )
+        why = "This process may use one processor, so counting loops cannot become faster."
+        remedy = "The jobs that wait show the laws; for loops, a machine with more processors."
+        found.append(Missing("scaling.count_speedup", why, remedy))
     return found
 
 
@@ -86,30 +77,17 @@ def quantities(name, counts, times, cpus):
             if name == "count" and n > cpus
             else ""
         )
-        samples = tuple(round(total, 6) for _, total in times[n])
-        found.append(
-            Quantity(
-                "scaling.time",
-                "s",
-                samples,
-                {"job": name, "n": n, "cpus": cpus},
-                "lower",
-                note,
-                {"serial": serial},
-            )
+        samples, which = (
+            tuple(round(t, 6) for _, t in times[n]),
+            {"job": name, "n": n, "cpus": cpus},
         )
-    alone = tuple(round(s, 6) for s, _ in times[counts[0]])
-    return [
-        *found,
-        Quantity(
-            "scaling.serial_time",
-            "s",
-            alone,
-            {"job": name},
-            "lower",
-            "the serial part of the job alone",
-        ),
-    ]
+        counted = {"serial": serial}
+        found.append(Quantity("scaling.time", "s", samples, which, "lower", note, counted))
+    alone, note = (
+        tuple(round(s, 6) for s, _ in times[counts[0]]),
+        "the serial part of the job alone",
+    )
+    return [*found, Quantity("scaling.serial_time", "s", alone, {"job": name}, "lower", note)]
 
 
 # ---------------------------------------------------------------- the processes

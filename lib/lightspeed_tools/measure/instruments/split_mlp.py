@@ -7,7 +7,6 @@ many bytes takes.
 """
 
 import json
-import sys
 from dataclasses import dataclass
 
 from lightspeed_tools.measure.instruments.launch import (
@@ -16,6 +15,7 @@ from lightspeed_tools.measure.instruments.launch import (
     answers,
     clean,
     launcher,
+    module,
     needs,
     turns,
 )
@@ -39,13 +39,7 @@ def measure(quick=True, report=None):
         "limit": LIMIT,
         "split": {"tokens": TOKENS, "budget": 0.15 if quick else 1.0},
     }
-    command = [
-        *launcher("mpi", RANKS),
-        sys.executable,
-        "-m",
-        "lightspeed_tools.measure.instruments.rank_worker",
-        json.dumps(job),
-    ]
+    command = [*launcher("mpi", RANKS), *module("rank_worker", json.dumps(job))]
     quantities = []
     for said in answers(command, LIMIT + 10, clean()):
         if said.get("wrong"):

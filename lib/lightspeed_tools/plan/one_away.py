@@ -1,0 +1,82 @@
+"""What becomes of a plan that moves along one axis: half or twice as many ways, all else as well as
+it can be. Where nothing near is better, that is why it was chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from lightspeed.errors import BadArgument
+from lightspeed_models.plan import Plan, checked_for, cuts
+from lightspeed_models.training_step import step
+from lightspeed_tools.plan.answer import Job, verdict
+from lightspeed_tools.plan.search import bytes_of
+from lightspeed_tools.plan.space import RULES, rules_broken
+
+__all__ = ("one_away",)
+
+AXES = ("tensor", "pipeline", "context", "expert", "micro_size")
+
+
+def one_away(job: Job, plan: Plan) -> list[dict[str, Any]]:
+    """A row an axis and direction: the value there and what it costs, as a share of the plan's own
+    time with the term that grows most, or why it can't be.
+    """
+    here = step(job.model, job.sequence, plan, job.machine, job.setting.stack)
+    rows = []
+    for axis in AXES:
+        if axis == "expert" and not job.model.experts:
+            continue
+        for value in (getattr(plan, axis) / 2, getattr(plan, axis) * 2):
+            if value == int(value):
+                row = {"axis": axis, "value": int(value)}
+                rows.append(row | _there(job, plan, axis, int(value), here))
+    return rows
+
+
+def _there(job: Job, plan: Plan, axis: str, value: int, here: Any) -> dict[str, Any]:
+    degrees = {n: getattr(plan, n) for n in (*AXES, "chunks")} | {axis: value}
+    replica = degrees["tensor"] * degrees["pipeline"] * degrees["context"]
+    data, lone = divmod(job.cluster.gpus, replica)
+    if lone or not data:
+        return {"why": "does not divide the GPUs"}
+    micro_batches, odd = divmod(job.sequences, data * degrees["micro_size"])
+    if odd or not micro_batches:
+        return {"why": "does not divide the batch"}
+    found, why = [], ""
+    for chunks in (1, *cuts(job.model.layers, degrees["pipeline"])):
+        for recompute in dict.fromkeys((plan.recompute, "full")):
+            try:
+                one = replace(
+                    plan, **degrees | {"chunks": chunks}, data=data, micro_batches=micro_batches,
+                    recompute=recompute,
+                )  # fmt: skip
+                checked_for(job.model, one)
+            except BadArgument as error:
+                why = why or str(error)
+                continue
+            if broken := rules_broken(job.model, one, job.sequence, job.setting.able):
+                why = why or RULES[broken[0]]
+                continue
+            held = float(bytes_of(job.model, job.sequence, one, job.machine, job.setting))
+            found.append((held, one))
+    told = [(verdict(held, job.machine.capacity), one) for held, one in found]
+    fit = [one for word, one in told if word == "fits"]
+    tight = [one for word, one in told if word == "tight"]
+    if not fit and not tight:
+        least = min((held for held, _ in found), default=0.0)
+        over = f"does not fit: {least / 1e9:.0f} of {job.machine.capacity / 1e9:.0f} GB"
+        return {"why": over if found else why}
+    taken = [
+        (step(job.model, job.sequence, p, job.machine, job.setting.stack), p) for p in fit or tight
+    ]
+    there, one = min(taken, key=lambda pair: pair[0].time)
+    names = here.terms.keys() | there.terms.keys()
+    more = {n: there.terms.get(n, 0.0) - here.terms.get(n, 0.0) for n in names}
+    slower = there.time >= here.time
+    why = (max if slower else min)(sorted(more), key=more.__getitem__)
+    if one.recompute != plan.recompute:
+        why = "activations computed again, for want of memory"
+    change = float(there.time / here.time - 1)
+    return {"change": change, "why": why if fit else f"{why}; memory is tight", "tight": not fit}
