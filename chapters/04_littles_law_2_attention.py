@@ -41,16 +41,13 @@ predict("serving.state_outgrown", ..., seed="chapter")
 # %%
 explore_attention()
 
-# %%
+# %% tags=["setup"]
 context = job.CONTEXT
 llama, hybrid = decoder("Llama-3.1-70B"), decoder("Qwen3.5-397B-A17B")
 latent, sparse, old = decoder("DeepSeek-V3"), decoder("DeepSeek-V3.2"), decoder("Llama-2-7B")
 mla, pick = latent.layers[0].mixer, sparse.layers[0].mixer.index_top
 window = decoder("gpt-oss-120b").layers[0].mixer.window
 held, many = job.long_request()
-ffn, batch = latent.layers[-1].mlp, 64
-hybrid_held = hybrid.request_bytes(context)
-hybrid_many = (job.PER_NODE * job.accelerator(job.GPU).hbm_capacity - hybrid.parameters) // hybrid_held
 
 # %% [markdown]
 # Llama 2 gives every head a key and a value of its own. Llama 3 lets eight query heads **share** one, and
@@ -127,6 +124,12 @@ reveal("serving.state_outgrown", seed="chapter")
 assert 9.5 < llama.kv_cache_bytes_per_token() / hybrid.kv_cache_bytes_per_token() < 11, (
     "a tenth of Llama's"
 )
+
+# %% tags=["setup"]
+ffn, batch = latent.layers[-1].mlp, 64
+hybrid_held = hybrid.request_bytes(context)
+room = job.node_memory() - hybrid.parameters  # its weights in one byte
+hybrid_many = room // hybrid_held
 
 # %% [markdown]
 # ## And the weights?

@@ -21,7 +21,7 @@ assert middle(waits(run(2.0, 8000, 2048, 0.0))[1]) > job.BUDGET, "everyone waits
 
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator, fitted
-from lightspeed.inference import drafted_tokens, IDEAL, mixed_step
+from lightspeed.inference import drafted_tokens, experts_read, IDEAL, mixed_step
 from lightspeed.serving import request_rate
 from lightspeed_course import ask, Axis, Bars, Chart, figure, job, predict, reveal, Rule, si, table
 from lightspeed_course.explorers.serving_steps import explore_serving_steps, replica
@@ -272,23 +272,94 @@ assert all(place[n] == 0 for n in waited if n < 44), "up to the wall"
 # Twice the requests, {{waited[64] / waited[32]:.0f}} times the wait. If a first token suddenly takes ten
 # times as long, don't look for a slow kernel: count the places.
 #
+# ## Why does a mixture of experts fill up sooner?
+#
+# A batch was a bargain because everybody shares the weights. In a mixture of experts each token picks a
+# few experts for itself, so a lone user reads little of the model, and each newcomer makes the step read
+# more of it, until all of it is read (chapter 4 counts how fast). Two published curves, side by side:
+
+# %% tags=["holds"]
+assert waited[64] > 10 * waited[32], "Twice the requests,"
+
+# %%
+curves = {
+    name: {int(row.run.requests): row for row in published()
+           if row.model.endswith(name) and (row.system, row.engine) == ("h200_sxm", engine)
+           and (row.run.decode.gpus, row.run.prompt, row.run.output) == (8, 1024, 1024)}
+    for name, engine in (("DeepSeek-R1", "sglang"), ("Llama-3.1-70B", "vllm"))
+}  # fmt: skip
+sparse, dense = curves.values()
+mlp = sparse[min(sparse)].run.model.layers[-1].mlp
+crowds = sorted(sparse.keys() & dense.keys())
+slower = [one[crowds[-1]].per_token / one[crowds[0]].per_token for one in (sparse, dense)]
+slower
+
+# %% tags=["figure"]
+table(
+    [
+        [
+            n,
+            round(experts_read(n, mlp.experts, mlp.active)),
+            si(sparse[n].per_token, "s"),
+            si(dense[n].per_token, "s"),
+        ]
+        for n in crowds
+    ],
+    ["requests in flight", f"experts read of {mlp.experts}", *curves],
+    caption="Time between tokens, measured on eight H200. The mixture reads nearly all of its experts at"
+    " sixty-four, and its tokens slow down far more than those of the dense model.",
+)
+
+# %% tags=["holds"]
+assert experts_read(64, mlp.experts, mlp.active) > 0.85 * mlp.experts, "reads nearly all of its"
+assert slower[0] > 1.8 * slower[1], "far more than"
+
+# %% [markdown]
+# The mixture starts at the speed of a far smaller model and loses it: from {{crowds[0]}} to
+# {{crowds[-1]}} requests its tokens take {{slower[0]:.1f}} times as long, those of the dense model
+# {{slower[1]:.1f}} times. Measure a mixture at the load that it will have, not alone.
+#
 # ## Must every prompt be read?
 #
 # Not if somebody has read its beginning before. A chat sends its whole history again with each
 # message, an agent its instructions, so an engine keeps the caches of *prefixes* for as long as it has
 # blocks to spare. What it finds, it need not read: pull the last slider above to one half and see how
 # many requests a second the promise allows then. In a cache that is too small the entry you need has
-# just been thrown out, so the share found is a number to measure, not to assume.
-#
+# just been thrown out. Forty chats, none of which is in a hurry:
+
+# %%
+import random
+
+from lightspeed_models.simulators.prefixes import found_tokens, shared
+
+rng, chats, prompts = random.Random(9), [[] for _ in range(40)], []
+for turn in range(2000):  # somebody says something, and the whole chat so far is sent
+    chat = chats[rng.randrange(len(chats))]
+    if len(chat) > 60:
+        chat.clear()  # assumed: then a new one begins
+    chat += [rng.random() for _ in range(rng.randint(2, 8))]
+    prompts.append(list(chat))
+lengths = [16 * len(keys) for keys in prompts]
+found = {blocks: shared(found_tokens(prompts, lengths, blocks, 16), lengths)
+         for blocks in (100, 300, 900, 1200, 1800)}  # fmt: skip
+found
+
+# %% [markdown]
+# The same chats find {{found[300]:.0%}} of their prompts with few blocks to spare, {{found[1800]:.0%}} with
+# many. Between two messages of one chat those of the others come, and where there is no room for theirs
+# too, each finds its own gone. So the share found is a number to measure, not to assume.
+
+# %% tags=["holds"]
+assert found[300] < 0.25 and found[1800] > 0.8, "with few blocks to spare"
+assert list(found.values()) == sorted(found.values()), "no room for theirs"
+
+# %% [markdown]
 # ## One pool, or two?
 #
 # Reading is arithmetic and writing is memory traffic (chapter 2), and in one replica each gets in the
 # other's way. So give each its own GPUs: some read prompts and send the caches over, the others write,
 # and no chunk holds up their steps. The price is that neither helps out when the other is busy, and
 # that each half holds the weights. `lightspeed serve` tries all such divisions:
-
-# %% tags=["holds"]
-assert waited[64] > 10 * waited[32], "Twice the requests,"
 
 # %%
 from dataclasses import replace

@@ -190,11 +190,10 @@ table(
 kinds = {(one["degrees"]["tensor"], one["degrees"]["pipeline"]) for one in anew["to_measure"]}
 assert len(kinds) == 3, "Three good plans of different kinds"
 
-# %%
+# %% tags=["setup"]
 spread = job.explained("dp64 mbs8 zero3 full")
 two, hidden = anew["to_measure"][1]["step_seconds"], spread["yours"]
 contention = stack("megatron_h100").contention
-si(two, "s"), si(hidden["step_seconds"], "s"), contention
 
 # %% [markdown]
 # The second has no pipeline. The law puts it {{two / best["step_seconds"] - 1:.0%}} behind, so why
@@ -258,7 +257,7 @@ days, interruptions = 54, 419  # of Llama 3's training, as chapter 6 has them
 between = observed_mtbf(days * 86400, interruptions)
 write, restart = 60.0, 600.0  # assumed
 lost = stretch(young_interval(write, between), write, between, restart) - 1
-si(between, "s"), lost
+si(between, "s"), si(lost, "%", 2)
 
 # %% [markdown]
 # With these the run takes {{lost:.0%}} longer than its steps. Both plans pay that, but not alike:

@@ -102,8 +102,9 @@ table(rows, ["fault", "true gain", "told over true, least", "most"])
 #
 # A replay whose span differs from the recorded one by more than a few per cent has a wait in it
 # that the file doesn't tell, and no gain is said. With files of some ranks only, a slow rank can't
-# be told from a slow link. Sends and receives between two ranks, as in a pipeline, keep their
-# waits. Several devices in one file are accounted for and not replayed.
+# be told from a slow link. Sends and receives, as in a pipeline, keep their waits, since the file
+# doesn't say between which ranks they go. A launch that the file lacks is put as early as its
+# neighbours allow. Several devices in one file are accounted for and not replayed.
 #
 # ## The job, event by event
 #

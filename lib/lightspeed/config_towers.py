@@ -20,9 +20,10 @@ def tower(config: Mapping[str, Any], width: int) -> int | None:
     vision = config.get("vision_config")
     if not isinstance(vision, Mapping):
         return None
-    kind = vision.get("model_type") or _KINDS.get(str(config.get("model_type")))
+    whose = str(config.get("model_type"))
+    kind = str(vision.get("model_type") or _KINDS.get(whose))
     if kind == "clip_vision_model":  # by many models, and what leads from it by each of its own
-        kind = config.get("model_type")
+        kind = whose
     if kind not in _TOWERS:
         return None
     try:

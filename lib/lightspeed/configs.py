@@ -68,7 +68,9 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
     assumed = tuple(dict.fromkeys(keys.assumed))
     decoder = replace(decoder, tower=seen or 0)
     if path is not None:
-        assumed += _compared(path, decoder)
+        kept = config.get("dtype") or config.get("torch_dtype") or keys.config.get("dtype")
+        plain = config.get("quantization_config") is None
+        assumed += _compared(path, decoder, _BYTES.get(str(kept)) if plain else None)
     return replace(decoder, name=str(config.get("_name_or_path") or name), assumed=assumed)
 
 
@@ -83,8 +85,13 @@ _KINDS = {
 }
 
 
-def _compared(path: Path, decoder: Decoder) -> tuple[str, ...]:
-    """What the index of the weights beside a config.json says of the count."""
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+
+def _compared(path: Path, decoder: Decoder, width: int | None) -> tuple[str, ...]:
+    """What the index of the weights beside a config.json says of the count; `width` is the bytes of
+    each, where the file says it.
+    """
     index = path.with_name("model.safetensors.index.json")
     if not index.exists():
         return ()
@@ -93,4 +100,8 @@ def _compared(path: Path, decoder: Decoder) -> tuple[str, ...]:
         each = size / (decoder.parameters + decoder.tower)
     except (OSError, ValueError, KeyError, TypeError):
         return (f"{index.name} has no metadata.total_size to compare with",)
-    return (f"{index.name}: {size:,} bytes, {each:.4g} for each parameter counted here",)
+    told = f"{index.name}: {size:,} bytes, {each:.4g} for each parameter counted here"
+    if width and abs(each / width - 1) > 1e-3:
+        more = "more is" if each > width else "less is"
+        told += f"; {more} stored than counted, {each / width - 1:+.2%}"
+    return (told,)

@@ -6,12 +6,13 @@ at the released notebooks: where these show other prompts than the course that i
 pose, nothing is kept, and it is said which.
 """
 
+import contextlib
 import json
 
 from lightspeed_class.asked import Asked, Unkept, frozen, hidden_sets, thawed
 from lightspeed_class.notebooks import TO_COME, asks
 from lightspeed_class.posed import posed
-from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, question
+from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, is_ours, question
 from lightspeed_course.practice.variants import Variant
 
 FEW = 5
@@ -53,12 +54,15 @@ class KeptQuestions:
 
     def changed(self):
         """The questions that the course that is installed asks otherwise than the latest release
-        did, or has no more; a few students tell.
+        did, or has no more; a few students tell. Those of a file that is not read are left out.
         """
         version, found = self.book.version(self.name), set()
+        secret = self.book.secret
         for seed in sorted(self.book.asked_seeds(self.name, version) - {HIDDEN}, key=str)[:FEW]:
             for id, kept in self.book.asked(self.name, version, seed).items():
-                if id not in found and correction(kept, seed, self.book.secret) != ("", None):
+                if id in found or not is_here(id):
+                    continue
+                if correction(kept, seed, secret) != ("", None):
                     found.add(id)
         return sorted(found)
 
@@ -77,6 +81,15 @@ class KeptQuestions:
             self.book, self.name, self.book.version(self.name),
             [*seeds * (True in kinds), *[None] * (False in kinds)],
         )  # fmt: skip
+
+
+def is_here(id):
+    """Whether a question is one of the course's, or of a file that was read."""
+    if is_ours(id) or id.partition(".")[0] == INCIDENT:
+        return True
+    with contextlib.suppress(UnknownQuestion):
+        return bool(question(id))
+    return False
 
 
 def variants(data):
@@ -122,7 +135,9 @@ def correction(kept, seed, secret):
     try:
         q = question(id)
     except UnknownQuestion:
-        return "the course that is installed does not have it", None
+        if is_here(id):
+            return "the course that is installed does not have it", None
+        return "it is of a file of your own: --questions FILE reads it", None
     except Exception as error:  # of a file that somebody is at work on
         return CANNOT.format(type(error).__name__), None
     if q.kind == INCIDENT:

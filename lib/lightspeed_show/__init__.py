@@ -7,16 +7,7 @@ __getattr__, __dir__, __all__ = lazy(
     {
         ".format": ("si", "human_time", "plain"),
         ".chart": (
-            "Axis",
-            "Line",
-            "Points",
-            "Bars",
-            "Boxes",
-            "Area",
-            "Span",
-            "Rule",
-            "Text",
-            "Chart",
+            "Axis", "Line", "Points", "Bars", "Boxes", "Area", "Span", "Rule", "Text", "Chart",
             "human_axis",
         ),
         ".roof": ("roof_chart",),
@@ -24,4 +15,4 @@ __getattr__, __dir__, __all__ = lazy(
         ".formula": ("Formula",),
         ".explore": ("View", "explorer", "Choice", "Slider", "LogSlider", "Play", "Toggle"),
     },
-)
+)  # fmt: skip

@@ -92,6 +92,29 @@ def test_who_has_the_notebook_can_try_no_answer_by_it(say, course, tmp_path, mon
     assert "of your class alone" in said
 
 
+def test_a_question_of_ones_own_is_corrected_by_its_file(say, course, tmp_path, sandboxed):
+    mine = tmp_path / "mine.md"
+    assert say("release", tmp_path / "own.ipynb", "--questions", mine)[0] == 0
+    with course.book() as book:
+        right = question(ID).variant(book.student("ada").seed).right[0]
+    forget()
+    path = tmp_path / "in/ada/own.ipynb"
+    path.parent.mkdir(parents=True)
+    text = (course.root / "released/own/v1/ada/own.ipynb").read_text()
+    path.write_text(text.replace("time = ...", f"time = {right * 1.07!r}"))
+    for words in (("collect", "own", tmp_path / "in"), ("grade", "own"), ("status",)):
+        status, out = say(*words)
+        assert status == 0 and "otherwise than was released" not in out, "no file is read here"
+    assert "a file of your own" in say("regrade", "own", "--questions", "new")[1]
+    assert "a file of your own" in say("gradescope", "own", tmp_path / "pack.zip")[1]
+    mine.write_text(COPY.replace("tolerance: 5 %", "tolerance: 10 %"))
+    status, out = say("regrade", "own", "--questions", mine)
+    assert status == 0 and f"--questions {mine} --apply" in out and "1 student changes" in out
+    assert say("regrade", "own", "--questions", mine, "--apply")[0] == 0
+    with course.book() as book:
+        assert {r.student.id: r.points for r in book.results("own")}["ada"] == 1.0
+
+
 def test_a_file_with_a_mistake_names_it(say, tmp_path):
     (tmp_path / "mine.md").write_text(COPY.replace("unit: ms", "unit: parsec"))
     status, out = say("release", tmp_path / "own.ipynb", "--questions", tmp_path / "mine.md")

@@ -14,7 +14,7 @@ from processes import finished
 from lightspeed_cli.incident import plain
 from lightspeed_cli.main import main
 from lightspeed_course import incident
-from lightspeed_course.incidents import policy, training
+from lightspeed_course.incidents import engine, policy, training
 from lightspeed_course.incidents.incident import CASES, NOTICED, UnknownChoice, incident_of
 from lightspeed_course.incidents.score import TAUGHT, debrief, score
 from lightspeed_course.practice import incident_session as session
@@ -24,7 +24,7 @@ from lightspeed_tools.nccl.log import parse
 
 @functools.cache
 def fresh():
-    return [incident_of(f"fresh {n}") for n in range(52)]
+    return [incident_of(f"fresh {n}") for n in range(90)]
 
 
 @functools.cache
@@ -176,14 +176,14 @@ def test_a_log_that_is_bought_is_one_of_nccl_tests():
 
 
 def test_the_room_on_a_page_goes_on_where_it_was():
-    room = incident(7)
+    room = incident(4)
     best, cause = policy.solve(room.case)
     assert cause != "replica_down", "named below, too late"
     assert room.case.cause.name not in room.static and not room.error
     room.enter("")
     assert not store.events()
     room.enter(best[0])
-    again = incident(7)  # the kernel died, or another lab is open
+    again = incident(4)  # the kernel died, or another lab is open
     assert "Paid so far: 0" not in again.prompt.value
     again.enter(best[0])
     for id in best[1:]:
@@ -263,3 +263,17 @@ def test_a_bare_python_runs_it():
     )
     run = finished([sys.executable, "-c", code])
     assert run.stdout.strip() == "True", run.stderr[-2000:]
+
+
+def test_an_engine_misses_its_promise_by_the_simulator_of_lesson_9():
+    """Each cause breaks the promise that it should: a chunk too large and a slow GPU make tokens
+    late, full memory and prompts without prefixes the first one.
+    """
+    late = {}
+    for cause in engine.CAUSES:
+        job = incident_of("late", engine.ENGINE, cause).job
+        done, arrivals, _ = engine.run(job)
+        waits = sorted(b - a for a, b in zip(arrivals, done.first, strict=True))
+        late[cause.id] = waits[len(waits) * 9 // 10] > engine.FIRST
+        assert engine.kept(engine.sound(job)) > 0.97 > engine.kept(job)
+    assert late["few_blocks"] and late["no_prefixes"] and not late["large_chunk"]

@@ -375,6 +375,19 @@ def test_what_is_assumed_is_told():
     assert "layer_types: the first 32 of its 33 entries" in longer.assumed
 
 
+def test_an_index_of_other_weights_than_are_counted_says_by_how_much(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA | {"torch_dtype": "bfloat16"}))
+    index = tmp_path / "model.safetensors.index.json"
+    for times, words in (
+        (1.0, "2 for each parameter counted here"),
+        (1.02, "more is stored than c"),
+    ):
+        size = int(2 * 8_030_261_248 * times)
+        index.write_text(json.dumps({"metadata": {"total_size": size}}))
+        (told,) = read_config(tmp_path).assumed
+        assert words in told and told.endswith("+2.00%") == (times > 1)
+
+
 def test_an_index_of_weights_without_a_size_is_told(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(LLAMA))
     for metadata in ({}, {"total_size": "16 GB"}, None):

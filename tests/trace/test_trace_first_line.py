@@ -125,6 +125,29 @@ def test_launches_that_the_file_lacks_are_inferred(tmp_path, fault, cause, size)
     assert found.gains[0].gain == pytest.approx(truth, rel=0.12)
 
 
+@pytest.mark.parametrize(
+    ("fault", "size", "cause"), [("slow_rank", 1.4, "rank"), ("slow_link", 5, "link")]
+)
+def test_recordings_may_begin_at_different_collectives(tmp_path, fault, size, cause):
+    paths = write(Job(hidden=1024, layers=5, steps=3, faults={fault: size}), tmp_path)
+    for skips, path in enumerate(paths):
+        whole = json.loads(path.read_text())
+        listed = sorted(whole["traceEvents"], key=lambda e: e["ts"])
+        sums = [e for e in listed if "AllReduce" in e["name"]]
+        begin = sums[skips]["ts"]
+        gone = {
+            e["args"]["correlation"] for e in listed if e["cat"] == "kernel" and e["ts"] < begin
+        }
+        whole["traceEvents"] = [
+            e for e in listed
+            if e["args"].get("correlation") not in gone and e["ts"] + e["dur"] > begin
+        ]  # fmt: skip
+        path.write_text(json.dumps(whole))
+    found = diagnose([str(path) for path in paths])
+    assert abs(found.closure) < 0.01 and found.gains[0].cause == cause
+    assert any("not on all ranks" in note for note in found.notes)
+
+
 def test_calls_whose_rounded_times_overlap_come_one_after_the_other(tmp_path):
     events = [
         *launched(1, "first", 0, 5, 5), event("cuda_runtime", "cudaFree", 10, 500.001),

@@ -156,3 +156,25 @@ def test_communication_is_known_by_its_names():
         "sm90_xmma_gemm_bf16bf16", "layer_norm_kernel", "splitKreduce_kernel",
     ):  # fmt: skip
         assert not COMMUNICATES.search(name), name
+
+
+def test_events_may_be_nested_and_their_list_may_end_in_a_comma(tmp_path):
+    inner = {"distributedInfo": {"rank": 3}, "traceEvents": [KERNEL] * 3, "traceName": "x"}
+    for whole in ({"a": {"b": 1}, "profile": inner, "z": 2}, {"data": {"p": inner}}):
+        read_here = read(saved(tmp_path, json.dumps(whole).encode()))
+        assert len(read_here.device) == 3 and read_here.rank == 3
+        assert read_here.about["traceName"] == "x"
+    loose = json.dumps({"traceEvents": [KERNEL] * 3, "traceName": "x"}).replace("}], ", "},\n], ")
+    assert len(read(saved(tmp_path, loose.encode())).device) == 3
+
+
+def test_numbers_that_no_clock_has_are_left_out(tmp_path):
+    wild = [KERNEL | {"ts": 10**30}, KERNEL | {"dur": 1e30}, KERNEL | {"ts": 2**70}]
+    found = read(saved(tmp_path, {"traceEvents": [KERNEL, *wild]}))
+    assert len(found.device) == 1 and found.left_out == 3
+
+
+def test_a_device_in_begins_and_ends_is_refused(tmp_path):
+    pairs = [KERNEL | {"ph": phase} for phase in "BE"]
+    with pytest.raises(TraceError, match="begin and end apart"):
+        read(saved(tmp_path, {"traceEvents": pairs}))

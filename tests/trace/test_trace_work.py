@@ -6,6 +6,7 @@ import pytest
 
 from lightspeed.catalog import accelerator
 from lightspeed.configs import read_config
+from lightspeed.inference import Replica, mixed_step
 from lightspeed_cli.main import main
 from lightspeed_models.simulators import serving
 from lightspeed_tools.trace.account import accounts
@@ -88,11 +89,37 @@ def test_the_command_takes_a_config(config, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["served"]
 
 
+@pytest.mark.parametrize(
+    ("name", "tokens", "rows", "cached"),
+    [
+        ("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk32768sqsq32sqsk32768)",
+         0, 32, 1024),
+        ("execute_9_context_1(sq512sk512sqsq262144sqsk262144)_generation_8(sq8sk800sqsq8sqsk800)",
+         512, 8, 100),
+        ("step[DECODE bs=32]", 0, 32, 0), ("step[EXTEND bs=2 toks=512]", 512, 0, 0),
+    ],
+)  # fmt: skip
+def test_steps_are_held_to_what_their_names_say_is_cached(config, name, tokens, rows, cached):
+    rank = Recorder(0)
+    rank.of_host("user_annotation", name, 0, 500_000)
+    rank.of_host("user_annotation", "step[DECODE bs=77]", 10_000, 400_000)  # inside the other one
+    rank.launched("gemm", COMPUTE, 10_000, 20_000_000)
+    trace = of_events(rank.events, about(0, 1, "served"))
+    model = read_config(config)
+    (step,) = served(trace, accounts(trace)[0], model)
+    assert (step.tokens, step.rows, step.cached) == (tokens, rows, cached)
+    assert step.time == pytest.approx(19.99e-3)
+    chip = accelerator("h100_sxm")
+    replica = Replica(float(chip.bf16), float(chip.hbm_bandwidth), float(chip.link_bandwidth), 1)
+    law = mixed_step(model, replica, tokens, rows, cached, tokens / 2).time
+    assert step.bound == pytest.approx(float(law))
+
+
 def test_what_can_not_be_held_to_a_model_is_refused_by_name(config):
     rank = Recorder(0)
     rank.launched("gemm", COMPUTE, 10_000, 20_000)
     model = read_config(config)
-    for named, said in (("NVIDIA H100 80GB HBM3", "as vLLM names"), ("Quux 9", "no chip")):
+    for named, said in (("NVIDIA H100 80GB HBM3", "as vLLM or SGLang"), ("Quux 9", "no chip")):
         trace = of_events(rank.events, about(0, 1, "none", named))
         with pytest.raises(TraceError, match=said):
             served(trace, accounts(trace)[0], model)

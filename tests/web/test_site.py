@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import shutil
 import threading
 
@@ -35,6 +36,17 @@ def test_text_and_pictures_stand_before_anything_runs(chromium, address):
     assert page.locator("html").get_attribute("lang") == "ko"
     assert page.locator("h1").inner_text().startswith("빛의 속도"), "from its catalogue"
     context.close()
+
+
+def test_cards_print_on_two_pages_and_a_lesson_leads_to_its_exercises(chromium, address):
+    page = chromium.new_page()
+    page.goto(f"{address}formulas.html")
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) == 2
+    page.goto(f"{address}chapters/02_roofline.html")
+    assert page.locator(".sol-beside .sol-code").inner_text().startswith("import torch")
+    page.get_by_role("link", name="The exercises").click()
+    assert page.url.endswith("exercises/02_roofline.html")
+    page.close()
 
 
 @pytest.mark.parametrize("fault", ["damaged", "of another build", "none"])

@@ -22,7 +22,7 @@ import lightspeed_class
 from lightspeed_class.class_folder import ClassError, unfinished
 from lightspeed_class.grading.autograder import CONFIG, SECRET
 from lightspeed_class.kept_questions import KeptQuestions
-from lightspeed_course.practice.questions import INCIDENT
+from lightspeed_course.practice.questions import INCIDENT, is_ours
 from lightspeed_course.workspace import course_root
 
 PACKAGES = (
@@ -199,6 +199,11 @@ def config_of(book, name, isolated):
         raise ClassError(
             f"{name} asks an incident, whose truth is drawn from the secret of the class; that does"
             " not leave this folder. Grade it here"
+        )
+    if own := [q for q in assignment.judged if not is_ours(q)]:
+        raise ClassError(
+            f"{name} asks {', '.join(own)} of a file of your own, which is in no pack. Grade it"
+            " here"
         )
     if changed := KeptQuestions(book, name).changed():
         raise ClassError(

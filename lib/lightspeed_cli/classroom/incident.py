@@ -6,7 +6,9 @@ from lightspeed_cli.classroom.arguments import option
 
 WORDS = "write a notebook that asks an incident, to be released like an exercise"
 ARGUMENTS = (
-    option("kind", choices=["training", "serving"], help="which job it is that runs slow"),
+    option(
+        "kind", choices=["training", "serving", "engine"], help="which job it is that runs slow"
+    ),
     option(
         "--with", dest="beside", metavar="NAME", help="put it behind the cells of this exercise"
     ),

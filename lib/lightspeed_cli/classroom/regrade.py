@@ -8,6 +8,7 @@ from lightspeed_class.listed import listed
 from lightspeed_cli.classroom import grade
 from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.classroom.common import known, left_mark, many
+from lightspeed_cli.classroom.release import load_questions
 from lightspeed_cli.errors import UserError
 
 WORDS = "grade again what a fix may have changed, and say who changes and why"
@@ -15,10 +16,11 @@ ARGUMENTS = (
     *grade.ARGUMENTS,
     option(
         "--questions",
-        choices=("released", "new"),
+        metavar="released|new|FILE",
         default="released",
         help="new: judge by the questions of the course that is installed, for the numbers"
-        " that were asked; it shows who would change (default: as they were released)",
+        " that were asked; FILE: and by those of a file of your own; it shows who would change"
+        " (default: as they were released)",
     ),
     flag("--apply", "with --questions new: let it count"),
     flag(
@@ -31,9 +33,11 @@ ARGUMENTS = (
 def run(options, course, book):
     from lightspeed_class.kept_questions import correct
 
-    name, new = known(book, options.name), options.questions == "new"
+    name, new = known(book, options.name), options.questions != "released"
     if (options.apply or options.worse_too) and not new:
         raise UserError("--apply and --worse-too are for --questions new")
+    if options.questions not in ("released", "new"):
+        load_questions(options.questions)
     if new and not options.apply:
         return _tried(options, course, book, name)
     if new:
@@ -67,7 +71,7 @@ def _tried(options, course, book, name):
     again = " --worse-too" * options.worse_too
     print(
         "Nothing of this counts yet. To let it: lightspeed class regrade"
-        f" {name} --questions new --apply{again}"
+        f" {name} --questions {options.questions} --apply{again}"
         if changed
         else "The questions judge as they did when they were released."
     )

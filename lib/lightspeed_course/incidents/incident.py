@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lightspeed.errors import meant
+from lightspeed_course.incidents.engine import ENGINE
 from lightspeed_course.incidents.serving import SERVING
 from lightspeed_course.incidents.setting import Cause, Setting
 from lightspeed_course.incidents.training import TRAINING
 
-CASES = tuple((setting, cause) for setting in (TRAINING, SERVING) for cause in setting.causes)
+CASES = tuple((one, cause) for one in (TRAINING, SERVING, ENGINE) for cause in one.causes)
 # A fault that nobody would notice is none. As a share of the plan.
 NOTICED = 0.92
 

@@ -28,6 +28,11 @@ TAUGHT = {
     "longer_answers": ("4", "04_littles_law", "One law without assumptions"),
     "mixed_lengths": ("4", "04_littles_law", "What about the slowest, and the longest?"),
     "replica_down": ("4", "04_littles_law", "More servers, one queue"),
+    "few_blocks": ("9", "09_serving", "Why does a first token suddenly take ten times as long?"),
+    "no_prefixes": ("9", "09_serving", "Must every prompt be read?"),
+    "large_chunk": ("9", "09_serving", "What happens when somebody new comes?"),
+    "slow_rank": ("9", "09_serving", "What does a step cost?"),
+    "lost_drafts": ("9", "09_serving", "Can a step give more than one token?"),
 }
 
 

@@ -1,5 +1,6 @@
 """bench: one reading of the incident room at a lesson's end, and three suspects. Which goes?"""
 
+from lightspeed_course.incidents.engine import ENGINE
 from lightspeed_course.incidents.incident import incident_of
 from lightspeed_course.incidents.serving import SERVING
 from lightspeed_course.incidents.training import TRAINING
@@ -20,9 +21,7 @@ BENCHES = {
     "06.3": (TRAINING, "straggler", "clocks", ("straggler", "slow_nic", "throttling")),
     "07": (TRAINING, "numa", "nccl", ("straggler", "numa", "slow_nic")),
     "08": (TRAINING, "straggler", "pairs", ("padding", "straggler", "slow_nic")),
-    "09": (
-        SERVING, "replica_down", "lengths", ("longer_answers", "bursty_arrivals", "replica_down"),
-    ),
+    "09": (ENGINE, "no_prefixes", "caches", ("few_blocks", "no_prefixes", "large_chunk")),
     "10": (
         TRAINING, "sparse_peak", "profile", ("recompute", "tensor_over_network", "sparse_peak"),
     ),

@@ -37,8 +37,8 @@ ID = re.compile(rf"{INCIDENT}\.({'|'.join(SETTINGS)})(_[1-9]\d?)?")
 
 @dataclass(frozen=True)
 class Question:
-    """`incident.training` or `incident.serving`; `incident.training_2` is another one of its kind.
-    It has of a bank's question what an assignment asks of one.
+    """`incident.training`, `.serving` or `.engine`; `incident.training_2` is another one of
+    its kind. It has of a bank's question what an assignment asks of one.
     """
 
     id: str

@@ -261,6 +261,12 @@ def _judge(found: Diagnosis, step: float | None) -> None:
         return
     slowed = _slowed(found, step)
     world = max((trace.world or 1 for trace in found.traces), default=1)
+    alone = sum(op.group is not None and op.meeting is None for ops in run.operations for op in ops)
+    if alone and len(found.traces) >= max(2, world):
+        found.notes.append(
+            f"{alone:,} collectives at the edges of the recordings are not on all ranks: their"
+            " waits stay as they are, so gains of ranks and links may be larger than said"
+        )
     for cause, (gone, name, advice) in CAUSES.items():
         if cause in OF_THE_HOST and slowed:
             continue

@@ -42,7 +42,9 @@ COMPILE = re.compile(
     r"compile_fx|_compile\.|dynamo_timed|\.codegen|async_compile|ptxas|nvrtc", re.IGNORECASE
 )
 CAPTURE = re.compile(r"stream(begin|end)capture|graphinstantiate", re.IGNORECASE)
-STEP = re.compile(r"ProfilerStep#?\d*$|^iteration[_#\s]?\d|^execute_(context|new)?_?\d", re.I)
+STEP = re.compile(
+    r"ProfilerStep#?\d*$|^iteration[_#\s]?\d|^execute_(context|new)?_?\d|^step\[", re.IGNORECASE
+)
 COLLECTIVE = re.compile(r"^c10d::|^nccl:|^record_param_comms$")
 MARKS = (("collective", COLLECTIVE), ("step", STEP), ("loader", LOADER), ("compile", COMPILE))
 PRODUCTS = re.compile(
@@ -141,7 +143,17 @@ class Trace:
 
     def steps(self) -> list[tuple[int, int]]:
         """The annotated steps of the host as (start, end), in order."""
-        return sorted((mark.start, mark.end) for mark in self.marks if mark.kind == "step")
+        return [(mark.start, mark.end) for mark in self.step_marks()]
+
+    def step_marks(self) -> list[Mark]:
+        """The marks of steps, in order, without those inside another one."""
+        kept: list[Mark] = []
+        for mark in sorted(
+            (m for m in self.marks if m.kind == "step"), key=lambda m: (m.start, -m.end)
+        ):
+            if not kept or mark.end > kept[-1].end:
+                kept.append(mark)
+        return kept
 
 
 def read(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> Trace:

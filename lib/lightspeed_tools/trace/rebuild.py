@@ -30,6 +30,8 @@ CLOSE = 5_000  # ns: what starts so soon after an end waited for it
 MARKED, RETURNS, BEGINS, RUNS = range(4)  # the order of what is at the same time
 ANNOTATED = ("loader", "compile")  # causes that are known by annotations of the host
 PAIR = re.compile("sendrecv|_p2p", re.IGNORECASE)
+EDGES, FEWEST = 16, 4  # collectives that one rank has more than others; that all have
+TOGETHER = 20_000  # ns within which a collective ends on all ranks
 ROUNDED = 1_000  # ns by which times of two calls may overlap
 LARGEST = 400_000  # rows of a device that a replay takes
 
@@ -339,8 +341,9 @@ def _blocked(found: list[Operation], called: list[Call], trace: Trace) -> None:
 
 def _meetings(ranks: list[list[Operation]]) -> list[Meeting]:
     """Collectives of a process group, matched by the order of their launches; where the file names
-    no groups, on streams in the order of first use. Where the counts differ between ranks nothing
-    is matched.
+    no groups, on streams in the order of first use. Where the counts differ between ranks, whose
+    recordings began or ended at different ones, the order is that in which they end together;
+    without one nothing is matched.
     """
     columns: dict[tuple, dict[int, list[Operation]]] = {}
     for rank, found in enumerate(ranks):
@@ -354,16 +357,39 @@ def _meetings(ranks: list[list[Operation]]) -> list[Meeting]:
             columns.setdefault(named, {}).setdefault(rank, []).append(op)
     meetings = []
     for named, of_rank in columns.items():
-        if len({len(listed) for listed in of_rank.values()}) > 1 or (
-            len(named) == 1 and len(of_rank) < len(ranks)
-        ):
+        if len(named) == 1 and len(of_rank) < len(ranks):
             return []
+        if len({len(listed) for listed in of_rank.values()}) > 1:
+            of_rank = _aligned(of_rank)
+            if not of_rank:
+                return []
         for members in zip(*of_rank.values(), strict=True) if len(of_rank) > 1 else ():
             meetings.append(Meeting(dict(zip(of_rank, members, strict=True))))
     for meeting in meetings:
         for op in meeting.of.values():
             op.meeting = meeting
     return meetings
+
+
+def _aligned(of_rank: dict[int, list[Operation]]) -> dict[int, list[Operation]]:
+    """The operations of ranks of which some have more at their edges, cut to those that all have;
+    none where no place is clearly the one at which ends are as far apart throughout.
+    """
+    shortest = min(of_rank.values(), key=len)
+    count, aligned = len(shortest), {}
+    for rank, listed in of_rank.items():
+        if len(listed) - count > EDGES or count < FEWEST:
+            return {}
+        spreads = []
+        for first in range(len(listed) - count + 1):
+            apart = [a.end - b.end for a, b in zip(listed[first:], shortest, strict=False)]
+            middle = median_low(apart)
+            spreads.append((sum(abs(gap - middle) for gap in apart) / count, first))
+        (best, first), *others = sorted(spreads)
+        if best > TOGETHER or (others and others[0][0] < 4 * max(best, TOGETHER // 10)):
+            return {}
+        aligned[rank] = listed[first : first + count]
+    return aligned
 
 
 def _clock_shifts(meetings: list[Meeting], ranks: int) -> list[int]:

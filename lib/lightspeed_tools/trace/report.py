@@ -219,10 +219,11 @@ def _served(trace, account, model) -> list[str]:
     if model is None:
         return []
     name = model.name or "the model"
-    told = ["", f"steps against {name}: weights read once, tokens computed, empty caches"]
+    told = ["", f"steps against {name}: weights read once, tokens computed, caches as far as told"]
     for s in served(trace, account, model)[:SHOWN]:
         told.append(
-            f"  {s.count:>5} × {s.tokens} of prompts, {s.rows} decode  {si(s.time, 's')} each,"
+            f"  {s.count:>5} × {s.tokens} of prompts, {s.rows} decode"
+            f"{f' with {s.cached:,.0f} cached each' * bool(s.cached)}  {si(s.time, 's')} each,"
             f" bound {si(s.bound, 's')}: {100 * s.share:.0f} %"
         )
     return told
@@ -275,7 +276,8 @@ def as_data(found: Diagnosis, model: Decoder | None = None) -> dict:
             for a in attentions(trace, account)
         ],
         "served": [
-            {"prompt_tokens": s.tokens, "rows": s.rows, "count": s.count, "us": s.time * 1e6,
+            {"prompt_tokens": s.tokens, "rows": s.rows, "cached_each": s.cached,
+             "count": s.count, "us": s.time * 1e6,
              "bound_us": s.bound * 1e6}
             for s in (served(trace, account, model) if model else ())
         ],

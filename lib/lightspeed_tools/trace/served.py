@@ -17,18 +17,25 @@ from lightspeed_tools.trace.account import Account
 from lightspeed_tools.trace.pieces import TraceError
 from lightspeed_tools.trace.reader import Trace
 
-# As vLLM names a step: requests and tokens of prompts, then of those that decode.
-NAMED = re.compile(r"execute_context_\d+\((\d+)\)_generation_\d+\((\d+)\)")
+# As vLLM names a step, requests and tokens of prompts, then of those that decode; as it does with
+# sums of queries and keys, and of their products; and as SGLang does.
+NAMED = re.compile(r"execute_context_\d+\((?P<tokens>\d+)\)_generation_\d+\((?P<rows>\d+)\)")
+SUMMED = re.compile(
+    r"execute_\d+_context_\d+\(sq(?P<tokens>\d+)sk\d+sqsq(?P<squares>\d+)sqsk(?P<pairs>\d+)\)"
+    r"_generation_(?P<rows>\d+)\(sq\d+sk(?P<keys>\d+)"
+)
+SGLANG = re.compile(r"step\[(?:DECODE bs=(?P<rows>\d+)|EXTEND bs=\d+ toks=(?P<tokens>\d+))\]")
 
 
 @dataclass(frozen=True)
 class Served:
-    """Steps alike: tokens of prompts and rows that decode, how many, the median seconds from start
-    to start, and the seconds of the bound.
+    """Steps alike: tokens of prompts and rows that decode, what a row has in its cache on average
+    (0: not told), how many, the median seconds from start to start, and the seconds of the bound.
     """
 
     tokens: int
     rows: int
+    cached: float
     count: int
     time: float
     bound: float
@@ -41,10 +48,12 @@ class Served:
 
 def served(trace: Trace, account: Account, model: Decoder) -> list[Served]:
     """The steps of a server's profile, most frequent first. The bound is `mixed_step` of one GPU,
-    or of all ranks in a tensor group, with weights in two bytes and empty caches: what is cached
-    isn't in the file, so the bound is below the truth.
+    or of all ranks in a tensor group, with weights in two bytes. Where names don't tell what is
+    cached, caches count as empty, so that the bound is below the truth. The last step ends with
+    what ran on the device; a lone one is as long as the device was busy, since what runs before a
+    profile begins is seen as idle time.
 
-    Raises TraceError for a chip that the catalog lacks, and for steps without vLLM's names.
+    Raises TraceError for a chip that the catalog lacks, and for steps without a server's names.
     """
     key = catalog_key(account.name) if account.name else None
     if key is None:
@@ -52,20 +61,30 @@ def served(trace: Trace, account: Account, model: Decoder) -> list[Served]:
     chip, ways = accelerator(key), trace.world or 1
     link = getattr(chip, "link_bandwidth", None) or chip.hbm_bandwidth
     replica = Replica(float(chip.bf16), float(chip.hbm_bandwidth), float(link), ways)
-    steps = sorted((m.start, m.end, m.name) for m in trace.marks if m.kind == "step")
-    times: dict[tuple[int, int], list[float]] = defaultdict(list)
-    for number, (start, end, name) in enumerate(steps):
-        if found := NAMED.match(name):
-            following = steps[number + 1][0] if number + 1 < len(steps) else end
-            times[int(found[1]), int(found[2])].append((following - start) * 1e-9)
+    steps = trace.step_marks()
+    times: dict[tuple[int, int, float, float], list[float]] = defaultdict(list)
+    for number, step in enumerate(steps):
+        if found := NAMED.match(step.name) or SUMMED.match(step.name) or SGLANG.match(step.name):
+            last = number + 1 == len(steps)
+            following = max(step.end, account.end) if last else steps[number + 1].start
+            if len(steps) == 1:
+                following = step.start + account.span - account.idle
+            n = {key: int(value or 0) for key, value in found.groupdict().items()}
+            tokens, rows = n.get("tokens", 0), n.get("rows", 0)
+            seen = tokens / 2
+            if n.get("pairs") and tokens:
+                seen = (n["pairs"] - n["squares"] / 2) / tokens
+            cached = n.get("keys", 0) / rows if rows else 0.0
+            times[tokens, rows, cached, seen].append((following - step.start) * 1e-9)
     if not times:
         raise TraceError(
-            f"--model: {trace.path} has no steps named as vLLM names them"
-            " (execute_context_1(512)_generation_8(8)), so tokens of a step aren't known"
+            f"--model: {trace.path} has no steps named as vLLM or SGLang names them"
+            " (execute_context_1(512)_generation_8(8), step[DECODE bs=8]), so tokens of a step"
+            " aren't known"
         )
     listed = [
-        Served(tokens, rows, len(found), median(found), float(
-            mixed_step(model, replica, tokens, rows, 0, tokens / 2).time))
-        for (tokens, rows), found in times.items()
+        Served(tokens, rows, cached, len(found), median(found), float(
+            mixed_step(model, replica, tokens, rows, cached, seen).time))
+        for (tokens, rows, cached, seen), found in times.items()
     ]  # fmt: skip
     return sorted(listed, key=lambda s: -s.count)
