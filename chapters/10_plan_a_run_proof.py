@@ -11,10 +11,9 @@ from lightspeed.catalog import fitted
 from lightspeed_course import figure, residual_chart, table, weigh
 from lightspeed_models.evidence.pairings import recipes, training
 from lightspeed_models.evidence.sets import dataset
-from lightspeed_tools.plan.answer import Job, short
+from lightspeed_tools.plan.answer import short
 from lightspeed_tools.plan.followed import followed, refused
-from lightspeed_tools.plan.inputs import cluster_of, given_stack
-from lightspeed_tools.plan.one_away import one_away
+from lightspeed_tools.plan.one_away import moves_of
 
 # %%
 times, memory, tuned, recipe = (
@@ -83,23 +82,16 @@ assert caught > 15 * false, "Of the plans that failed"
 # its error or something that the table doesn't say.
 
 # %%
-def moves_of(run):
-    """What the law says of each move away from the plan of a run on H100."""
-    cluster = cluster_of(f"h100_sxm:{run.plan.gpus}")
-    setting, machine = given_stack("megatron_h100", cluster, run.model)
-    job = Job(
-        run.name, run.model, run.sequence, run.plan.sequences, cluster, machine, setting
-    )  # fmt: skip
-    return one_away(job, run.plan)
-
-
 rows = dataset("dgx_cloud")
 numbers, runs, _ = recipes.runs_of(rows)
-first = {run.name: run for i, run in reversed([*zip(numbers, runs)]) if rows["precision"][i] == "BF16"}
-chosen = {name: (run, moves_of(run)) for name, run in sorted(first.items())}
-changes = [m["change"] for _, ms in chosen.values() for m in ms if "change" in m]
+wide = [run for i, run in zip(numbers, runs, strict=True) if rows["precision"][i] == "BF16"]
+chosen = {run.name: (run, moves_of(run)) for run in reversed(wide)}
+len(chosen)
+
+# %%
+changes = [m["change"] for _, moves in chosen.values() for m in moves if "change" in m]
 better = sum(change < -0.005 for change in changes)
-len(chosen), len(changes), better
+len(changes), better
 
 # %% tags=["figure"]
 def said(moves):
@@ -112,7 +104,7 @@ table(
     [
         [name, run.plan.gpus, short(run.plan).removesuffix(" zero1 selective"),
          *(said([m for m in moves if m["axis"] == axis]) for axis in ("tensor", "pipeline", "context"))]
-        for name, (run, moves) in chosen.items()
+        for name, (run, moves) in sorted(chosen.items())
     ],
     ["run, bf16", "H100", "chosen", "tensor ways", "stages", "context ways"],
     caption="Half and twice as many ways, and how much longer the law says that a step would take.",

@@ -9,14 +9,24 @@ from typing import Any
 
 from lightspeed.errors import BadArgument
 from lightspeed_models.plan import Plan, checked_for, cuts
+from lightspeed_models.stack_fit import Timed
 from lightspeed_models.training_step import step
 from lightspeed_tools.plan.answer import Job, verdict
+from lightspeed_tools.plan.inputs import cluster_of, given_stack
 from lightspeed_tools.plan.search import bytes_of
 from lightspeed_tools.plan.space import RULES, rules_broken
 
-__all__ = ("one_away",)
+__all__ = ("moves_of", "one_away")
 
 AXES = ("tensor", "pipeline", "context", "expert", "micro_size")
+
+
+def moves_of(run: Timed, gpu: str = "h100_sxm", key: str = "megatron_h100") -> list[dict[str, Any]]:
+    """`one_away` from the plan of a measured step on these GPUs."""
+    setting, machine = given_stack(key, cluster := cluster_of(f"{gpu}:{run.plan.gpus}"), run.model)
+    sequences = run.plan.sequences
+    job = Job(run.name, run.model, run.sequence, sequences, cluster, machine, setting)
+    return one_away(job, run.plan)
 
 
 def one_away(job: Job, plan: Plan) -> list[dict[str, Any]]:
