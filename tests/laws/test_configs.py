@@ -97,7 +97,7 @@ def test_an_architecture_that_is_missing_is_taken_from_the_type_and_told():
 
 
 @each("name", COUNTED)
-@pytest.mark.holds("docs/your-own-question.md", "A key that it does not know")
+@pytest.mark.holds("docs/your-own-question.md", "a key or a family that it does not know")
 def test_an_unknown_key_is_refused_by_name_and_one_that_is_off_is_not(name):
     config = COUNTED[name]["config"]
     for place in filter(None, (config, config.get("text_config"))):

@@ -162,7 +162,6 @@ def test_far_apart_all_requests_fare_as_one_alone_does():
         assert each.per_token == pytest.approx([alone.per_token[0]] * many)
 
 
-@pytest.mark.holds("docs/your-own-question.md", "Workers take turns")
 def test_workers_take_turns():
     """Two workers with the load twice, each request beside its twin: as one worker with it once."""
     rng = np.random.default_rng(3)

@@ -262,7 +262,7 @@ def times(
     served = simulate(load.prompts, load.outputs, cost, rules, arrivals, concurrency, cached)
     came, start, last = (np.array(x) for x in (served.arrivals, served.first, served.last))
     prompts, outputs = np.array(load.prompts), np.array(load.outputs)
-    prompts = np.maximum(1, prompts - np.array(cached or 0))
+    prompts = np.maximum(1, prompts - np.array(cached or 0, float))
     chunks = np.ceil(prompts / rules.budget)
     reading = chunks * cost.base + cost.token * prompts
     step = cost.base + cost.row * run.requests + cost.held * run.requests * run.held

@@ -35,7 +35,7 @@ def _run(rows, model, system):
         int(rows[name][0]) for name in ("tensor", "data", "budget", "slots")
     )
     vllm, gpus = engine("vllm"), served_replica(system, tensor, data, "bf16")
-    prompts, outputs = (rows[f"{way}_tokens"].astype(int) for way in ("input", "output"))
+    prompts, outputs = (rows[f"{way}_tokens"].astype(np.intp) for way in ("input", "output"))
     here = Served(
         decoder(model), gpus, gpus, float(find(system).hbm_capacity), slots * data,
         int(prompts.mean()), int(outputs.mean()),
