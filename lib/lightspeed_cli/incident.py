@@ -17,6 +17,7 @@ def add(parser):
         type=count,
         help="which one (default: the first that you have not ended)",
     )
+    parser.add_argument("--job", choices=["week"], help="one of the course's own job, the week")
     parser.add_argument(
         "--buy",
         action="append",
@@ -63,7 +64,7 @@ def run(options):
         raise UserError("--cause and --fix go together; expected both")
     if o.gain and not o.cause:
         raise UserError("--gain is said with --cause and --fix; expected all three")
-    case = session.opened(o.number)
+    case = session.opened(o.number, o.job)
     try:
         # Both are looked up first: a slip in the last word must not cost a purchase.
         for what, ids in (("measurements", o.buy), ("causes", [o.cause])):
@@ -72,7 +73,8 @@ def run(options):
         fix = _fix(case, o.fix) if o.fix else None
     except UnknownChoice as error:
         raise UserError(str(error)) from error
-    print(f"Incident {case.seed}\n\n{plain(case.brief)}\n")
+    whose = " of the week" if o.job else ""
+    print(f"Incident {case.seed}{whose}\n\n{plain(case.brief)}\n")
     for id in o.buy:
         _sell(session, case, id)
     if o.files:

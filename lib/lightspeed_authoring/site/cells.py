@@ -56,7 +56,7 @@ def call_of(source, known):
         return [last.func.id]
     if last.func.id not in PRACTICE or not last.args or not isinstance(last.args[0], ast.Constant):
         return None
-    seed = [ast.literal_eval(word.value) for word in last.keywords if word.arg == "seed"]
+    seed = [ast.literal_eval(word.value) for word in last.keywords if word.arg in ("seed", "job")]
     return [last.func.id, last.args[0].value, *seed]
 
 

@@ -9,8 +9,11 @@ from lightspeed_course.incidents.engine import ENGINE
 from lightspeed_course.incidents.serving import SERVING
 from lightspeed_course.incidents.setting import Cause, Setting
 from lightspeed_course.incidents.training import TRAINING
+from lightspeed_course.incidents.week import WEEK
 
+# What `incident` draws from. The week is asked for by its name: it would shift every draw.
 CASES = tuple((one, cause) for one in (TRAINING, SERVING, ENGINE) for cause in one.causes)
+SETTINGS = {setting.id: setting for setting in (TRAINING, SERVING, ENGINE, WEEK)}
 # A fault that nobody would notice is none. As a share of the plan.
 NOTICED = 0.92
 
@@ -30,7 +33,7 @@ class Incident:
 
     @property
     def id(self):
-        return f"incident.{self.seed}"
+        return id_of(self.seed, self.setting)
 
     @property
     def brief(self):
@@ -75,11 +78,18 @@ class Incident:
         return id
 
 
+def id_of(seed, setting=None):
+    """What the store calls the incident of a seed: the week's are numbered by themselves."""
+    return f"{'week' if setting is WEEK else 'incident'}.{seed}"
+
+
 def incident_of(seed, setting=None, cause=None):
-    """The `Incident` of a seed: its case is drawn too, unless one is given."""
+    """The `Incident` of a seed: setting and cause are drawn too, unless they are given."""
     rng = random.Random(f"incident\n{seed}")
     if setting is None:
         setting, cause = rng.choice(CASES)
+    elif cause is None:
+        cause = rng.choice(setting.causes)
     for _ in range(500):
         job = cause.damage(rng, setting.plan(rng))
         if setting.rate(job) < NOTICED:

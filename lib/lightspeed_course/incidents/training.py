@@ -33,16 +33,21 @@ SOUND = "You measure from node 0, whose adapters, clocks and processes were chec
 
 
 def brief(job):
-    tokens = job.nodes * job.micro_batches * job.sequence
+    tokens = job.data * job.micro_batches * job.sequence
     chip, net = accelerator(job.gpu).name, link(job.network).name
+    stages, also = "", ""
+    if job.pipeline > 1:
+        stages = f" pipeline parallel over {job.pipeline},"
+        *some, last = range(job.data, job.nodes, job.data)
+        also = f" So are nodes {', '.join(map(str, some))} and {last}, the rest of its pipeline."
     return (
         f"**Training.** {find(job.model).name} on {job.nodes} nodes of {PER_NODE} {chip}, an"
-        f" adapter of {net} for each GPU. Tensor parallel over {PER_NODE}, data parallel over"
-        f" {job.nodes},"
+        f" adapter of {net} for each GPU. Tensor parallel over {PER_NODE},{stages} data parallel over"
+        f" {job.data},"
         f" {job.micro_batches} micro-batches of one sequence of {job.sequence:,} tokens. The plan"
         f" promised {tokens / planned(job).time:,.0f} tokens a second; the job makes"
         f" {tokens * (1 - job.padding) / time(job):,.0f} that count,"
-        f" {100 * rate(job):.0f} % of it. {SOUND} Why?"
+        f" {100 * rate(job):.0f} % of it. {SOUND}{also} Why?"
     )
 
 
@@ -62,8 +67,14 @@ def draw_plan(rng):
 
 
 def _not_first(rng, job):
-    """A node other than the first, which is `SOUND`."""
-    return rng.randrange(1, job.nodes)
+    """A node that is not in the pipeline of the first, which is `SOUND`: rank 0 waits for it where
+    gradients meet, and nowhere else.
+    """
+    return rng.choice([node for node in range(job.nodes) if node % job.data])
+
+
+def _rank_elsewhere(rng, job):
+    return rng.choice([rank for rank in range(job.ranks) if rank // PER_NODE % job.data])
 
 
 CAUSES = (
@@ -94,7 +105,7 @@ CAUSES = (
         "End the other process, and give jobs their GPUs alone.",
         lambda rng, job: replace(
             job,
-            busy_gpu=(rng.randrange(PER_NODE, job.ranks), rng.uniform(0.5, 0.8)),
+            busy_gpu=(_rank_elsewhere(rng, job), rng.uniform(0.5, 0.8)),
         ),
         lambda job: replace(job, busy_gpu=(0, 1.0)),
     ),
@@ -135,19 +146,26 @@ CAUSES = (
 TERMS = (
     "matrix products", "other kernels", "tensor-parallel collectives", "gradient collectives",
 )  # fmt: skip
+OF_A_PIPELINE = "pipeline, sends and bubble"
+
+
+def _by_term(job, s, waiting=0.0):
+    found = dict(zip(TERMS, (s.compute, s.memory, s.tensor, s.data + waiting), strict=True))
+    return found | ({OF_A_PIPELINE: s.pipeline + s.bubble} if job.pipeline > 1 else {})
+
+
+def _seen(job):
+    s = terms(job)
+    return _by_term(job, s, time(job) - s.time)
 
 
 def read_profile(job, rng):
     """Seconds by term as a profiler of rank 0 sees them: waiting is inside the collective."""
-    s = terms(job)
-    waiting = time(job) - s.time
-    seen = (s.compute, s.memory, s.tensor, s.data + waiting)
-    return {name: noisy(rng, value) for name, value in zip(TERMS, seen, strict=True)}
+    return {name: noisy(rng, value) for name, value in _seen(job).items()}
 
 
 def _promised(job):
-    s = planned(job)
-    return dict(zip(TERMS, (s.compute, s.memory, s.tensor, s.data), strict=True))
+    return _by_term(job, planned(job))
 
 
 def show_profile(job, reading):
@@ -170,13 +188,20 @@ def read_ranks(job, rng):
 
 
 def show_ranks(job, reading):
-    rows = [
-        (f"node {node}", *(f"{1e3 * t:.0f}" for t in reading[node * PER_NODE :][:PER_NODE]))
-        for node in range(job.nodes)
-    ]
-    return "Milliseconds at work in a step, without waiting, by GPU.\n\n" + grid(
-        ("", *range(PER_NODE)), rows
+    of_node = [reading[node * PER_NODE :][:PER_NODE] for node in range(job.nodes)]
+    rows = [(f"node {node}", *(f"{1e3 * t:.0f}" for t in row)) for node, row in enumerate(of_node)]
+    shown, rest = _worst(rows, [max(row) for row in of_node])
+    return f"Milliseconds at work in a step, without waiting, by GPU.{rest}\n\n" + grid(
+        ("", *range(PER_NODE)), shown
     )
+
+
+def _worst(rows, badness):
+    """(rows to show, a sentence about the others): all of them, or of very many the worst."""
+    if len(rows) <= 32:
+        return rows, ""
+    first = sorted(sorted(range(len(rows)), key=lambda n: -badness[n])[:8])
+    return [rows[n] for n in first], f" The eight worst rows of {len(rows)} are shown."
 
 
 def _outliers(reading):
@@ -207,8 +232,9 @@ def show_clocks(job, reading):
         (f"node {node}", *(f"{share * top / 1e6:.0f}" for share in row))
         for node, row in enumerate(reading)
     ]
-    return "Mean clock of a node's GPUs in MHz, minutes after the start.\n\n" + grid(
-        ("", *HOUR), rows
+    shown, rest = _worst(rows, [-row[-1] for row in reading])
+    return f"Mean clock of a node's GPUs in MHz, minutes after the start.{rest}\n\n" + grid(
+        ("", *HOUR), shown
     )
 
 
@@ -278,9 +304,11 @@ def _pair_rates(reading):
 
 
 def show_pairs(job, reading):
-    rows = [(f"0 and {n}", f"{b / 1e9:.1f}") for n, b in enumerate(_pair_rates(reading), 1)]
-    return "`all_reduce_perf` of 4 GiB over two nodes at a time.\n\n" + grid(
-        ("nodes", "busbw, GB/s"), rows
+    rates = _pair_rates(reading)
+    rows = [(f"0 and {n}", f"{b / 1e9:.1f}") for n, b in enumerate(rates, 1)]
+    shown, rest = _worst(rows, [-b for b in rates])
+    return f"`all_reduce_perf` of 4 GiB over two nodes at a time.{rest}\n\n" + grid(
+        ("nodes", "busbw, GB/s"), shown
     )
 
 
@@ -362,11 +390,8 @@ def tell_batches(job, reading):
 
 def read_file(job, rng):
     """Of rank 0: seconds of a step by what ran, and how often a forward pass ran."""
-    s = terms(job)
-    waiting = time(job) - s.time
-    seen = (s.compute, s.memory, s.tensor, s.data + waiting)
     again = 2 if job.recompute == "full" else 1
-    return dict(zip(TERMS, seen, strict=True)) | {"forward passes for a backward pass": again}
+    return _seen(job) | {"forward passes for a backward pass": again}
 
 
 def show_file(job, reading):

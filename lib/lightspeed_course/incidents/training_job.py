@@ -1,8 +1,8 @@
 """A training job as planned and as it runs: seconds of its ranks, and what may be wrong with it.
 
 The plan and the job are both `lightspeed_models.training_step`; the job has one fault. Ranks
-meet in collectives, so the slowest sets the pace. A group that straddles nodes has the adapters of
-its members on each node.
+meet in collectives, so the slowest sets the pace; micro-batches of a pipeline follow each other at
+the pace of its slowest stage. A group that straddles nodes has the adapters of its members on each.
 """
 
 import functools
@@ -27,6 +27,7 @@ class Job:
     nodes: int
     micro_batches: int
     sequence: int
+    pipeline: int = 1  # stages, each of a node; tensor parallel is each node in itself
     sparse_plan: bool = False  # the plan took the sparse peak
     adapter: tuple[int, float] = (0, 1.0)  # node, share of its rate that one adapter keeps
     socket: float = 1.0  # share of the network that crosses to the other socket
@@ -39,6 +40,11 @@ class Job:
     @property
     def ranks(self):
         return self.nodes * PER_NODE
+
+    @property
+    def data(self):
+        """Ranks that sum a gradient. Nodes that have the same remainder by it are one pipeline."""
+        return self.nodes // self.pipeline
 
     @property
     def slowest(self):
@@ -54,19 +60,26 @@ class Job:
 
 def sound(job):
     """The job as it was meant, planned with the dense peak."""
-    return Job(job.model, job.gpu, job.network, job.nodes, job.micro_batches, job.sequence)
+    return Job(
+        job.model, job.gpu, job.network, job.nodes, job.micro_batches, job.sequence, job.pipeline
+    )  # fmt: skip
+
+
+def _split(job, recompute="selective"):
+    return Plan(
+        data=job.data,
+        tensor=PER_NODE,
+        pipeline=job.pipeline,
+        micro_batches=job.micro_batches,
+        stage=1,
+        recompute=recompute,
+    )
 
 
 @functools.cache
 def terms(job) -> Step:
     """The step of a rank at full speed, on the networks as they are."""
-    plan = Plan(
-        data=job.nodes,
-        tensor=PER_NODE,
-        micro_batches=job.micro_batches,
-        stage=1,
-        recompute=job.recompute,
-    )
+    plan = _split(job, job.recompute)
     m = machine(job.gpu, job.network, PER_NODE, fit_share())
     inside = m.link if job.spread == 1 else min(m.link, m.network * PER_NODE // job.spread)
     m = replace(m, link=inside, network=m.network * job.adapter[1] * job.socket)
@@ -76,7 +89,7 @@ def terms(job) -> Step:
 @functools.cache
 def planned(job) -> Step:
     """The step that the plan promised."""
-    plan = Plan(data=job.nodes, tensor=PER_NODE, micro_batches=job.micro_batches, stage=1)
+    plan = _split(job)
     m = machine(job.gpu, job.network, PER_NODE, fit_share())
     m = replace(m, peak=assumed_peak(job))
     return step(transformer(job.model), job.sequence, plan, m)

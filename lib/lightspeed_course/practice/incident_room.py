@@ -11,9 +11,11 @@ HOW = (
 )
 
 
-def incident(seed=None):
-    """An incident as a cell's last value: of this seed, or the first that you have not ended."""
-    return Room(session.opened(seed))
+def incident(seed=None, job=None):
+    """An incident as a cell's last value: of this seed, or the first that you have not ended. With
+    `job="week"` it befalls the course's own job. Raises ValueError for another job.
+    """
+    return Room(session.opened(seed, job))
 
 
 class Room(Panel):

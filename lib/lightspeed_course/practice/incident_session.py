@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from itertools import count
 
-from lightspeed_course.incidents.incident import Incident, incident_of
+from lightspeed_course.incidents.incident import Incident, id_of, incident_of
 from lightspeed_course.incidents.score import debrief
+from lightspeed_course.incidents.week import WEEK
 from lightspeed_course.practice import store
 
 KIND = "incident"
@@ -56,12 +57,17 @@ def name(incident, cause, fix, gain=None):
     return debrief(incident, now.bought, *now.named)[1]
 
 
-def following():
-    """The seed of the first incident, counted from 1, that is not ended."""
+def following(setting=None):
+    """The seed of the first incident, counted from 1, that is not ended: any, or the week's."""
     ended = {e.question for e in store.events(KIND) if "cause" in e.detail}
-    return next(str(n) for n in count(1) if f"incident.{n}" not in ended)
+    return next(str(n) for n in count(1) if id_of(n, setting) not in ended)
 
 
-def opened(seed=None) -> Incident:
-    """The `Incident` of a seed; without one the first that is not ended."""
-    return incident_of(following() if seed is None else seed)
+def opened(seed=None, job=None) -> Incident:
+    """The `Incident` of a seed, without one the first that is not ended; with `job="week"` one of
+    the course's own job. Raises ValueError for another job.
+    """
+    if job not in (None, WEEK.id):
+        raise ValueError(f"incident: job = {job!r}: expected 'week', or no job to have any drawn")
+    setting = WEEK if job else None
+    return incident_of(following(setting) if seed is None else seed, setting)
