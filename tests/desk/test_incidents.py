@@ -17,6 +17,7 @@ from lightspeed_course import incident
 from lightspeed_course.incidents import engine, policy, training
 from lightspeed_course.incidents.incident import CASES, NOTICED, UnknownChoice, incident_of
 from lightspeed_course.incidents.score import TAUGHT, debrief, score
+from lightspeed_course.incidents.week import NARROW_PLAN
 from lightspeed_course.practice import incident_session as session
 from lightspeed_course.practice import store
 from lightspeed_tools.nccl.log import parse
@@ -141,7 +142,7 @@ def test_the_score_sees_guesses_wrong_purchases_and_what_was_paid():
 
 def test_who_names_another_cause_is_led_to_the_section_that_teaches_it():
     chapters = Path(__file__).parents[2] / "chapters"
-    assert TAUGHT.keys() == {case.cause.id for case in named().values()}
+    assert TAUGHT.keys() == {case.cause.id for case in named().values()} | {NARROW_PLAN.id}
     for _, page, section in TAUGHT.values():
         assert f"\n# ## {section}\n" in (chapters / f"{page}.py").read_text("utf-8"), section
     case = named()["training: numa"]

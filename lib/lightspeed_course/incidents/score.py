@@ -23,6 +23,7 @@ TAUGHT = {
     "padding": ("3", "03_amdahl_gustafson", "The job: tomorrow?"),
     "recompute": ("6.1", "06_parallelism", "What does a token leave behind?"),
     "sparse_peak": ("1", "01_numbers_to_know", "Which number is yours?"),
+    "narrow_plan": ("5", "05_precision", "Is it four times as fast?"),
     "bursty_arrivals": ("4", "04_littles_law", "Why latency explodes"),
     "more_traffic": ("4", "04_littles_law", "Why latency explodes"),
     "longer_answers": ("4", "04_littles_law", "One law without assumptions"),

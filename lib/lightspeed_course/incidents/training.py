@@ -14,6 +14,7 @@ from lightspeed_course.incidents.training_job import (
     PER_NODE,
     Job,
     assumed_peak,
+    own_peak,
     own_time,
     pace,
     planned,
@@ -352,9 +353,9 @@ def read_roofline(job, rng):
     """FLOP/s of a product of a large square matrix on the first GPU, beside the roof."""
     chip = accelerator(job.gpu)
     side = 8192
-    intensity = matmul_intensity(side, side, side)
-    roof = attainable(intensity, chip.bf16, chip.hbm_bandwidth)
-    seconds = matmul_flops(side, side, side) / (roof * fit_share())
+    intensity = matmul_intensity(side, side, side) * (2 if job.fp8 else 1)
+    roof = attainable(intensity, own_peak(job), chip.hbm_bandwidth)
+    seconds = matmul_flops(side, side, side) / (roof * fit_share() * (job.fp8 or 1))
     return {
         "FLOP/byte of the product": intensity,
         "FLOP/s seen": noisy(rng, matmul_flops(side, side, side) / seconds),
@@ -367,11 +368,14 @@ def show_roofline(job, reading):
         (name, si(value, "FLOP/s") if "byte" not in name else f"{value:.0f}")
         for name, value in reading.items()
     ]
-    return grid(("bf16, 8192 x 8192 x 8192, GPU 0", ""), rows)
+    name = "fp8" if job.fp8 else "bf16"
+    return grid((f"{name}, 8192 x 8192 x 8192, GPU 0", ""), rows)
 
 
 def tell_roofline(job, reading):
     share = reading["FLOP/s seen"] / reading["peak that the plan took"]
+    if job.fp8 and share < 0.85 * fit_share():
+        return "fp8 below its promise"
     return "half of what was planned" if share < 0.75 * fit_share() else "the share that is usual"
 
 

@@ -29,6 +29,8 @@ class Job:
     sequence: int
     pipeline: int = 1  # stages, each of a node; tensor parallel is each node in itself
     sparse_plan: bool = False  # the plan took the sparse peak
+    fp8: float = 0.0  # if products are in it: the share of its peak they reach, over bf16's
+    fp8_plan: bool = False  # the plan took that to be 1
     adapter: tuple[int, float] = (0, 1.0)  # node, share of its rate that one adapter keeps
     socket: float = 1.0  # share of the network that crosses to the other socket
     spread: int = 1  # nodes over which a tensor-parallel group is spread
@@ -80,7 +82,7 @@ def _split(job, recompute="selective"):
 def terms(job) -> Step:
     """The step of a rank at full speed, on the networks as they are."""
     plan = _split(job, job.recompute)
-    m = machine(job.gpu, job.network, PER_NODE, fit_share())
+    m = _machine(job, job.fp8 or 1.0)
     inside = m.link if job.spread == 1 else min(m.link, m.network * PER_NODE // job.spread)
     m = replace(m, link=inside, network=m.network * job.adapter[1] * job.socket)
     return step(transformer(job.model), job.sequence, plan, m)
@@ -90,14 +92,24 @@ def terms(job) -> Step:
 def planned(job) -> Step:
     """The step that the plan promised."""
     plan = _split(job)
-    m = machine(job.gpu, job.network, PER_NODE, fit_share())
+    m = _machine(job, 1.0 if job.fp8_plan else job.fp8 or 1.0)
     m = replace(m, peak=assumed_peak(job))
     return step(transformer(job.model), job.sequence, plan, m)
 
 
 def assumed_peak(job):
     chip = accelerator(job.gpu)
-    return chip.bf16_sparse if job.sparse_plan else chip.bf16
+    return chip.fp8 if job.fp8 else chip.bf16_sparse if job.sparse_plan else chip.bf16
+
+
+def own_peak(job):
+    chip = accelerator(job.gpu)
+    return chip.fp8 if job.fp8 else chip.bf16
+
+
+def _machine(job, of_usual):
+    m = machine(job.gpu, job.network, PER_NODE, fit_share() * of_usual)
+    return replace(m, peak=own_peak(job))
 
 
 def own_time(job, rank):

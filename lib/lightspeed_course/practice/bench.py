@@ -4,6 +4,7 @@ from lightspeed_course.incidents.engine import ENGINE
 from lightspeed_course.incidents.incident import incident_of
 from lightspeed_course.incidents.serving import SERVING
 from lightspeed_course.incidents.training import TRAINING
+from lightspeed_course.incidents.week import WEEK
 from lightspeed_course.practice.forms import Panel
 
 DRAWS = 6  # of each suspect; a reading of one that never looks like this rules it out
@@ -13,7 +14,7 @@ BENCHES = {
     "02": (TRAINING, "numa", "roofline", ("numa", "sparse_peak", "padding")),
     "03": (TRAINING, "slow_nic", "profile", ("slow_nic", "straggler", "padding")),
     "04": (SERVING, "bursty_arrivals", "busy", ("bursty_arrivals", "more_traffic", "replica_down")),
-    "05": (TRAINING, "recompute", "roofline", ("recompute", "sparse_peak", "throttling")),
+    "05": (WEEK, "narrow_plan", "profile", ("narrow_plan", "numa", "recompute")),
     "06.1": (TRAINING, "recompute", "profile", ("recompute", "numa", "sparse_peak")),
     "06.2": (
         TRAINING, "tensor_over_network", "nccl", ("slow_nic", "straggler", "tensor_over_network"),
