@@ -609,9 +609,9 @@ beside("05_formats")
 # %% [markdown]
 # ## One reading
 #
-# A peak that is twice too high, because it is that of sparse matrices or of a narrower format, makes a
-# plan that no machine can keep. Here somebody holds a product against the peak that the plan took.
-# Which suspect does that let go?
+# A peak that is twice as high makes a plan that no machine can keep, if the plan takes it at the share
+# that wider products reach. Here is the course's job, below its plan. Which suspect does its profile
+# let go?
 
 # %%
 bench("05")

@@ -1,5 +1,5 @@
-"""The week in the incident room: the course's own job, whose step is the sheet's, and whose pipeline
-waits as one that is run event by event.
+"""The week in the incident room: the course's own job, whose step is the sheet's, and whose
+pipeline waits as one that is run event by event.
 """
 
 from dataclasses import replace

@@ -21,6 +21,7 @@ CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.ipynb"))
         ('predict("a.b", ...)', ["predict", "a.b"]),
         ('ask("a.b", seed="chapter")', ["ask", "a.b", "chapter"]),
         ('predict("a.b", ..., seed="chapter")', ["predict", "a.b", "chapter"]),
+        ('incident(2, job="week")', ["incident", 2, "week"]),
         ('reveal("a.b", skip=True)', ["reveal", "a.b"]),
         ("explore()", None),
         (
@@ -72,7 +73,7 @@ def test_every_explorer_and_question_of_the_chapters_is_live_and_no_picture_lack
 def test_a_question_comes_alive_with_the_numbers_that_the_page_shows(path, own_store):
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
         call = call_of("".join(cell["source"]), {}) if cell["cell_type"] == "code" else None
-        if call and call[0] in ("ask", "predict", "reveal"):
+        if call and call[0] in ("ask", "predict", "reveal", "incident"):
             posed = live.practice(*call)
             text = posed.static if hasattr(posed, "static") else posed.markdown
             assert text == "".join(cell["outputs"][0]["data"]["text/markdown"]), call

@@ -35,8 +35,8 @@ def explorers_of(tree):
 
 def call_of(source, known):
     """What a live cell calls, as a list: ["ask", "roofline.ridge"], with a seed after the question
-    if the cell gives one, ["roofline.explore"] or, with a function to write, ["code", source]; an
-    empty one for a check that another cell's box makes;
+    if the cell gives one (a job after the number of an incident), ["roofline.explore"] or, with a
+    function to write, ["code", source]; an empty one for a check that another cell's box makes;
     None for any other cell. `known` grows by the explorers that the cell imports.
     """
     try:

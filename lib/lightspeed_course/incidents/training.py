@@ -43,8 +43,8 @@ def brief(job):
         also = f" So are nodes {', '.join(map(str, some))} and {last}, the rest of its pipeline."
     return (
         f"**Training.** {find(job.model).name} on {job.nodes} nodes of {PER_NODE} {chip}, an"
-        f" adapter of {net} for each GPU. Tensor parallel over {PER_NODE},{stages} data parallel over"
-        f" {job.data},"
+        f" adapter of {net} for each GPU. Tensor parallel over {PER_NODE},{stages} data parallel"
+        f" over {job.data},"
         f" {job.micro_batches} micro-batches of one sequence of {job.sequence:,} tokens. The plan"
         f" promised {tokens / planned(job).time:,.0f} tokens a second; the job makes"
         f" {tokens * (1 - job.padding) / time(job):,.0f} that count,"

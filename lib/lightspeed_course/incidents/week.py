@@ -1,4 +1,4 @@
-"""The course's own job on the GPUs that it was offered: only the cause and its numbers are drawn."""
+"""The course's own job on the GPUs that it was offered: only the cause and its numbers vary."""
 
 from dataclasses import replace
 
@@ -19,8 +19,8 @@ PLANNED = Job(
     job.SEQUENCE,
     job.PIPELINE,
 )
-# The share of its peak that fp8 reaches over that of bf16, on H100: in whole steps of training as
-# published (catalog/fitted_stacks.toml), and in large products by themselves (fitted_products.toml).
+# The share of its peak that fp8 reaches over that of bf16, on H100: in published steps of training
+# (catalog/fitted_stacks.toml), and in large products by themselves (fitted_products.toml).
 FP8 = (
     stack("foundry_h100_fp8").share / stack("foundry_h100").share,
     kernel("fp8", "hopper").compute_share / kernel("bfloat16").compute_share,

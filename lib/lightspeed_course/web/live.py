@@ -206,9 +206,12 @@ def _opened(cell, call, state):
 
 
 def practice(name, *arguments):
-    """What a cell of `PRACTICE` shows; `arguments`: a question's id and the page's seed."""
-    seed = {"seed": arguments[1]} if arguments[1:] else {}
-    return getattr(importlib.import_module("lightspeed_course"), name)(*arguments[:1], **seed)
+    """What a cell of `PRACTICE` shows; `arguments`: a question's id and the page's seed, or an
+    incident's number and its job.
+    """
+    word = "job" if name == "incident" else "seed"
+    told = {word: arguments[1]} if arguments[1:] else {}
+    return getattr(importlib.import_module("lightspeed_course"), name)(*arguments[:1], **told)
 
 
 def _editor(source):
