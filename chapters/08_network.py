@@ -310,7 +310,7 @@ eight.none, eight.idle, eight.fullest
 # {{eight.fullest:.2f}} flows on average, and the job waits for that one. That every flow gets a
 # link of its own happens in {{eight.none:.2%}} of throws. What helps is more flows than links: with
 # each cut into four connections the fullest carries {{cut.fullest / 4:.2f}} times the mean, and
-# Meta reports up to {{gain:.0%}} more bandwidth for an all-reduce.
+# Meta reports up to {{gain:.0%}} more performance for an all-reduce.
 
 # %% tags=["holds"]
 assert eight.none < 0.003 and eight.fullest > 2.5, "a link of its own"
