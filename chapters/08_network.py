@@ -90,7 +90,7 @@ table(
 # {{si(roce.timeout, "s")}}: millions of packets. [proof](08_network_proof.ipynb#Lost-again)
 #
 # So either a network is almost free of loss, or its adapters are clever. InfiniBand went the first
-# way: no link sends what the next one has no room for. Ethernet copied that with pauses (below).
+# way: no link sends what the next one has no room for. Ethernet copied that with pauses.
 # Today's adapters can repeat selectively, if they are told to.
 
 # %% tags=["holds"]
