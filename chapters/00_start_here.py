@@ -45,8 +45,8 @@ reveal("roofline.token_of_the_job")
 #
 # In a notebook, run a cell with Shift and Enter; code that only draws is folded away behind three
 # dots. Questions are checked at once, and a wrong answer gets a diagnosis, not a red cross. The
-# next one belongs to lesson 2, which explains its letters, so be wrong on purpose: divide the peak
-# that it names by the {{si(accelerator("h100_sxm").hbm_bandwidth, "byte/s")}} of the memory.
+# next one belongs to lesson 2, which explains its letters, so be wrong on purpose: divide its peak
+# by the {{si(accelerator("h100_sxm").hbm_bandwidth, "byte/s")}} of the memory.
 
 # %% tags=["holds"]
 from pathlib import Path

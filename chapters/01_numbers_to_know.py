@@ -74,7 +74,7 @@ turn
 # A register holds a number that the processor is just using. If it were a pencil on your desk,
 # where would main memory be, and where the server across the country? Multiply each latency by one
 # factor, so that the quickest takes as long as picking up the pencil. In this ladder of waits, the
-# rung that you have guessed is blank.
+# rung you guessed is blank.
 
 # %% tags=["holds"]
 assert abs(roofline.transfer_time(turn, bandwidth) - ping) < 1e-12, "Both waits are equal"
@@ -216,8 +216,8 @@ assert small < 0.07 * big, "hardly more than a dot"
 #
 # ## Which number is yours?
 #
-# You will often look such numbers up. Here are those that you'll need again and again: the
-# peak and the memory rate of an H100, and of the newer B200.
+# You will often look such numbers up. These you'll need again and again: the peak and
+# the memory rate of an H100 and of a B200.
 
 # %% tags=["holds"]
 older = find("horowitz_45nm")
@@ -468,7 +468,7 @@ beside("01_copy")
 # ## One reading
 #
 # A job misses its plan. Somebody puts how it was started beside what the plan says. Most of its
-# terms come in chapter 6, but the small table is enough to let one of three suspects go.
+# terms come in chapter 6, but the table is enough to let one of three suspects go.
 
 # %%
 bench("01")
