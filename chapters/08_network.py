@@ -91,7 +91,7 @@ table(
 #
 # So either a network is almost free of loss, or its adapters are clever. InfiniBand went the first
 # way: no link sends what the next one has no room for. Ethernet copied that with pauses.
-# Today's adapters can repeat selectively, if they are told to.
+# Many adapters can repeat selectively, if they are told to.
 
 # %% tags=["holds"]
 assert roce.timeout * wire / packet > 2e6, "millions of packets"
