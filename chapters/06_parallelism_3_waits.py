@@ -78,9 +78,9 @@ explore_schedules()
 # \qquad\qquad \frac{\text{idle} }{\text{step} } = \frac{p - 1}{m + p - 1}$$
 #
 # If a backward pass takes twice as long as a forward pass, both fractions stay as they are. So the
-# remedy is more micro-batches. How many bring the idle share of four stages down to a tenth?
-# By the second formula it takes {{fewest}}. But at a given batch, more of them means
-# smaller ones, which fill a GPU less well, and they have to be held:
+# remedy is more micro-batches. How many bring the idle share of four stages down to a tenth? By the
+# second formula it takes {{fewest}}. But at a given batch, more of them means smaller ones, which
+# fill a GPU less well, and they have to be held:
 
 # %% tags=["holds"]
 runs = {name: simulate(name, 4, 8, 1.0, 2.0) for name in ("gpipe", "1f1b")}
@@ -349,10 +349,9 @@ assert (
 # ## The answer
 #
 # Back to the job, on its {{job.GPUS}} GPUs and its cheap network, with three ways to mend it.
-# Alone, a
-# GPU would do its products at {{fit_share():.0%}} of the peak. *MFU* is the share of the peak that
-# the model's own FLOPs fill; *memory, between products*, is
-# what passes through HBM between kernels:
+# Alone, a GPU would do its products at {{fit_share():.0%}} of the peak. *MFU* is the share of the
+# peak that the model's own FLOPs fill; *memory, between products*, is what passes through HBM
+# between kernels:
 
 # %% tags=["figure"]
 from lightspeed.transformer import transformer
@@ -412,8 +411,7 @@ table(
 # {{si(steps[placed].time / 8, "s")}}, and chapter 7 asks if that is good.
 #
 # Would narrower numbers do more? If all products ran twice as fast, the step would be
-# {{job.narrower(2):.2f}} times as fast, because only arithmetic gets shorter, and
-# no wait does.
+# {{job.narrower(2):.2f}} times as fast, because only arithmetic gets shorter, and no wait does.
 
 # %% tags=["holds"]
 from lightspeed.training import training_flops
