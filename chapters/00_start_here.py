@@ -3,15 +3,16 @@
 #
 # *Learn to say how fast an ML system can be, and what holds it back, before you run it.*
 #
-# You have a job. A model of seventy billion parameters is to be trained further by a rented cluster,
-# in a week, and then to answer users. Somebody has planned it, and somebody will ask you whether the
-# plan is any good: what it weighs, what one layer costs, whether twice the GPUs would help, why it
-# runs at half of its speed, and which cable it was. Each lesson of this course answers one such
-# question, with a law that fits on a card, and puts it to work on this job. The sheet below begins
-# nearly empty, and you fill it.
+# You have a job. A model of seventy billion parameters is to be trained further by a rented
+# cluster, in a week, and then to answer users. Somebody has planned it, and somebody will ask you
+# whether the plan is any good: what it weighs, what one layer costs, whether twice the GPUs would
+# help, why it runs at half of its speed, and which cable it was. Each lesson of this course answers
+# one such question, with a law that fits on a card, and puts it to work on this job. The sheet
+# below begins nearly empty, and you fill it.
 
 # %% tags=["setup"]
-from lightspeed_course import ask, incident, job, predict, progress, reveal, today
+from lightspeed.catalog import accelerator
+from lightspeed_course import ask, incident, job, predict, progress, reveal, si, today
 
 # %%
 job.sheet(until="01")
@@ -30,19 +31,22 @@ predict("roofline.token_of_the_job", ...)
 reveal("roofline.token_of_the_job")
 
 # %% [markdown]
-# That was a division, and it already says how many tokens a second that user gets at most, as long as each token takes a reading of its own.
+# That was a division, and it already says how many tokens a second that user gets at most, as long
+# as each token takes a reading of its own.
 #
 # ## How a lesson goes
 #
-# A story, a guess, a picture that you move, and the law behind it; then the job, and a few decisions
-# with a pencil. It takes half an hour or a little more, and every chapter has an explorer in which
-# you drag the law itself. Beside each lesson stands its proof: the law against measurements of
-# others, where it fails, and how to measure it on your own machine. No result on these pages was
-# typed. Constants carry their source, and a test fails when one goes stale.
+# A story, a guess, a picture that you move, and the law behind it; then the job, and a few
+# decisions with a pencil. It takes half an hour or a little more, and every chapter has an explorer
+# in which you drag the law itself. Beside each lesson stands its proof: the law against
+# measurements of others, where it fails, and how to measure it on your own machine. Every result on
+# these pages is computed, never typed. Constants carry their source, and a test fails when one goes
+# stale.
 #
 # In a notebook, run a cell with Shift and Enter; code that only draws is folded away behind three
-# dots. Questions are checked at once, and a wrong answer gets a diagnosis, not a red cross. Try the
-# sparse peak of the data sheet here:
+# dots. Questions are checked at once, and a wrong answer gets a diagnosis, not a red cross. The
+# next one belongs to lesson 2, which explains its letters, so be wrong on purpose: divide its peak
+# by the {{si(accelerator("h100_sxm").hbm_bandwidth, "byte/s")}} of the memory.
 
 # %% tags=["holds"]
 from pathlib import Path

@@ -73,8 +73,8 @@ turn
 #
 # A register holds a number that the processor is just using. If it were a pencil on your desk,
 # where would main memory be, and where the server across the country? Multiply each latency by one
-# factor, so that the quickest takes as long as picking up the pencil. The rung that you have
-# guessed is left blank.
+# factor, so that the quickest takes as long as picking up the pencil. In this ladder of waits, the
+# rung you guessed is blank.
 
 # %% tags=["holds"]
 assert abs(roofline.transfer_time(turn, bandwidth) - ping) < 1e-12, "Both waits are equal"
@@ -115,12 +115,13 @@ felt
 #
 # Before you compare two rungs, check that they measure the same kind of waiting; that is what the
 # colours are for. In a memory it is the wait for one *load*, a read that the program needs before
-# it goes on. A message is timed from program to program, software included: *NVLink* joins the GPUs
-# of a host, *InfiniBand* and Ethernet join hosts, through the *leaf switch* that each host is
-# plugged into. (*RoCE* is InfiniBand's way to reach another host's memory, over Ethernet.) Even
-# among loads, stay on one chip. HBM is {{hbm.latency / l1.latency:.2g}} times as far away as the
-# GPU's own L1 cache; divided by the L1 of a *CPU*, the same latency gives
-# {{hbm.latency / memory("cpu_l1").latency:.0f}}, a mixture of two chips that says little about
+# it goes on. For a message it is the wait from program to program, software included: *NVLink*
+# joins the GPUs of a host, and *InfiniBand* or Ethernet joins hosts, through the *leaf switch* that
+# each is plugged into. (*RoCE* is InfiniBand's way to reach another host's memory, over Ethernet.)
+#
+# Even among loads, stay on one chip. HBM is {{hbm.latency / l1.latency:.2g}} times as far away as
+# the GPU's own L1 cache. If you divide by the L1 of a *CPU* instead, you get
+# {{hbm.latency / memory("cpu_l1").latency:.0f}}, which mixes two chips and says little about
 # either.
 #
 # Like compared with like, the ladder has a surprise: from program to program, a GPU in the next
@@ -215,8 +216,8 @@ assert small < 0.07 * big, "hardly more than a dot"
 #
 # ## Which number is yours?
 #
-# You will often look such numbers up. Here are two that you'll need again and again, the arithmetic
-# of an H100 and the rate of its memory.
+# You will often look such numbers up. These you'll need again and again: the peak and
+# the memory rate of an H100 and of a B200.
 
 # %% tags=["holds"]
 older = find("horowitz_45nm")
@@ -230,15 +231,15 @@ from math import log2
 h100, efa = accelerator("h100_sxm"), link("efa_p5")
 old, new = accelerator("a100_80gb"), accelerator("b200")
 doubling = (new.year - old.year) / log2(new.bf16 / old.bf16)  # in years
-h100.bf16, h100.hbm_bandwidth
+h100.bf16, h100.hbm_bandwidth, new.bf16, new.hbm_bandwidth
 
 # %% [markdown]
 # Looking them up has three traps, and each is worth a factor of two or more. Data sheets like to
-# print the *sparse* peak, which counts zeros that are skipped: an H100 has
-# {{si(h100.bf16_sparse, "FLOP/s")}} of these, and your dense matrices get half. They add up both
+# print the *sparse* peak, which counts zeros that are skipped: of the
+# {{si(h100.bf16_sparse, "FLOP/s")}} of an H100 your dense matrices get half. They add up both
 # directions of a link, but a transfer goes one way: {{si(nvlink.bandwidth, "byte/s")}} of NVLink's
 # {{si(nvlink.bandwidth_bidirectional, "byte/s")}}. And they don't say who shares it: the
-# {{si(efa.bandwidth_per_node, "byte/s")}} of a P5 instance are the node's, so each of its
+# {{si(efa.bandwidth_per_node, "byte/s")}} of a P5 instance at Amazon are the node's, so each of its
 # {{efa.gpus:.0f}} GPUs has {{si(efa.bandwidth, "byte/s")}}.
 #
 # How long may you trust such a number? That depends on where it comes from. Physics and counting
@@ -276,7 +277,7 @@ si(ridge, "FLOP/byte")
 #
 # ## The job: is a week a sound plan?
 #
-# Time to plan something with these numbers. This job stays with us through all chapters.
+# Let's plan something with these numbers. This job stays with us through all chapters.
 
 # %% tags=["holds"]
 assert abs(roofline.ridge_point(h100.bf16, h100.hbm_bandwidth) - ridge) < 1e-9 and ridge > 200, (
@@ -294,7 +295,8 @@ si(weights, "byte"), si(h100.hbm_capacity, "byte"), si(job.read_time(), "s")
 #
 # **Does it fit?** Its {{si(model.parameters, "parameter")}} of two bytes are
 # {{si(weights, "byte")}}. An H100 would read them in {{si(weights / h100.hbm_bandwidth, "s")}}, but
-# it can't even hold them: it has {{si(h100.hbm_capacity, "byte")}}.
+# it can't even hold them: its “{{h100.hbm_capacity.others[0]["printed"]}}”, counted in powers of
+# two, are {{si(h100.hbm_capacity, "byte")}}.
 
 # %% tags=["figure"]
 cards_of = [k * h100.hbm_capacity for k in range(9)]
@@ -330,7 +332,8 @@ si(forward, "FLOP"), si(training, "FLOP")
 # once, in one multiplication and one addition: two FLOPs a parameter, {{si(forward, "FLOP")}}.
 # Training also goes back, with two such steps for each weight: one for the gradient of what came
 # in, one for the gradient of the weight. So it needs six, {{si(training, "FLOP")}}. (Both leave out
-# attention, which is small as long as the context is short beside the length of a token's vector.)
+# attention, which is small as long as the context is short beside the length of a token's vector,
+# {{model.width:,}} here.)
 #
 # **How long does it take?** All the FLOPs, over what the machine gets done. With $P$ parameters and
 # $D$ tokens, on $N$ chips with a peak of $X$, of which the run reaches a share $U$:
@@ -360,8 +363,9 @@ human_time(planned), si(hours)
 
 # %% [markdown]
 # {{human_time(planned)}}, and {{si(hours, "", 3)}} GPU-hours: the promise holds, by this count.
-# What the count does not know is how often the GPUs will wait for one another, and for what their
-# cheap network brings. All that is hidden in the {{reached:.0%}}, and chapter 6 will open it.
+# What the count does not know is how often the GPUs will wait for one another, and for their
+# network, which is a cheap one. All that is hidden in the {{reached:.0%}}, and chapter 6 will open
+# it.
 #
 # ## Try it
 #
@@ -454,8 +458,8 @@ assert dean < once, "data centre the answer"
 # ## In your own framework
 #
 # Copy four bytes, then a gigabyte, and you have both waits of this lesson: the first line is all
-# latency, the second all bandwidth. Where there is a GPU, the script copies from pinned memory, over
-# PCIe.
+# latency, the second all bandwidth. Where there is a GPU, the script copies from pinned memory,
+# over PCIe.
 
 # %% tags=["figure"]
 beside("01_copy")
@@ -463,8 +467,8 @@ beside("01_copy")
 # %% [markdown]
 # ## One reading
 #
-# A job misses its plan. Somebody puts how it was started beside what the plan says. That doesn't
-# look like much, but it's enough to let one of three suspects go.
+# A job misses its plan. Somebody puts how it was started beside what the plan says. Most of its
+# terms come in chapter 6, but the table is enough to let one of three suspects go.
 
 # %%
 bench("01")
@@ -472,9 +476,10 @@ bench("01")
 # %% [markdown]
 # ## Exercises
 #
-# [The exercises](../exercises/01_numbers_to_know.ipynb) have more problems, from recall to design, and
-# these with other numbers. The numbers worth carrying come back as cards. Read on: Dean, *Numbers everyone
-# should know* (2009); Horowitz, *Computing's energy problem* (2014), the table of energies.
+# [The exercises](../exercises/01_numbers_to_know.ipynb) have more problems, from recall to design,
+# and these with other numbers. The numbers worth carrying come back as cards. Read on: Dean,
+# *Numbers everyone should know* (2009); Horowitz, *Computing's energy problem* (2014), the table of
+# energies.
 
 # %%
 cards("numbers")

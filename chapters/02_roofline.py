@@ -53,12 +53,13 @@ reveal("roofline.relu_of_vector")
 # %% [markdown]
 # Nothing is broken here, for the memory moves its bytes at full speed. Give the chip vector units
 # of twice the peak, and they would show half the share and take just as long. It can look worse
-# still: a tool that divides by the peak of the
-# *tensor cores*, the units that multiply matrices and that a ReLU doesn't even use, shows one over {{there_and_back * h100.bf16:,.0f}} for the very same kernel, in perfect health.
+# still: a tool that divides by the peak of the *tensor cores*, the units that multiply matrices and
+# that a ReLU doesn't even use, shows {{1 / (there_and_back * h100.bf16):.2%}} for the very same
+# kernel, in perfect health.
 #
 # So two clocks are running, one for the arithmetic and one for the bytes, and **the slower one
-# tells you when you are done**. Watch them: this is a matrix product in eight pieces, and a piece
-# can only be computed once its bytes are there.
+# tells you when you are done**. Watch both at work on a matrix product in eight pieces, each of
+# which can only be computed once its bytes are there.
 
 # %% tags=["holds"]
 assert (slow := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).lower == slow.comms and abs(
@@ -89,7 +90,8 @@ explore_two_clocks()
 # \qquad T_\text{comms} = \frac{\text{bytes} }{\text{bandwidth} }$$
 #
 # If the chip works on one piece while the next one travels, the two overlap and the slower clock is
-# the time. If it does one after the other, you wait for the sum. Real kernels are somewhere between:
+# the time. If it does one after the other, you wait for the sum. Real kernels are somewhere
+# between:
 #
 # $$T_\text{lower} = \max(T_\text{math}, T_\text{comms})
 # \qquad T_\text{upper} = T_\text{math} + T_\text{comms}$$
@@ -115,8 +117,8 @@ t = time_bounds(numbers, 4 * numbers, peak=h100.fp32_vector, bandwidth=h100.hbm_
 t
 
 # %% [markdown]
-# The memory needs more than a millisecond, and the vector units are done after a hundredth of it. So
-# overlap changes nothing here, and neither would a better chip with the same memory.
+# The memory needs more than a millisecond, and the vector units are done after a hundredth of it.
+# So overlap changes nothing here, and neither would a better chip with the same memory.
 #
 # ## Which clock will be the slower one?
 #
@@ -156,8 +158,8 @@ elementwise_intensity(), ridge
 # to the B200 the ridge has doubled, but not at each step, so look it up for
 # [your chip](02_roofline_proof.ipynb#The-ridges-of-ten-chips).
 #
-# Now draw the rate that these two limits allow, from low intensity to high, and you have the picture
-# that gave the law its name:
+# Now draw the rate that these two limits allow, from low intensity to high, and you have the
+# picture that gave the law its name:
 #
 # $$\text{attainable} = \min(\text{peak},\ \text{intensity} \times \text{bandwidth})$$
 
@@ -203,8 +205,9 @@ assert h100.fp32_vector < h100.bf16, "lower roof at"
 
 # %% [markdown]
 # On the left memory is the limit, so twice the intensity gives twice the rate: that's the slope. On
-# the right arithmetic is, so it adds nothing: that's the flat roof, and they meet at the ridge. The dot product
-# reads four bytes for every multiplication and addition, however long its vectors are. ReLU and dot
+# the right arithmetic is the limit, so more intensity adds nothing: that's the flat roof, and they
+# meet at the ridge. The dot product reads four bytes for every multiplication and addition, however
+# long its vectors are. ReLU and dot
 # product run on the vector units, which have a roof of their own, with its ridge at
 # {{vector_ridge:.0f}} FLOP/byte; even against this lower roof both are limited by memory. The
 # product of two large matrices is another matter, because it uses each number many times.
@@ -225,7 +228,7 @@ assert (
     attainable(2000, h100.bf16, h100.hbm_bandwidth)
     == attainable(1000, h100.bf16, h100.hbm_bandwidth)
     == h100.bf16
-), "it adds nothing"
+), "intensity adds nothing"
 assert (
     abs(arithmetic_intensity(dot_flops(64), dot_bytes(64)) - 0.5) < 0.01
     and kernels["dot product"] <= 0.5
@@ -245,13 +248,13 @@ explore_tokens()
 # That's its *critical batch*.
 #
 # The tokens bring bytes of their own, which is why it's only "about". In
-# $X[B, D]\,Y[D, F] = Z[B, F]$ all three matrices are read or written, and each element of $Z$ takes $D$
-# multiplications and about as many additions:
+# $X[B, D]\,Y[D, F] = Z[B, F]$ all three matrices are read or written, and each element of $Z$ takes
+# $D$ multiplications and about as many additions:
 #
 # $$\text{intensity} = \frac{2BDF}{2BD + 2DF + 2BF}
 # \approx B \quad \text{while } B \ll D, F$$
 #
-# For the exact batch put the ridge in place of the intensity, and turn it upside down:
+# For the exact batch, put the ridge in place of the intensity, and take one over both sides:
 #
 # $$\frac{1}{B_\text{crit} } = \frac{1}{\text{ridge} } - \frac{1}{D} - \frac{1}{F}$$
 #
@@ -259,17 +262,17 @@ explore_tokens()
 # doesn't matter whose tokens they are, as long as they share one copy of the weights: eight hundred
 # users on eight copies make a batch of a hundred for each.
 #
-# Now you know why serving systems batch. A model that *decodes* makes one token for each request and
-# step, and each step reads every weight once. With one user the batch is one, and the tensor cores
-# idle nearly the whole time. When it reads a prompt (*prefill*), the tokens of the prompt pass
-# together, and the batch is there for free.
+# Now you know why serving systems batch. A model that *decodes* makes one token for each request
+# and step, and each step reads every weight once. With one user the batch is one, and the tensor
+# cores idle nearly the whole time. When it reads a prompt (*prefill*), the tokens of the prompt
+# pass together, and the batch is there for free.
 #
 # ## Does each matrix really come from memory only once?
 #
-# We assumed so, but a matrix of this size doesn't even fit on the chip. So the kernel cuts the result
-# into tiles, and for each tile it reads a strip of rows from the left matrix and a strip of columns
-# from the right one. The next tile needs a strip that was read before. Unless it was kept, it is
-# read again; the numbers on the strips say how often.
+# We assumed so, but a matrix of this size doesn't even fit on the chip. So the kernel cuts the
+# result into tiles, and for each tile it reads a strip of rows from the left matrix and a strip of
+# columns from the right one. The next tile needs a strip that was read before. Unless it was kept,
+# it is read again; the numbers on the strips say how often.
 
 # %% tags=["holds"]
 assert 1 <= critical_batch_exact(8192, 8192, ridge) / ridge < 1.1, (
@@ -296,10 +299,11 @@ explore_tiles()
 #
 # ## What else saves bytes?
 #
-# After the matmul comes a ReLU. As two kernels, the first writes its result to memory, and the second
-# reads it, sets the negative numbers to zero and writes it again. But when the first kernel had
-# finished a tile, that tile was still on the chip. **A fused kernel applies the ReLU before the first
-# write, and saves one read and one write of the whole result.**
+# After the matmul comes a ReLU. As two kernels, the first writes its result to memory, and the
+# second reads it, sets the negative numbers to zero and writes it again. But when the first kernel
+# had finished a tile, that tile was still on the chip. **A fused kernel applies the ReLU before the
+# first write, and saves one read and one write of the whole result.** Fuse a chain of such passes
+# below.
 
 # %% tags=["holds"]
 assert tiled_matmul_bytes(D, D, D, D // 4, D // 4) == 9 * 2 * D * D, "for each tile that needs it"
@@ -326,15 +330,16 @@ explore_fusion()
 #
 # Two things do share it. In most models a group of query heads uses the keys and values of one *KV
 # head*, so the intensity of decoding is nearly the size of that group: {{heads}} heads in the
-# model of our job. That is far below the ridge, so attention stays memory-bound while it decodes. And in prefill all tokens of a prompt pass the
-# cache together, as a batch passes a weight matrix: a prompt of {{ridge * (heads + 1) / heads:.0f}}
-# tokens reaches the ridge ([proof](02_roofline_proof.ipynb#Attention-derived)).
+# model of our job. That is far below the ridge, so attention stays memory-bound while it decodes.
+# And in prefill all tokens of a prompt pass the cache together, as a batch passes a weight matrix.
+# Their own bytes count here, too, so it takes {{ridge * (heads + 1) / heads:.0f}} of them
+# to reach the ridge of {{ridge:.0f}} ([proof](02_roofline_proof.ipynb#Attention-derived)).
 #
 # ## The job: one layer, on one GPU
 #
 # Now put the law to work. The model of our job is a stack of layers, one like the other, and the
-# matrices of one are {{si(job.layer_bytes(), "byte")}}. Two people want something from it. A user waits for a single
-# token, and the training run sends {{job.SEQUENCE:,}} tokens at once.
+# matrices of one are {{si(job.layer_bytes(), "byte")}}. A user waits for a single token, and the
+# training run sends {{job.SEQUENCE:,}} tokens at once.
 
 # %% tags=["holds"]
 from lightspeed.catalog import entries
@@ -354,13 +359,16 @@ one.comms, many.comms, many.math
 # %% [markdown]
 # For the user the layer has to be read, in {{si(one.comms, "s")}}, while its arithmetic would take
 # {{one.math / one.comms:.2%}} of that. Over all layers and the output that makes
-# {{si(job.read_time(), "s")}} a token, so as long as each token reads all the weights, that user gets {{1 / job.read_time():.0f}} tokens a second at most, at the bandwidth of one H100. The training run reads the
-# same bytes in the same time and then has {{si(many.math, "s")}} of arithmetic to do, seven times as
-# long as the reading.
+# {{si(job.read_time(), "s")}} a token, so as long as each token reads all the weights, that user
+# gets {{1 / job.read_time():.0f}} tokens a second at most, at the bandwidth of one H100. The
+# training run reads the same bytes in the same time, but has {{si(many.math, "s")}} of arithmetic
+# to do, seven times as long as the reading.
 #
-# The clocks change places at {{critical_batch_exact(8192, 28672, ridge):.0f}} tokens for its largest matrices, which are wider than those above. Until then one more user costs next to nothing but their cache, and the training run hardly notices the memory. Keep
-# the {{si(many.math, "s")}} in mind: chapter 6 will ask how long the same layer takes to *arrive*
-# from the other GPUs.
+# The clocks change places at {{critical_batch_exact(8192, 28672, ridge):.0f}} tokens for the
+# layer's largest matrices, which are wider than those above. Until then one more user costs next to
+# nothing but their cache; the training run, far beyond, hardly notices the memory. Keep the
+# {{si(many.math, "s")}} in mind: chapter 6 will ask how long the same layer takes to *arrive* from
+# the other GPUs.
 #
 # ## Try it
 #
@@ -398,10 +406,10 @@ ask("roofline.claim_upgrade", seed="chapter")
 # %% [markdown]
 # ## The answer
 #
-# **How can the dashboard and the profiler both be right?** “GPU utilization” is the share of time in
-# which at least one kernel was running, whatever that kernel did. It counts a kernel that waits for
-# memory like one that computes, while the profiler counts FLOPs. So a busy chip at a few per cent of
-# its peak is just what memory-bound work looks like.
+# **How can the dashboard and the profiler both be right?** “GPU utilization” is the share of time
+# in which at least one kernel was running, whatever that kernel did. It counts a kernel that waits
+# for memory like one that computes, while the profiler counts FLOPs. So a busy chip at a few per
+# cent of its peak is just what memory-bound work looks like.
 #
 # **Would a faster GPU help?** Let the chip change, and time two kernels: the ReLU, and a matmul of
 # {{2 * job.SEQUENCE:,}} tokens.
@@ -428,12 +436,12 @@ table([[offer, *times] for offer, times in least.items()], ["lower bound on", *w
 # not a bit faster for the large matmul, where the peak counts. The B200 has more of both and is
 # faster at both.
 #
-# **What do you do on Tuesday morning?** Divide the kernel's FLOPs by its bytes, and compare with the
-# ridge. Below it, three things cost no hardware: fuse the kernel with its neighbours, give it a
-# larger batch, or store its numbers in a narrower format. Above it, more peak helps. How far can you
-# trust the bound? Measured bf16 products reach most of it, narrow formats about six tenths
-# ([proof](02_roofline_proof.ipynb#Check:-against-measured-kernels)). And if a kernel takes
-# much longer than both clocks say, it waits for something that isn't in this model.
+# **What do you do on Tuesday morning?** Divide the kernel's FLOPs by its bytes, and compare with
+# the ridge. Below it, three things cost no hardware: fuse the kernel with its neighbours, give it a
+# larger batch, or store its numbers in a narrower format. Above it, more peak helps. How far can
+# you trust the bound? Measured bf16 products reach most of it, narrow formats about six tenths
+# ([proof](02_roofline_proof.ipynb#Check:-against-measured-kernels)). And if a kernel takes much
+# longer than both clocks say, it waits for something that isn't in this model.
 #
 # ## Remember
 
@@ -463,7 +471,7 @@ assert timed and all(
 # - An operation takes as long as the slower of two clocks, its arithmetic and its bytes.
 # - Divide FLOPs by bytes and compare with the chip's ridge before you buy anything.
 # - A batch raises the intensity because its tokens share one reading of the weights; in decoding
-#   nobody shares a cache.
+#   each sequence reads a cache of its own.
 
 # %% [markdown] tags=["card"]
 # | formula | what it is | unit | for the job's layer |
@@ -476,9 +484,9 @@ assert timed and all(
 # %% [markdown]
 # ## In your own framework
 #
-# Both halves of the dashboard's riddle in one script. Look at what the same matrix yields when one row,
-# then many, share a reading of it. And if you have a GPU, keep an eye on `nvidia-smi` meanwhile: it
-# calls the chip fully utilized from the first line to the last.
+# Both halves of the dashboard's riddle in one script. Look at what the same matrix yields when one
+# row, then many, share a reading of it. And if you have a GPU, keep an eye on `nvidia-smi`
+# meanwhile: it calls the chip fully utilized from the first line to the last.
 
 # %% tags=["figure"]
 from lightspeed_course import beside
@@ -488,8 +496,8 @@ beside("02_two_clocks")
 # %% [markdown]
 # ## One reading
 #
-# A job misses its plan. Somebody times a large matrix product on one of its GPUs and puts it under the
-# roofline. What does that tell you?
+# A job misses its plan. Somebody times a large matrix product on one of its GPUs and puts it under
+# the roofline. What does that tell you?
 
 # %%
 bench("02")
@@ -497,10 +505,10 @@ bench("02")
 # %% [markdown]
 # ## Exercises, and on
 #
-# [The exercises](../exercises/02_roofline.ipynb) have functions to write, a tile to size, and a batch
-# and a precision to choose for a latency budget. What was measured, and where the law fails, is on
-# the [proof page](02_roofline_proof.ipynb). Next comes [an offer](03_amdahl_gustafson.ipynb): eight
-# times as many GPUs, tomorrow.
+# [The exercises](../exercises/02_roofline.ipynb) have functions to write, a tile to size, and a
+# batch and a precision to choose for a latency budget. What was measured, and where the law fails,
+# is on the [proof page](02_roofline_proof.ipynb). Next comes [an offer](03_amdahl_gustafson.ipynb):
+# eight times as many GPUs, tomorrow.
 #
 # ## Further reading
 #

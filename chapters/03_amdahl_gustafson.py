@@ -136,8 +136,8 @@ reveal("scaling.affordable_share", seed="guess")
 #
 # ## How large is your serial share?
 #
-# All of this hangs on one number that nobody hands you, so measure it. But guess first, because the
-# surprise is half of the lesson.
+# All of this hangs on one number that nobody hands you, but a profile has it, if you read it right.
+# Guess first, because the surprise is half of the lesson.
 
 # %% tags=["holds"]
 assert all(
@@ -155,9 +155,10 @@ predict("scaling.profile", ..., seed="open")
 reveal("scaling.profile", seed="open")
 
 # %% [markdown]
-# The parts follow one another, so add up what each takes *afterwards*; what is not made faster is
-# the serial part, at both ends of the job. The same sum tells you, before you change anything, the
-# most that a change can give. Suppose that one part of a training step took no time at all:
+# The parts follow one another, so add up what each takes *afterwards*. The two that are not made
+# faster, at both ends of the job, are its serial part. The same sum tells you, before you change
+# anything, the most that a change can give. Suppose that one part of a training step took no time
+# at all:
 
 # %%
 step = {"data loading": 0.110, "forward": 0.260, "backward": 0.520}  # seconds, assumed
@@ -304,9 +305,9 @@ assert abs(gpt3[1] / gpt3[0] - 1) < 0.1 and deepseek[1] > 1.2 * deepseek[0], "th
 
 # %% [markdown]
 # **If the share is constant in $n$, the loss behaves like serial work; if it grows, some cost grows
-# with $n$.** The GPT-3 runs lose what a serial part of {{gpt3[-1]:.1%}} would take. The others were
-# reported as near-linear, but their share grows, so by these times no serial part explains them.
-# <small>[proof](03_amdahl_gustafson_proof.ipynb#Two-published-runs)</small> What does?
+# with $n$.** The GPT-3 runs lose what a serial part of {{gpt3[-1]:.1%}} would take. Those of
+# DeepSeek-V3 were reported as near-linear, but their share grows, so by these times no serial part
+# explains it. <small>[proof](03_amdahl_gustafson_proof.ipynb#Two-published-runs)</small> What does?
 #
 # ## Can more processors make it slower?
 #
@@ -340,7 +341,7 @@ assert all(
     for n in (1, 8, 64, 512)
 ), "law this cannot happen"
 assert gpt3[-1] > 0, "what a serial part of"
-assert deepseek[1] > 1.2 * deepseek[0], "no serial part explains them"
+assert deepseek[1] > 1.2 * deepseek[0], "no serial part explains it"
 assert abs(usl_speedup(10, serial=0, kappa=0.01) - 1 / (1 / 10 + 0.09)) < 1e-9, (
     "Together {{1 / usl_speedup(10, serial=0, kappa=0.01):.0%}}: {{usl_speedup(10, serial=0, kappa=0.01):.1f}} times as fast"
 )
@@ -372,7 +373,7 @@ p5, gib = runs["p5_allreduce"], 2**30  # all-reduces, by size
 rate, small_rate = p5["values_8GiB"], p5["values_128MiB"]
 large, small = rate[0] / rate[-1], small_rate[0] / small_rate[-1]
 far = p5["n_8GiB"][0], p5["n_8GiB"][-1]
-large, small
+si(large), si(small)
 
 # %% [markdown]
 # Is the cost of real communication of this kind? Yes and no. To add up their gradients, GPUs often
@@ -398,7 +399,7 @@ assert all(1 <= bandwidth_bound("all_reduce", 1, k, 1) < 2 for k in range(2, 10_
 )
 
 # %%
-needed, reached = karp_flatt(job.WEEK, offered), job.UTILIZATION
+needed, reached = karp_flatt(job.WEEK, offered), job.UTILIZATION  # seven times as fast
 si(needed, "%")
 
 # %% tags=["figure"]
@@ -441,20 +442,21 @@ assert all(
 
 # %% [markdown]
 # So the share must be below {{needed:.1%}} of the time on the machine that you have, and it must
-# not grow. Which share does *this* job have? The formula of chapter 1 won't tell you, because it
-# divides by the GPUs as if the work split perfectly. Everything that this lesson is about is hidden
-# in its utilization: with a share of {{serial:.0%}}, the {{reached:.0%}} of the plan become
+# not grow. Which share does *this* job have? That depends on what the GPUs have to send one
+# another, so the point in the picture is only one place where the job might end. Chapter 7 will
+# find the real one.
+#
+# The formula of chapter 1 won't tell you, because it divides by the GPUs as if the work split
+# perfectly. Everything that this lesson is about is hidden in its utilization: with a share of
+# {{serial:.0%}}, the {{reached:.0%}} of the plan become
 # {{reached * efficiency(fast, offered):.0%}}.
 #
 # When you compare that with other people's runs, ask which of two they print. *Model FLOPs
 # utilization* (MFU) counts the work that the model needs. *Hardware FLOPs utilization* (HFU) also
-# counts what is done twice to save memory, so it is never below MFU, and it finishes no run sooner.
-# Neither of them asks if the tokens were text: where short sequences are padded to full length, the
-# padding is computed and counted like the rest, and teaches the model nothing.
+# counts what is done twice to save memory, so it is never below MFU, but the surplus finishes no
+# run sooner. Neither of them asks if the tokens were text: where short sequences are padded to full
+# length, the padding is computed and counted like the rest, and teaches the model nothing.
 # <small>[proof](03_amdahl_gustafson_proof.ipynb#MFU-and-HFU)</small>
-#
-# So the point in the picture is only where it might be. Where it is depends on what the GPUs have
-# to send one another, and chapter 7 puts it there.
 #
 # ## Try it
 #
@@ -574,9 +576,9 @@ assert usl_peak(serial=serial, kappa=(1 - serial) / offered**2) >= offered - 1e-
 # %% [markdown]
 # ## In your own framework
 #
-# A profiler hands you the shares that this lesson started from. Name the parts of your step, as here,
-# and ask of each one: would more GPUs make it shorter, or leave it as it is? The optimizer, for
-# instance, does the same work on every GPU of plain data parallelism, however many there are.
+# A profiler hands you the shares that this lesson started from. Name the parts of your step, as
+# here, and ask of each one: would more GPUs make it shorter, or leave it as it is? The optimizer,
+# for instance, does the same work on every GPU of plain data parallelism, however many there are.
 
 # %% tags=["figure"]
 beside("03_profile")
@@ -593,8 +595,8 @@ bench("03")
 # %% [markdown]
 # ## Exercises
 #
-# [The exercises](../exercises/03_amdahl_gustafson.ipynb) have such problems with other numbers, and more: three laws
-# to write as functions, and a profile to act on. The [proof
+# [The exercises](../exercises/03_amdahl_gustafson.ipynb) have such problems with other
+# numbers, and more: three laws to write as functions, and a profile to act on. The [proof
 # page](03_amdahl_gustafson_proof.ipynb) holds these laws against published runs, and asks your own
 # machine. Read on: Amdahl, *Validity of the single processor approach* (1967), three pages without
 # a formula; Gustafson, *Reevaluating Amdahl's law* (1988), a reply of two.

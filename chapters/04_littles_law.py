@@ -22,7 +22,7 @@ job.sheet(until="04")
 # %% [markdown]
 # ## Guess first
 #
-# The story of the opening, with numbers.
+# The story of the opening, with numbers. M/M/1 is explained below.
 
 # %%
 predict("queueing.a_little_more_traffic", ..., seed="dusk")
@@ -109,14 +109,14 @@ assert (
 
 # %% [markdown]
 # The shaded band is that area. Cut upwards, it is the mean number inside, $L$, times the time that
-# you watch, $T$. Cut sideways, it is the number of requests, $n$, times their mean stay, $W$. In
-# another order of service the cuts change, but not the area: count squares.
+# you watch, $T$. Cut sideways, it is the number of requests, $n$, times their mean stay, $W$. If
+# they leave in another order, the cuts are less neat: count squares.
 #
 # $$L\,T = n\,W \qquad\Longrightarrow\qquad L = \lambda\,W \quad\text{with}\quad \lambda = n / T$$
 #
 # This is **Little's law**; $\lambda$ is the rate of arrivals. Nothing was assumed about who comes
 # when, how long service takes, how many servers there are, or in what order they work. You only
-# have to watch for long enough.
+# have to watch for so long that those still inside at the end hardly count.
 # [proof](04_littles_law_proof.ipynb#The-law,-watched-for-longer)
 #
 # ### What it sizes
@@ -134,15 +134,14 @@ inside, ceiling
 
 # %% [markdown]
 # So {{rate}} requests a second, each for {{si(stay, "s")}}, are {{inside:.0f}} in flight. If each
-# holds {{si(cache, "byte")}}, they need {{si(inside * cache, "byte")}}. Now **turn the law round**. An
-# accelerator has {{si(memory, "byte")}}, so it has room for {{most_inside:.0f}} at a time, and each slot
-# is free again after {{si(stay, "s")}}. At most
-# {{ceiling:.0f}} requests a second get through, however many arrive: memory has become a ceiling on
-# throughput. Without more memory there are two ways to raise it, a smaller cache for each request
-# and a shorter stay.
+# holds {{si(cache, "byte")}}, they need {{si(inside * cache, "byte")}}. Now **turn the law round**.
+# An accelerator has {{si(memory, "byte")}}, so it has room for {{most_inside:.0f}} at a time, and
+# each slot is free again after {{si(stay, "s")}}. At most {{ceiling:.0f}} requests a second get
+# through, however many arrive: memory has become a ceiling on throughput. Without more memory there
+# are two ways to raise it, a smaller cache for each request and a shorter stay.
 #
-# One thing that lives in the same {{si(memory, "byte")}} is missing from this sum. What is it? The
-# weights: subtract them first, and if you forget, you promise too much.
+# The weights live in the same {{si(memory, "byte")}} and are missing from this sum. Subtract them
+# first: if you forget, you promise too much.
 
 # %% tags=["holds"]
 assert abs(concurrency(ceiling, stay) * cache / memory - 1) < 1e-9, "At most"
@@ -154,10 +153,10 @@ assert throughput((memory - 16e9) / cache, stay) < ceiling, "promise too much"
 # %% [markdown]
 # ## Why latency explodes
 #
-# Little's law links three numbers, but it fixes none of them. So before any formula, watch a server.
-# Requests come at random, and the load is nine tenths of what it can serve. Will a request find it
-# idle, or will it wait? The picture stands in the middle of a rush. Play the run to its end, then
-# play the same requests at half load.
+# Little's law links three numbers, but it fixes none of them. So before any formula, watch a
+# server. Requests come at random, and the load is nine tenths of what it can serve. Will a request
+# find it idle, or will it wait? The picture stands in the middle of a rush. Play the run to its
+# end, then play the same requests at half load.
 
 # %%
 from lightspeed_course.explorers.requests import explore_batching, explore_queue
@@ -190,8 +189,8 @@ explore_queue()
 #
 # Three assumptions went in. Requests are served in the order in which they come. How long a service
 # takes does not depend on how many wait. And you see the server in its average state, which holds
-# if requests come independently of one another (*Poisson* arrivals). Chat comes nearly like that,
-# and code completion does not. [proof](04_littles_law_proof.ipynb#Do-requests-come-at-random?)
+# if requests come independently of one another (*Poisson* arrivals). Chats come nearly like that,
+# and code completions do not. [proof](04_littles_law_proof.ipynb#Do-requests-come-at-random?)
 #
 # Now for $R$. Take the seven requests from above, and draw what is left of the service in progress
 # over time. Each service is a triangle, as high as it is long.
@@ -235,7 +234,7 @@ assert sorted(services)[-2:] == [2, 2] and min(services) == 1, "two of them twic
 # In the case on paper each service took a second. But the answers of a language model differ in
 # length, and a common model is the *exponential* distribution: many short ones, a few long ones.
 # Its mean square is twice that of equal services. So twice as much is left, and you wait
-# {{mm1(0.8, 1).Wq:.0f}} s where you waited {{md1(0.8, 1).Wq:.0f}}. In general
+# {{mm1(0.8, 1).Wq:.0f}} s where you waited {{md1(0.8, 1).Wq:.0f}}. For such services
 # $R = \lambda/\mu^2 = \rho/\mu$, and if you add a request's own service to its wait,
 #
 # $$W = \frac{\rho/\mu}{1 - \rho} + \frac{1}{\mu} = \frac{1/\mu}{1 - \rho}
@@ -279,9 +278,9 @@ reveal("queueing.a_little_more_traffic", seed="dusk")
 # times the mean in this queue, at *every* load. So a tail of that size is normal; a rising mean is
 # the sign of trouble. [proof](04_littles_law_proof.ipynb#The-tail)
 #
-# And lengths matter as squares, because the triangles do. Cap the longest answers at half their
-# length, and everybody's wait falls for two reasons: less is left of the service in progress, and more
-# of the capacity is free. [proof](04_littles_law_proof.ipynb#Answers-of-different-length)
+# Lengths matter as squares, like the triangles. Cap the longest answers at half their length, and
+# everybody's wait falls for two reasons: less is left of the service in progress, and more of the
+# capacity is free. [proof](04_littles_law_proof.ipynb#Answers-of-different-length)
 #
 # ## More servers, one queue
 #
@@ -331,10 +330,10 @@ assert all(abs(share - 1 / 3) < 0.01 for share in spent) and abs(waits - 1 / 3) 
 
 # %% [markdown]
 # **Servers that share a queue help one another: nobody waits while one of them is free.** The more
-# there are, the more they help: if nine requests in ten are to start at once, the spare servers grow
-# only like the square root of the load, so a large pool gets by with a small share of them. That is
-# a reason to put one queue in front of many replicas.
-# [proof](04_littles_law_proof.ipynb#The-pool,-state-by-state)
+# there are, the more they help: if nine requests in ten are to start at once, the spare servers
+# grow only like the square root of the load, so a large pool gets by with a small share of them.
+# Erlang's formula says how many, and `servers_for(load, share)` works it out. So put one queue in
+# front of many replicas. [proof](04_littles_law_proof.ipynb#The-pool,-state-by-state)
 #
 # ## Overload
 #
@@ -357,12 +356,15 @@ full = {room: mmck(burst, capacity, 1, room) for room in (20, 500)}
 
 # %% [markdown]
 # A service that can do {{capacity}} requests a second gets {{burst}} for {{si(burst_length, "s")}}
-# and {{normal}} after that. The backlog takes {{si(after, "s")}} more to drain, twice as long as the
-# burst, and clients that time out and try again make it worse.
+# and {{normal}} after that. The backlog grows by {{burst - capacity}} a second and shrinks by
+# {{capacity - normal}}, and takes {{si(after, "s")}} more to drain, twice as long as the burst.
+# Clients that time out and try again make it worse.
 #
-# The cure is to **shed** load: hold a limited number of requests and turn the rest away at once. As
-# you see, room for {{max(full)}} serves hardly anybody more than room for {{min(full)}}; it only
-# makes those who are served wait. [proof](04_littles_law_proof.ipynb#Overload,-run-by-run)
+# The cure is to **shed** load: hold a limited number of requests and turn the rest away at once.
+# Room for {{max(full)}} serves hardly anybody more than room for {{min(full)}}:
+# {{full[500].throughput:.1f}} a second against {{full[20].throughput:.1f}}. It only keeps those who
+# are served for {{si(full[500].W, "s")}}, against {{si(full[20].W, "s")}}.
+# [proof](04_littles_law_proof.ipynb#Overload,-run-by-run)
 #
 # ## The job: what does a replica promise?
 #
@@ -409,7 +411,8 @@ explore_batching()
 # **The batch is the number of busy servers, the step time sets the service time, and the memory
 # left for caches limits how many servers there are.** These servers are unusual, because each one
 # that is busy slows down the others. By how much? Assume for now that prompts are read
-# (*prefilled*) somewhere else, and that requests arrive here with their caches ready.
+# (*prefilled*) somewhere else, and that requests arrive here with their caches ready. Then count
+# twice: how many fit into memory, and how many can each get a token every {{si(job.BUDGET, "s")}}.
 
 # %%
 model, chip, context, answer = find(job.MODEL), accelerator(job.GPU), job.LONG, job.ANSWER
@@ -432,10 +435,9 @@ slots, batch_within(job.BUDGET, **replica)
 #
 # Is that so for every model? No. This one attends to all that it has cached, in every layer, so it
 # keeps every token and reads all of them in each step. Newer ones keep one short vector for all
-# heads (*latent* attention), look back over a window or over the tokens that an index picks, or
-# keep a state of fixed size in most of their layers. So there are two numbers to ask a model for,
-# what a request *holds* and what a step *reads* of it. The sum below stays, and some of its terms
-# shrink a lot. [Lesson 4.2](04_littles_law_2_attention.ipynb) draws both.
+# heads, look back over a window, or keep a state of fixed size in most of their layers. So ask a
+# model for two numbers, what a request *holds* and what a step *reads* of it.
+# [Lesson 4.2](04_littles_law_2_attention.ipynb) draws both.
 #
 # Do one step on paper. It reads the weights once for the whole batch, in
 # {{si(job.weights() / replica["bandwidth"], "s")}}, and the cache of each request, in
@@ -452,8 +454,9 @@ slots, batch_within(job.BUDGET, **replica)
 # + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
 #
 # At first a larger batch is nearly free. In the end a step grows as fast as its batch, so one more
-# request brings no throughput, and everybody waits for it. In between lies the **knee**, the most
-# throughput for the latency, where all caches together take as long to read as the weights.
+# request brings no throughput, and everybody waits for it. In between lies the **knee**, where
+# throughput divided by latency is largest: there all caches together take as long to read as the
+# weights.
 # [proof](04_littles_law_proof.ipynb#A-replica,-batch-by-batch)
 
 # %% tags=["holds"]
@@ -536,7 +539,8 @@ si(answer * step, "s"), most
 
 # %% [markdown]
 # **{{most:.1f}} requests a second is what this replica can promise.** Its latency grows long before
-# anybody has to wait, because the steps get longer; so watch the batch, not the queue. [proof](04_littles_law_proof.ipynb#How-close-to-full-may-it-run?)
+# anybody has to wait, because the steps get longer; so watch the batch, not the queue.
+# [proof](04_littles_law_proof.ipynb#How-close-to-full-may-it-run?)
 #
 # ### Who reads the prompts?
 #
@@ -564,8 +568,7 @@ prefill, round(feeders, 2), round(shared, 2)
 # it, Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
 # replicas that do nothing else. If one replica did both, each request would cost it its prefill and
 # its share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
-# second. A ceiling from decoding alone holds only if other machines read the prompts. Chapter 9
-# puts both on one replica.
+# second. Chapter 9 puts both on one replica.
 #
 # All of this is a bound. A single GPU reached more than half of it in public runs, and several
 # together less than half, because chips that act as one have to exchange what they computed.
@@ -643,8 +646,8 @@ table(
 
 # %% [markdown]
 # **How can so little extra load do that?** The server was {{before:.0%}} busy; with {{more:.0%}}
-# more traffic it is at {{traffic:.0%}} and still not full. But of the fifth of its capacity that
-# was free, {{1 - traffic:.0%}} is left, and latency is the service time over what is left:
+# more traffic it is at {{traffic:.0%}} and still not full. But a fifth of its capacity was free
+# before, and now {{1 - traffic:.0%}} is, and latency is the service time over what is left:
 # {{mean_after / mean_before:.0f}} times as long. The slowest of a hundred take
 # {{slowest["after"]:.0f}} s where they took {{slowest["before"]:.0f}} s: in this queue every
 # percentile grows as the mean does. Those are the ones that time out.
@@ -698,8 +701,8 @@ assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, "the last tenth costs mor
 # %% [markdown]
 # ## One reading
 #
-# Users wait longer than planned. By $L = \lambda W$, what would have made the
-# service busier?
+# Users wait longer than planned. How many replicas are busy is an $L$ too, the arrivals times the
+# time of a service. So which suspect would have raised it?
 
 # %%
 bench("04")
@@ -707,10 +710,9 @@ bench("04")
 # %% [markdown]
 # ## Exercises, and on
 #
-# [The exercises](../exercises/04_littles_law.ipynb) have these questions with other numbers, Erlang's
-# formula to write, a burst to survive, and a replica to size. What the sentences above rest on is on
-# the [proof page](04_littles_law_proof.ipynb). Next: would [narrower numbers](05_precision.ipynb) make
-# the promise larger?
+# [The exercises](../exercises/04_littles_law.ipynb) have these questions with other numbers,
+# Erlang's formula to write, a burst to survive, and a replica to size. Next: would
+# [narrower numbers](05_precision.ipynb) make the promise larger?
 #
 # ## Further reading
 #

@@ -2,13 +2,13 @@
 # # 4.2. Little's law: what a step reads
 #
 # Your users have begun to paste in whole repositories. Each request now holds a hundred thousand
-# tokens, and the eight GPUs that had room for two hundred shorter ones are full after about a dozen. A
-# colleague shows you a model with more than five times the parameters, and with its weights in one
-# byte it serves several times as many of these requests on the same machine. Did somebody find more
-# memory?
+# tokens, and the eight GPUs that had room for two hundred shorter ones are full after about a
+# dozen. A colleague shows you a model with more than five times the parameters. With one byte for
+# each of them it serves several times as many of these requests on the same machine. Did somebody
+# find more memory?
 #
 # In the last lesson each step read the weights once and everyone's cache. That is still so, but
-# what "cache" means has changed: models differ in what they keep of a text, and in how much of it a
+# models differ in what they keep of a text, and in how much of it a
 # step reads. Twenty minutes; you need chapter 2 and [lesson 4](04_littles_law.ipynb). The evidence
 # is on the [proof page](04_littles_law_proof.ipynb#What-a-step-reads,-against-public-steps).
 
@@ -24,8 +24,8 @@ from lightspeed_models.served import decoder
 job.sheet(until="04.2")
 
 # %% [markdown]
-# **Guess.** Most layers of that new model keep no cache at all. They keep one table of numbers, a
-# *state*, which each token changes and which never grows. When is that the better deal?
+# **Guess.** Most layers of that new model keep no cache but one table of numbers, a *state*, which
+# each token changes and which never grows. When is that the better deal?
 
 # %%
 predict("serving.state_outgrown", ..., seed="chapter")
@@ -34,9 +34,9 @@ predict("serving.state_outgrown", ..., seed="chapter")
 # ## What does a request keep?
 #
 # Attention lets a new token look at all that came before, so a key and a value of each earlier
-# token have to be kept, and every step reads them. So four numbers decide what a request keeps: how many layers there are, how
-# many heads, how wide they are, and how many tokens they see. Each newer kind of attention lowers one of
-# the four. Pick two models and move the context:
+# token have to be kept, and every step reads them. So four numbers decide what a request keeps: how
+# many layers do so, with how many heads, how wide these are, and how many tokens they see. Each
+# newer kind of attention lowers one of the four. Pick two models and move the context:
 
 # %%
 explore_attention()
@@ -50,11 +50,11 @@ window = decoder("gpt-oss-120b").layers[0].mixer.window
 held, many = job.long_request()
 
 # %% [markdown]
-# Llama 2 gives every head a key and a value of its own. Llama 3 lets eight query heads **share** one, and
-# although the model has ten times the parameters, a token costs it less:
+# The smallest Llama 2 gives every head a key and a value of its own. In your Llama 3 eight heads
+# **share** one, and although it has ten times the parameters, a token costs it less:
 # {{si(llama.kv_cache_bytes_per_token(), "byte")}} in place of
-# {{si(old.kv_cache_bytes_per_token(), "byte")}}. The slope of a line in the first chart is what a token
-# costs, and its flat part is what does not depend on the text.
+# {{si(old.kv_cache_bytes_per_token(), "byte")}}. The slope of a line in the first chart is what a
+# token costs, and its flat part is what does not depend on the text.
 
 # %% tags=["holds"]
 assert 10 * old.parameters < 1.05 * llama.parameters and (
@@ -64,19 +64,20 @@ assert 10 * old.parameters < 1.05 * llama.parameters and (
 # %% [markdown]
 # ## Can a head do without a key of its own?
 #
-# DeepSeek-V3 has {{mla.heads}} heads and keeps nothing for any of them. A layer keeps *one* vector of
-# {{mla.kv_rank}} numbers a token, the **latent** one, and {{mla.rotary}} more that say where the token
-# stood. Keys and values are made from it by a matrix. And here is the trick: instead of making a key of
-# each vector to meet the query, you can put that matrix into the query, once, and let it meet the
-# vectors as they lie. So a step reads {{si(attention_bytes(1, 1, 576, 0), "byte")}} a token and layer,
-# where a key and a value for each head would be {{si(attention_bytes(1, 128, 192, 128), "byte")}}.
+# DeepSeek-V3 has {{mla.heads}} heads and keeps nothing for any of them. A layer keeps *one* vector
+# of {{mla.kv_rank}} numbers a token, the **latent** one, and {{mla.rotary}} more that say where the
+# token stood. Keys and values are made from it by a matrix. Here is the trick: instead of making a
+# key of each vector to meet the query, you can put that matrix into the query, once, and let it
+# meet the vectors as they lie. So a step reads {{si(attention_bytes(1, 1, 576, 0), "byte")}} a
+# token and layer, where a key and a value for each head would be
+# {{si(attention_bytes(1, 128, 192, 128), "byte")}}.
 #
 # It isn't free. The vectors are wider than the keys were, so the same look at the past takes
-# {{attention_flops(1, 128, 576, 512) / attention_flops(1, 128, 192, 128):.1f}} times the arithmetic,
-# {{attention_flops(1, 128, 576, 512) / attention_bytes(1, 1, 576, 0):.0f}} FLOP for each byte. You know
-# that number from chapter 2: it's close to an H100's ridge. And if many new tokens arrive at once,
-# as in a prompt, the trick stops paying: beyond
-# {{absorption_break_even(512, 128, 128):.0f}} of them it's cheaper to make the keys.
+# {{attention_flops(1, 128, 576, 512) / attention_flops(1, 128, 192, 128):.1f}} times the
+# arithmetic, {{attention_flops(1, 128, 576, 512) / attention_bytes(1, 1, 576, 0):.0f}} FLOP for
+# each byte. That is close to an H100's ridge (chapter 2). And if many new tokens arrive at once, as
+# in a prompt, the trick stops paying: beyond {{absorption_break_even(512, 128, 128):.0f}} of them
+# it's cheaper to make the keys.
 
 # %% tags=["holds"]
 assert attention_flops(1, 128, 576, 512) > 3 * attention_flops(1, 128, 192, 128), (
@@ -89,13 +90,13 @@ ask("serving.latent_cache", seed="long")
 # %% [markdown]
 # ## Must it read everything?
 #
-# No. A **window** lets a layer see only the last tokens, {{window}} in half of gpt-oss's layers, so what
-# lies further back is neither kept nor read. An **index** keeps everything but reads little: a small
-# second attention, narrow and in one byte a number, looks at every token and picks {{pick:,}}, and only
-# those are read in full. DeepSeek-V3 got one with its next release: at {{context:,}} tokens a step reads
-# {{si(sparse.read_bytes(context), "byte")}} in place of {{si(latent.read_bytes(context), "byte")}}. But
-# it *keeps* more than before, because the index has to be kept as well. Memory and traffic, one
-# number until now, have come apart.
+# No. A **window** lets a layer see only the last tokens, {{window}} in half of gpt-oss's layers, so
+# what lies further back is neither kept nor read. An **index** keeps everything but reads little: a
+# small second attention, narrow and in one byte a number, looks at every token and picks
+# {{pick:,}}, and only those are read in full. DeepSeek-V3 got one with its next release: at
+# {{context:,}} tokens a step reads {{si(sparse.read_bytes(context), "byte")}} of a request in place
+# of {{si(latent.read_bytes(context), "byte")}}. But it *keeps* more than before, because it keeps
+# the index as well. Memory and traffic, one number until now, have come apart.
 
 # %% tags=["holds"]
 assert sparse.request_bytes(context) > latent.request_bytes(context), "it *keeps* more"
@@ -106,17 +107,17 @@ ask("serving.index_pays", seed="chapter")
 # %% [markdown]
 # ## Must it keep the text at all?
 #
-# The last idea drops the cache. A layer keeps a matrix for each head; a new token corrects it a little,
-# and a query reads it. Linear attention, gated delta, Mamba-2: the rules differ, the bytes don't. The
-# state has a size, and a million tokens later it has the same size. Every step has to read it and write
-# it back, from the first token on.
+# The last idea drops the cache. A layer keeps a matrix for each head; a new token corrects it a
+# little, and a query reads it. Linear attention, gated delta, Mamba-2: the rules differ, the bytes
+# don't. The state has a size, and a million tokens later it has the same size. Every step has to
+# read it and write it back, from the first token on.
 
 # %%
 reveal("serving.state_outgrown", seed="chapter")
 
 # %% [markdown]
-# A matrix can't hold every word of a long text, so such models put a layer of plain attention between
-# every three or four of the others: a **hybrid**. Qwen3.5 keeps
+# A matrix can't hold every word of a long text, so such models put a layer of plain attention after
+# every few of the others: a **hybrid**. Qwen3.5 keeps
 # {{si(hybrid.state_bytes(), "byte")}} of states and then
 # {{si(hybrid.kv_cache_bytes_per_token(), "byte")}} for each token, a tenth of Llama's.
 
@@ -134,10 +135,10 @@ hybrid_many = room // hybrid_held
 # %% [markdown]
 # ## And the weights?
 #
-# There, too, memory and traffic can come apart. In a dense model the whole batch meets every weight,
-# which is why batching paid. In one with *experts*, many smaller MLPs side by side, each token chooses a
-# few of them. Here are sixteen tokens and thirty-two
-# experts on four GPUs, two for each token:
+# There, too, memory and traffic can come apart. In a dense model the whole batch meets every
+# weight, which is why batching paid. In one with *experts*, many smaller MLPs side by side, each
+# token chooses a few of them. Here each of sixteen tokens chooses two of thirty-two experts, which
+# lie on four GPUs:
 
 # %% tags=["figure"]
 import random
@@ -181,11 +182,13 @@ figure(
 assert len(unread) > 0 and len(chosen) == 16, "Some experts get none"
 
 # %% [markdown]
-# The {{len(read)}} experts that somebody chose are read, the others are not. With a small batch that
-# is a gift: few weights are read. With a larger one it's a bill, since almost all are read and each
-# is used for a few rows only. DeepSeek-V3 chooses {{ffn.active}} of
-# {{ffn.experts}}; a batch of {{batch}} reads {{experts_read(batch, ffn.experts, ffn.active):.0f}} of them. How many tokens pay for the journey of each? Guess before
-# you count.
+# The {{len(read)}} experts that somebody chose are read, the others are not. With a small batch
+# that is a gift: few weights are read. With a larger one it's a bill, since almost all are read and
+# each is used for a few rows only. DeepSeek-V3 chooses {{ffn.active}} of {{ffn.experts}}. So a
+# token misses an expert with a chance of {{1 - ffn.active / ffn.experts:.1%}}, and a batch misses
+# it if every token does: one of {{batch}} reads
+# {{experts_read(batch, ffn.experts, ffn.active):.0f}} of them. How many tokens share the reading of
+# each? Guess before you count.
 
 # %% tags=["holds"]
 assert experts_read(64, 256, 8) > 0.85 * 256, "almost all are read"
@@ -194,10 +197,10 @@ assert experts_read(64, 256, 8) > 0.85 * 256, "almost all are read"
 ask("serving.rows_of_an_expert", seed="chapter")
 
 # %% [markdown]
-# That is why such models are served in large batches, over many GPUs. But then tokens have to travel.
-# To send one copy to each expert is simplest, and quickest for a few tokens. To send one to each GPU that
-# has any of them is less, on eight GPUs {{copies_sent(8, 8):.1f}} copies in place of 8,
-# and worth the sorting when there are many.
+# That is why such models are served in large batches, over many GPUs. But then tokens have to
+# travel. One copy to each expert is simplest, and quickest for a few tokens. One to each GPU that
+# has any of them is less, on eight GPUs {{copies_sent(8, 8):.1f}} copies in place of 8, and worth
+# the sorting when there are many.
 #
 # ## Does it hold?
 
@@ -209,19 +212,21 @@ shares = {
 }
 
 # %% [markdown]
-# Nearly. Among {{len(steps.rows):,}} public steps on nine chips, none with a latent vector or an index
-# is faster than its bytes allow. How near a kernel comes to them differs: on an H100 one that updates
-# states reaches {{shares["gated delta"]:.0%}} of its bound in the middle, one of latent attention
-# {{shares["latent"]:.0%}}, and a layer with an index just {{shares["sparse layer"]:.0%}}, because
-# picking tokens takes several small kernels that don't run at the speed of memory. The journeys of
-# tokens to experts have a surprise, too: in large batches their rate depends on the chips, and not on
-# the links between them. [proof](04_littles_law_proof.ipynb#What-a-step-reads,-against-public-steps)
+# Nearly. Among {{len(steps.rows):,}} public steps on nine chips, beyond what caches explain, only
+# one kernel that updates states is faster than its bytes allow. How near the others come differs:
+# on an H100 another that updates states reaches {{shares["gated delta"]:.0%}} of its bound in the
+# median, one of latent attention {{shares["latent"]:.0%}}, and a layer with an index just
+# {{shares["sparse layer"]:.0%}}, because picking tokens takes several small kernels that don't run
+# at the speed of memory. The journeys of tokens to experts have a surprise, too: in large batches
+# their rate depends on the chips, and not on the links between them.
+# [proof](04_littles_law_proof.ipynb#What-a-step-reads,-against-public-steps)
 
 # %% tags=["holds"]
 assert all(
-    one.beaten == 0 for one in steps.by_regime if one.regime.startswith(("latent", "sparse"))
+    one.beaten == 0 or one.excused == 1 or one.regime.startswith("gated delta, unpacked")
+    for one in steps.by_regime
 ), "is faster than its bytes allow"
-assert shares["gated delta"] > shares["latent"] > shares["sparse layer"], "How near a kernel comes"
+assert shares["gated delta"] > shares["latent"] > shares["sparse layer"], "How near the others come"
 assert all(
     0.8 < one.ratios[1] < 1.25 for one in exchanges.by_regime if one.regime.startswith("normal")
 ), "and not on the links"
@@ -229,11 +234,11 @@ assert all(
 # %% [markdown]
 # ## Did somebody find more memory?
 #
-# No. A request of {{context:,}} tokens keeps {{si(held, "byte")}} in your model, so beside its weights
-# there is room for {{many}}. In the new one it keeps {{si(hybrid_held, "byte")}}, because a quarter of
-# its layers look at the text, with two KV heads each, and the others remember it in a state. Its weights
-# take more room, and yet {{hybrid_many:.0f}} fit. With short texts it would be otherwise: below the
-# break-even that you guessed, a state is larger than such a cache.
+# No. A request of {{context:,}} tokens keeps {{si(held, "byte")}} in your model, so beside its
+# weights there is room for {{many}}. In the new one it keeps {{si(hybrid_held, "byte")}}, because a
+# quarter of its layers look at the text, with two KV heads each, and the others remember it in a
+# state. Its weights take more room, and yet {{hybrid_many:.0f}} fit. With short texts it would be
+# otherwise: below the break-even that you guessed, a state is larger than such a cache.
 
 # %% tags=["holds"]
 assert sum(m.repeat for m in hybrid.layers if getattr(m.mixer, "kv_heads", 0) == 2) * 4 == (
@@ -250,11 +255,11 @@ assert many < 15, "beside its weights there is room"
 # %% [markdown] tags=["card"]
 # | formula | meaning | unit | for the job |
 # |---|---|---|---|
-# | $h\,(k + v)\,e \cdot \min(L, m)$ | read by a layer with $h$ KV heads of $L$ tokens, $m$ at most | byte | {{si(attention_bytes(context, 8, 128, 128), "byte")}} |
-# | $(r + \rho)\,e\,L$ | the same with one latent vector for all heads | byte | {{si(attention_bytes(context, 1, 576, 0), "byte")}} |
+# | $h\,(k + v)\,e \cdot \min(L, m)$ | read of $L$ tokens, $m$ at most, by $h$ KV heads: $k$ and $v$ numbers of $e$ bytes | byte | {{si(attention_bytes(context, 8, 128, 128), "byte")}} |
+# | $(r + \rho)\,e\,L$ | the same with one latent vector of $r$ numbers, and $\rho$ for the place | byte | {{si(attention_bytes(context, 1, 576, 0), "byte")}} |
 # | $h\,k\,v \cdot 4$ | state of a layer, read and written in each step | byte | {{si(state_bytes(64, 128, 128), "byte")}} |
-# | $E\,(1 - (1 - k/E)^B)$ | experts that a batch of $B$ reads | | {{experts_read(batch, ffn.experts, ffn.active):.0f}} of {{ffn.experts}} |
-# | $R\,(1 - (1 - 1/R)^k)$ | copies of a token, one a GPU that has an expert of it | | {{copies_sent(8, 8):.1f}} |
+# | $E\,(1 - (1 - k/E)^B)$ | experts of $E$ that a batch of $B$ reads, if a token chooses $k$ | | {{experts_read(batch, ffn.experts, ffn.active):.0f}} of {{ffn.experts}} |
+# | $R\,(1 - (1 - 1/R)^k)$ | copies of a token, one for each of $R$ GPUs with an expert of it | | {{copies_sent(8, 8):.1f}} |
 
 # %% [markdown]
 # ## Exercises, next

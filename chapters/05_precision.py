@@ -5,9 +5,9 @@
 # says a colleague, "a quarter of the bytes, four times the speed." Is it four? And will the answers
 # still be right?
 #
-# Both questions have a number for an answer, and you can find it before anybody touches the model.
-# Thirty-five minutes; you need chapters 2 and 4. The evidence is on the
-# [proof page](05_precision_proof.ipynb).
+# The first question has a number for an answer, and you can find it before anybody touches the
+# model. For the second you can find out what to look for. Thirty-five minutes; you need chapters 2
+# and 4. The evidence is on the [proof page](05_precision_proof.ipynb).
 
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator, number
@@ -47,9 +47,9 @@ explore_number_line()
 
 # %% [markdown]
 # **Above the smallest numbers, the *step* from one number to the next doubles with every power of
-# two, so the largest relative error is the same in each.** Read one code by hand:
-# **{{" ".join(FORMATS["fp4_e2m1"].fields(0b0101))}}** has a sign bit, two bits of exponent and one
-# of mantissa, which is what its name, E2M1, stands for.
+# two, so the largest relative error is the same in each.** This format is called E2M1, for two bits
+# of exponent and one of mantissa, beside the bit of the sign. Read one code by hand:
+# **{{" ".join(FORMATS["fp4_e2m1"].fields(0b0101))}}**.
 #
 # - The exponent field is two. A fixed *bias* is taken off, here one, so that there are fields for
 #   small powers too: $2^1$.
@@ -80,8 +80,8 @@ assert all(
 # ## Range or precision?
 #
 # So what would you do with sixteen bits? An exponent bit doubles the number of powers, which about
-# squares the range. A mantissa bit halves the step. bf16 bought range with its bits, and fp16 bought
-# precision. In eight bits E5M2 and E4M3 disagree in the same way.
+# squares the range. A mantissa bit halves the step. bf16 bought range with its bits, and fp16
+# bought precision. In eight bits E5M2 and E4M3 disagree in the same way.
 
 # %% tags=["holds"]
 from math import log2
@@ -115,11 +115,10 @@ assert bf16.eps == 8 * fp16.eps and 0.99 < bf16.max / FORMATS["fp32"].max < 1, "
 #
 # ## Is it four times as fast?
 #
-# You know now what a narrow number is. But your colleague promised speed, so let's take speed first.
-# **Bytes** fall as soon as a tensor is *stored* narrow. The **peak** rises only if the units *compute*
-# narrow. Chapter 2's critical batch tells
-# the two apart. A token brings two operations for each weight, and a weight brings $w$ bytes, so a
-# matmul turns compute-bound at a batch of
+# You know now what a narrow number is. Your colleague promised speed, so that comes first.
+# **Bytes** fall as soon as a tensor is *stored* narrow, but the **peak** rises only if the units
+# *compute* narrow. Chapter 2's critical batch tells the two apart. A token brings two operations
+# for each weight, and a weight brings $w$ bytes, so a matmul turns compute-bound at a batch of
 #
 # $$B = \frac{w}{2} \cdot \frac{\text{peak} }{\text{bandwidth} }$$
 #
@@ -142,9 +141,9 @@ turns = critical_batch(wide, 2), critical_batch(wide, 1), critical_batch(narrow,
 # to the units, it is {{turns[1]:.0f}}: beyond that they save no time. If the units compute in eight
 # bits too, it is back at {{turns[2]:.0f}}, and everything is twice as fast on either side of it.
 #
-# One user's query is a single token at a time, far below all three, so the bytes decide. The promise
-# was about fp32, and we come back to it; kernels were measured from bf16 down, where int8 has half of
-# the bytes. Does it take half the time? Here are three that NVIDIA's AIConfigurator measured on an
+# One user's query is a single token at a time, far below all three, so the bytes decide. Your
+# service runs in fp32, but the kernels that were measured start at bf16, and int8 has half of its
+# bytes. Does it take half the time? Here are three that NVIDIA's AIConfigurator measured on an
 # H200, one token times a square matrix.
 
 # %% tags=["holds"]
@@ -212,22 +211,22 @@ reveal("quantization.weight_only_speedup", seed="house")
 
 # %% [markdown]
 # Not two and four times as fast, but {{observed[16] / observed[8]:.2f}} and
-# {{observed[16] / observed[4]:.1f}} times. A kernel pays some {{si(sum(rest) / 3, "s", 1)}} besides its bytes: to start, to fill the
-# memory pipeline and to drain it. As in Amdahl's law, what does not shrink sets the limit. It is
-# also all you need to know: take the grey part from the bf16 kernel alone, and it predicts the
-# others, on another chip too. [proof](05_precision_proof.ipynb#Check:-against-measured-kernels)
+# {{observed[16] / observed[4]:.1f}} times. A kernel pays some {{si(sum(rest) / 3, "s", 1)}} besides
+# its bytes: to start, to fill the memory pipeline and to drain it. As in Amdahl's law, what does
+# not shrink sets the limit. It is also all you need to know: take the grey part from the bf16
+# kernel alone, and it predicts the others, on another chip too.
+# [proof](05_precision_proof.ipynb#Check:-against-measured-kernels)
 
 # %% [markdown]
-# And a large batch, beyond the critical one? There you need narrow *arithmetic*, which keeps less of
-# its promise than narrow bytes do: the higher a format's peak, the smaller the share that products
-# reach. [proof](05_precision_proof.ipynb#What-narrow-formats-reach-of-their-promise)
+# And a large batch, beyond the critical one? There you need narrow *arithmetic*, and it falls
+# short as well: the higher a format's peak, the smaller the share that products reach. [proof](05_precision_proof.ipynb#What-narrow-formats-reach-of-their-promise)
 #
 # ## Where do small numbers go?
 #
 # Now for the answers. Training shows first what a narrow number can't do. The backward pass starts
 # at the loss and sends a *signal* back through the layers: how much the loss changes with each
-# number that a layer put out. But the loss is an average over all tokens of the batch, so the signal
-# of each token is divided by their number. What is left of it in a large batch?
+# number that a layer put out. But the loss is an average over all tokens of the batch, so the
+# signal of each token is divided by their number. What is left of it in a large batch?
 
 # %% tags=["holds"]
 from lightspeed_course import weigh
@@ -251,8 +250,7 @@ tokens, signals = 2**24, [1.0, 0.4]
 # weight that gets zeros learns nothing.** bf16 has plenty of powers left below.
 #
 # The remedy is cheap. Multiply the loss by a constant, the **loss scale**; by the chain rule every
-# gradient grows by it; divide it out when the weights are updated, which are kept in a wider
-# format.
+# gradient grows by it; divide it out when you update the weights, which are kept in a wider format.
 
 # %% tags=["holds"]
 assert 1 / tokens == fp16.smallest_subnormal, "exactly the smallest number"
@@ -264,21 +262,23 @@ loss_scale = 2.0**16
 [float(fp16.round(s / tokens * loss_scale)) * tokens / loss_scale for s in signals]
 
 # %% [markdown]
-# Both are back. A small network that can't be trained in plain fp16 trains in scaled fp16 as it does
-# in bf16. [proof](05_precision_proof.ipynb#Small-numbers-vanish) But bf16 has the range of fp32 and
-# no scale to choose, and so it took over training. In eight bits the scale returns, one for each
-# tensor. [proof](05_precision_proof.ipynb#Training-in-eight-bits,-and-in-four)
+# Both are back, and far enough above the subnormals to keep all their bits. A small network that
+# can't be trained in plain fp16 trains in scaled fp16 as it does in bf16.
+# [proof](05_precision_proof.ipynb#Small-numbers-vanish) But bf16 has the range of fp32 and no scale
+# to choose, and so it took over training. In eight bits the scale returns, one for each tensor.
+# [proof](05_precision_proof.ipynb#Training-in-eight-bits,-and-in-four)
 #
 # ## Why do long sums stall?
 #
-# Range is one way to lose a number. Steps are the other. A sum grows, but its terms do not, and once
-# the step of the format is more than twice the term, adding the term changes nothing. At exactly
-# twice it is a tie, and a tie goes to the even code. Add ones in bf16, like grains of sand:
+# Range is one way to lose a number. Steps are the other. A sum grows, but its terms do not, and
+# once the step of the format is more than twice the term, adding the term changes nothing. At
+# exactly twice it is a tie, and a tie goes to the even code. Add ones in bf16, like grains of sand:
 
 # %% tags=["holds"]
 assert all(
     abs(fp16.round(s / tokens * loss_scale) * tokens / loss_scale - s) < 0.001 for s in signals
 ), "Both are back"
+assert 0.4 / tokens * loss_scale > fp16.smallest_normal, "far enough above the subnormals"
 assert all(bf16.round(2.0**k + 1) == 2.0**k for k in range(9, 100)) and bf16.spacing(2.0**9) > 2, (
     "the term changes nothing"
 )
@@ -340,13 +340,14 @@ assert symmetric_code(-9.0, symmetric_scale(9.0, 8), 127) == -(2**7) + 1, "has n
 # %%
 x = [0.5, -1.2, 3.0, -3.0]
 scale = symmetric_scale(3.0, 8)
-codes, block = [int(symmetric_code(v, scale, 127)) for v in x], 32
+codes = [int(symmetric_code(v, scale, 127)) for v in x]
 codes, float(scale)
 
 # %% [markdown]
-# The scale is what *one step* is worth. Whoever multiplies the code by the largest magnitude instead
-# is off by a factor of {{max(codes)}}, and that happens. After a ReLU nothing is negative, and half of the codes
-# stand idle; then a *zero point* shifts them. [proof](05_precision_proof.ipynb#Zero-points)
+# The scale is what *one step* is worth. Whoever multiplies the code by the largest magnitude
+# instead is off by a factor of {{max(codes)}}, and that happens. After a ReLU nothing is negative,
+# and half of the codes stand idle; then a *zero point* shifts them.
+# [proof](05_precision_proof.ipynb#Zero-points)
 
 # %% tags=["holds"]
 assert abs(scale * max(codes) - max(map(abs, x))) < 1e-12 and max(codes) == FORMATS["int8"].max, (
@@ -357,10 +358,10 @@ assert sum(q < 0 for q in range(-max(codes), max(codes) + 1)) == max(codes), "ha
 # %% [markdown]
 # ## What does one outlier cost?
 #
-# Each further bit halves the step and with it the error. In decibels, ten times the decimal logarithm
-# of the signal's power over that of the error, a bit is always worth
-# {{sqnr_law(9) - sqnr_law(8):.2f}}. But the largest number
-# sets the step for *all* that share its scale. Look what a single one does.
+# Each further bit halves the step and with it the error. In decibels, ten times the decimal
+# logarithm of the signal's power over that of the error, a bit is always worth
+# {{sqnr_law(9) - sqnr_law(8):.2f}}. But the largest number sets the step for *all* that share its
+# scale. Look what a single one does.
 
 # %% tags=["holds"]
 assert abs(sqnr_law(9) - sqnr_law(8) - sqnr_law(3) + sqnr_law(2)) < 1e-9, "a bit is always worth"
@@ -371,7 +372,7 @@ assert symmetric_scale(2.0, 8) == 2 * symmetric_scale(1.0, 8), "sets the step fo
 from statistics import NormalDist
 
 dots = [NormalDist().inv_cdf((i + 0.5) / 200) for i in range(200)]
-largest, times_larger = max(dots), 100
+largest, times_larger, block = max(dots), 100, 32
 heights = [0.3 + 0.4 * ((i * 0.618) % 1) for i in range(200)]
 
 
@@ -404,12 +405,13 @@ assert fine > 60 and coarse == 3, "only three ticks are left"
 # %% [markdown]
 # **Every doubling of the peak costs all of them a bit.** Activations of language models have such
 # outliers, in a few fixed channels (Dettmers et al., 2022). So let fewer numbers share a scale: one
-# for each output channel costs next to nothing more, and one for each block of a few dozen confines
-# the outlier to its neighbours. [proof](05_precision_proof.ipynb#Share-the-scale-with-fewer)
+# for each output channel of the weights costs next to nothing more, and one for each block of a few
+# dozen confines the outlier to its neighbours.
+# [proof](05_precision_proof.ipynb#Share-the-scale-with-fewer)
 #
 # The scales are bytes too. Four bits with a scale of sixteen for each {{block}} are
 # {{bits_per_weight(4, 16, block):g}} bits, not four. And products of codes are summed in int32 or
-# fp32, for the reason you just saw. [proof](05_precision_proof.ipynb#A-real-int8-matmul)
+# fp32, because long sums stall. [proof](05_precision_proof.ipynb#A-real-int8-matmul)
 #
 # ## Will the answers still be right?
 #
@@ -421,8 +423,8 @@ assert fine > 60 and coarse == 3, "only three ticks are left"
 # ## The job: weights or caches?
 #
 # Back to the replica of chapter 4. It answers {{job.replica().rate:.1f}} requests a second, if each
-# token may take {{si(job.BUDGET, "s")}}. You may store its weights in one byte in place of two, or its
-# caches. Which?
+# token may take {{si(job.BUDGET, "s")}}. You may store its weights in one byte in place of two, or
+# its caches. Which?
 
 # %% tags=["holds"]
 assert abs(sqnr_law(8, 4) - sqnr_law(8, 8) - sqnr_law(9) + sqnr_law(8)) < 1e-9, "costs all of them"
@@ -481,15 +483,16 @@ assert kept_at_once[2] == 2 * kept_at_once[0] and shared[1] < shared[0], "twice 
 # %% [markdown]
 # Somebody alone on the replica would say the weights. Their token comes after
 # {{si(promised["weights"].alone, "s")}} instead of {{si(replica.alone, "s")}}, because a lone step
-# reads almost nothing else. But you promised {{si(job.BUDGET, "s")}} to many, and a full step spends
-# about a quarter of its time on weights. The rest reads {{replica.batch:.0f}} caches. So narrow
-# weights bring {{promised["weights"].rate:.1f}} a second in place of {{replica.rate:.1f}}, and
-# no narrower ones would bring more, because now the arithmetic takes longer than reading them. Narrow caches double it, to
-# {{promised["caches"].rate:.1f}}, and after that narrow weights add next to nothing.
+# reads almost nothing else. But you promised {{si(job.BUDGET, "s")}} to many, and a full step
+# spends about a quarter of its time on weights. The rest reads {{replica.batch:.0f}} caches. So
+# narrow weights bring {{promised["weights"].rate:.1f}} a second in place of {{replica.rate:.1f}},
+# and no narrower ones would bring more, because now the arithmetic takes longer than reading them.
+# Narrow caches double it, to {{promised["caches"].rate:.1f}}, and after that narrow weights add
+# next to nothing.
 #
-# So **ask what the step reads before you choose a format.** Whether the answers survive caches in one
-# byte is again for your test set to say. And fp8 for the training week, where arithmetic decides?
-# Chapter 6 comes back to that.
+# So **ask what the step reads before you choose a format.** Whether the answers survive caches in
+# one byte is again for your test set to say. And fp8 for the training week, where arithmetic
+# decides? Chapter 6 comes back to that.
 
 # %% tags=["holds"]
 assert shared[0] / step[0] < 0.3 and abs(shared[0] / step[0] - 1 / 4) < 0.02, "about a quarter of"
@@ -554,8 +557,8 @@ together = 2 * rate_now * kernel_time(32) / kernel_time(8, queries=2)
 # already. int4 would pass, at {{served["int4"]:.0f}}, and costs right answers.
 #
 # **What would get you there?** Serve two queries together. Below the critical batch they share one
-# reading of the weights, and int8 answers {{together:.0f}} a second. And once the replica is full of
-# users with long contexts, look at the caches first.
+# reading of the weights, and int8 answers {{together:.0f}} a second. And once the replica is full
+# of users with long contexts, look at the caches first.
 #
 # **Will the answers still be right?** With weights in eight bits and a scale for each channel, most
 # likely: the network of the proof page lost nothing that its test could see. It is outliers in the
@@ -574,7 +577,7 @@ assert together > 200 and critical_batch(ridge_point(h200.bf16, h200.hbm_bandwid
 # %% [markdown] tags=["takeaway"]
 # - Fewer bytes help where bytes decide; a higher peak helps only if the units compute narrow.
 # - A format gives either range or precision, and a shared scale buys range for integers.
-# - In a full replica the caches are the bytes.
+# - A full replica reads caches above all, so narrow those first.
 
 # %% tags=["holds"]
 few, many = (
@@ -585,14 +588,14 @@ few, many = (
     for b in (1, 2048)
 )
 assert few[1] == few[2] == few[0] / 2 and many[0] == many[1] == 2 * many[2], "Fewer bytes help"
-assert caches[0] > 2 * shared[0], "the caches are the bytes"
+assert caches[0] > 2 * shared[0], "reads caches above all"
 
 # %% [markdown] tags=["card"]
 # | formula | what it says | unit | for the job |
 # |---|---|---|---|
 # | $(-1)^s\,(1 + f/2^m)\,2^{e-\beta}$ | value of a code | | at most {{e4m3.max:g}} in E4M3 |
 # | $\max \lvert x \rvert / (2^{b-1} - 1)$ | what one step of an integer is worth | of $x$ | a step is {{scale / max(x):.1%}} of the largest |
-# | ${{sqnr_law(9) - sqnr_law(8):.2f}}\,b + {{sqnr_law(8, 1) - 8 * (sqnr_law(9) - sqnr_law(8)):.2f}} - \text{crest}$ | signal over rounding noise | dB | {{sqnr_law(8, 4):.0f}} in int8, if the peak is four times the rms |
+# | ${{sqnr_law(9) - sqnr_law(8):.2f}}\,b + {{sqnr_law(8, 1) - 8 * (sqnr_law(9) - sqnr_law(8)):.2f}} - \text{crest}$ | signal over rounding noise, with the peak over the rms as crest | dB | {{sqnr_law(8, 4):.0f}} in int8, if the peak is four times the rms |
 # | $w/2 \cdot \text{peak} / \text{bandwidth}$ | critical batch for weights of $w$ bytes | token | {{turns[0]:.0f}} in bf16, {{turns[1]:.0f}} with weights of one byte |
 # | $b + \text{scale} / \text{block}$ | true bits of a weight | bit | {{bits_per_weight(4, 16, block):g}} for four bits in blocks of {{block}} |
 
@@ -600,8 +603,8 @@ assert caches[0] > 2 * shared[0], "the caches are the bytes"
 # ## In your own framework
 #
 # Three of this lesson's surprises, on any machine: what a number becomes in eight bits, what
-# overflows in sixteen, and a sum that stalls. The same sum does not stall in `sum()`, because that adds
-# up in more bits than it stores.
+# overflows in sixteen, and a sum that stalls. The same sum does not stall in `sum()`, because that
+# adds up in more bits than it stores.
 
 # %% tags=["figure"]
 beside("05_formats")
@@ -609,9 +612,9 @@ beside("05_formats")
 # %% [markdown]
 # ## One reading
 #
-# A peak that is twice as high makes a plan that no machine can keep, if the plan takes it at the share
-# that wider products reach. Here is the course's job, below its plan. Which suspect does its profile
-# let go?
+# A peak that is twice as high makes a plan that no machine can keep, if the plan takes it at the
+# share that wider products reach. Here is the course's job, below its plan. Which suspect does its
+# profile rule out?
 
 # %%
 bench("05")
@@ -620,9 +623,8 @@ bench("05")
 # ## Exercises, and on
 #
 # [The exercises](../exercises/05_precision.ipynb) have these questions with other numbers, and a
-# decoder, a rounding function and a quantizer to write. What the sentences above rest on is on the
-# [proof page](05_precision_proof.ipynb). Next the job is [trained](06_parallelism.ipynb), and dies in
-# its first step.
+# decoder, a rounding function and a quantizer to write. Next the job is
+# [trained](06_parallelism.ipynb), and dies in its first step.
 #
 # ## Further reading
 #

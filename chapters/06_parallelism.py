@@ -53,7 +53,7 @@ token = job.activations() / job.LONG
 #
 # Count the squares: {{training_state_bytes(1).total:.0f}} bytes. Why a second copy of something you
 # already have? Because one step changes a weight by so little that two bytes would often round the
-# change away (chapter 5). The two means are what Adam steps by; they are called its *moments*.
+# change away (chapter 5). The two means, by which Adam steps, are called its *moments*.
 #
 # **For each byte of weights, training keeps eight**, and that before a single token has come in.
 # These are the *states*. For this job they are {{si(states.total, "byte")}}, and a node of eight
@@ -72,9 +72,10 @@ assert 4 * states.weights < node < states.total, "fit once"
 # the whole model. Each such GPU is a *rank*. But a thousand GPUs would keep a thousand copies of
 # the optimizer, all identical, and each GPU would be exactly as full as one alone.
 #
-# *ZeRO* stops the repetition. It gives each weight an owner, and with each of its stages one thing
-# more is kept by the owner alone. Move the lever through the stages, and watch what stays off the
-# diagonal:
+# *ZeRO* stops the repetition. It gives each weight an owner, and each of its stages leaves one
+# thing more to the owner alone: first the optimizer's bytes, then the gradient, then the weight.
+# Move the lever, and watch the squares off the diagonal, which a GPU keeps for weights of
+# others:
 
 # %% tags=["holds"]
 assert zero_bytes_per_device(1, 1000, 0) == 16, "full as one alone"
@@ -158,9 +159,9 @@ assert sum(wide for wide, cut in parts.values() if cut) == 2 * (
 assert max(parts, key=lambda name: parts[name][0]) == "MLP, hidden", "The largest is"
 
 # %% [markdown]
-# It's {{of_gpt:.0f}} bytes for each unit of the model's width, and a gated MLP without dropout, such
-# as Llama's, comes close to that. So a token that passes all {{llama.layers}} layers leaves
-# {{si(token, "byte")}} behind. Now look at your guess again:
+# The upper row is {{of_gpt:.0f}} bytes for each unit of the model's width, and a gated MLP without
+# dropout, such as Llama's, comes close to that. So a token that passes all {{llama.layers}} layers
+# leaves {{si(token, "byte")}} behind. Now look at your guess again:
 
 # %% tags=["holds"]
 assert 0.9 < token / (llama.layers * llama.width) / of_gpt < 1, "comes close to that"
@@ -178,8 +179,9 @@ reveal("parallelism.kept_of_sequence")
 # You have three ways out. **Compute again:** keep only the input of each layer and run the layer a
 # second time before its backward pass (*full recomputation*), or repeat just the part with the
 # scores (*selective*). **Split the layer:** *tensor parallelism* cuts its products, so each GPU
-# keeps its share of the blue boxes; *sequence parallelism* also shares out the orange ones, by
-# tokens. Or **send fewer tokens at once**, as long as at least one sequence goes through.
+# keeps its share of the blue boxes, as in the lower row; *sequence parallelism* also shares out the
+# orange ones, by tokens. Or **send fewer tokens at once**, as long as at least one sequence goes
+# through.
 #
 # A *pipeline* gives each GPU some of the layers, and you'd think that this helps as well. It
 # doesn't: the first of $p$ stages has $1/p$ of the layers, but in the usual schedule it holds $p$
@@ -252,17 +254,17 @@ figure(
 )  # fmt: skip
 
 # %% [markdown]
-# Read the bars as causes. ZeRO-3 alone doesn't fit, because it shares out the states and leaves the
-# activations whole; each of the plans under it does. So name what is large first, and it tells you
-# which split to think of:
+# Each bar names its cause. ZeRO-3 alone doesn't fit, because it shares out the states and leaves
+# the activations whole; each of the plans under it does. So name what is large first, and it tells
+# you which split to think of:
 #
 # | what is too large | why | what is split |
 # |---|---|---|
 # | the batch | many samples | the batch: data parallelism |
 # | optimizer, gradients, then weights | repeated on each rank | the states: ZeRO, FSDP |
-# | a layer, or its activations | wide matrices, long sequences | the products: tensor and sequence parallelism; the sequence: context parallelism |
+# | a layer, or its activations | wide matrices, long sequences | the products: tensor and sequence parallelism; the sequence: context parallelism (lesson 6.3) |
 # | the number of layers | a deep model | the layers: pipeline parallelism |
-# | the experts | a mixture of many | the experts: expert parallelism |
+# | the experts | a mixture of many | the experts: expert parallelism (lesson 6.3) |
 
 # %% tags=["holds"]
 assert not uses["ZeRO-3"].fits and uses["ZeRO-3"].largest == "activations", "ZeRO-3 alone"
@@ -274,12 +276,12 @@ assert all(
 # ## The answer
 #
 # **What was forgotten?** Training's states. The weights need {{si(states.weights, "byte")}} of the
-# node's {{si(node, "byte")}}, which is what you saw when you looked; but weights, gradients and
-# optimizer need {{si(states.total, "byte")}}, so not even the first step could end.
+# node's {{si(node, "byte")}}, but weights, gradients and optimizer need
+# {{si(states.total, "byte")}}, so not even the first step could end.
 #
 # **And is one node more enough?** For the states, yes. Yet then the activations come: with
-# sequences of {{job.LONG:,}} tokens the job would die again, on any number of GPUs, because ZeRO
-# leaves them whole.
+# sequences of {{job.LONG:,}} tokens and ZeRO alone the job would die again, on any number of GPUs,
+# because these stay whole.
 #
 # **Does our job fit?** It does, since its sequences are short. Shared out over all {{ranks}} GPUs the
 # states are {{si(states.total / ranks, "byte")}} each, one sequence of {{job.SEQUENCE:,}} tokens keeps
@@ -332,7 +334,7 @@ ask("parallelism.which_split")
 #
 # Sixteen bytes again, though divided otherwise: plain torch keeps the weights themselves in four. And
 # autograd can be asked what it saves for the backward pass of an MLP, here in four bytes a number: what
-# goes in, the hidden vector, and what comes out.
+# goes in, the hidden vector, and what comes out (one, four and one times the width).
 
 # %% tags=["figure"]
 beside("06_kept")
@@ -340,8 +342,9 @@ beside("06_kept")
 # %% [markdown]
 # ## One reading
 #
-# A job misses its plan, and the profile shows that more time goes to products of matrices than the plan
-# has for them. What could make a GPU multiply more, or the plan expect less?
+# A job misses its plan, and the profile shows that more time goes to products of matrices than the
+# plan has for them. What could make a GPU multiply more, or the plan expect less? Judge by what
+# stands out, not by how far.
 
 # %%
 bench("06.1")
@@ -349,9 +352,8 @@ bench("06.1")
 # %% [markdown]
 # ## Exercises, proof, next
 #
-# [The exercises](../exercises/06_parallelism.ipynb) have questions on all three lessons and a function to
-# write; a wrong answer is told what went wrong, not just that it did. Next:
-# [what must be sent](06_parallelism_2_sent.ipynb).
+# [The exercises](../exercises/06_parallelism.ipynb) have questions on all three lessons and a
+# function to write. Next: [what must be sent](06_parallelism_2_sent.ipynb).
 #
 # ## Further reading
 #

@@ -61,10 +61,11 @@ explore_sum()
 # ## What does ZeRO send?
 #
 # In stages 1 and 2 each GPU updates its quarter of the weights and nothing else, so the second half
-# carries new weights instead of summed gradients. Stage 3 goes further. A GPU *stores* only its
-# quarter, so before it can compute a layer it must gather the rest, and it drops that again
-# afterwards, or the memory would be gone. It does so in every forward pass and in every backward
-# pass. Follow one layer:
+# carries new weights instead of summed gradients. From stage 2 on it keeps no more than its quarter
+# of the gradients, either, so it has to scatter them in each micro-batch. In stage 3 it even
+# *stores* only its quarter of the weights, so before it can compute a layer it must gather the
+# rest, and it drops that again afterwards, or the memory would be gone. It does so in every forward
+# pass and in every backward pass. Follow one layer:
 
 # %% tags=["holds"]
 assert data_parallel_bytes(1, 4, gradient_bytes=1) / 2 == 3 / 4, (
@@ -103,8 +104,9 @@ reveal("parallelism.zero3_accumulated", seed="chapter")
 # With a single micro-batch, stage 3 sends one and a half times what plain data parallelism sends,
 # which is why it's often called cheap. But your job adds up several, and while plain data
 # parallelism still sends its gradients once a step, stage 3 sends everything again for each of
-# them. (Stage 2 is in between: three micro-batches, and it sends twice as much.) You can trade that back for memory: frameworks can keep whole gradients, or whole weights,
-# between micro-batches.
+# them. (Stage 2 is in between: with three micro-batches it sends twice as much as plain.) You can
+# trade that back for memory: frameworks can keep whole gradients, or whole weights, between
+# micro-batches.
 #
 # Still, bytes aren't seconds. While a GPU sends, it also computes. When is that enough?
 
@@ -149,11 +151,11 @@ assert split_matmul_bounds(1024, 8192, 32768, tpu.bf16, 45e9).math == compute_ti
 # %% [markdown]
 # ## How many tokens pay for a weight's journey?
 #
-# Now put that question to ZeRO-3, which PyTorch calls FSDP, and ask it about a single weight. In the forward pass
-# the weight takes part in two FLOPs for each token that passes it, and two bytes have to be
-# gathered. In the backward pass both are doubled: four FLOPs, and four bytes, of which two bring
-# the weight back and two send its gradient away. With $t$ tokens on the GPU, arithmetic takes
-# longer than the journey if
+# Now put that question to ZeRO-3, which PyTorch calls FSDP, and ask it about a single weight. In
+# the forward pass the weight takes part in two FLOPs for each token that passes it, and two bytes
+# have to be gathered. In the backward pass both are doubled: four FLOPs, and four bytes, of which
+# two bring the weight back and two send its gradient away. With $t$ tokens on the GPU, arithmetic
+# takes longer than the journey if
 #
 # $$\frac{2t}{C} > \frac{2}{R} \qquad\text{so}\qquad t > \frac{C}{R}$$
 #
@@ -170,11 +172,12 @@ from lightspeed_course.explorers.layer_clock import explore_layer_clock
 explore_layer_clock()
 
 # %% [markdown]
-# Look at the blank: four fifths of the time you paid for, if the GPU ran at its peak. (It doesn't, and we'll correct for that at the end.) The layer takes
-# {{si(job.layer_arrives(), "s")}} to arrive, and no GPU is fast enough to make that shorter. What
-# can you do? Drag the dot to the right until the blank has gone, and read the number of tokens.
-# You'll find {{job.tokens_to_hide():,.0f}}, just as the law says. (Where FSDP gathers $E$ experts
-# and a token uses $k$ of them, it takes $E/k$ times as many.)
+# Look at the blank: four fifths of the time you paid for, if the GPU ran at its peak. (It doesn't,
+# and we'll correct for that at the end.) The layer takes {{si(job.layer_arrives(), "s")}} to
+# arrive, and no faster GPU shortens that. What can you do? Drag the dot to the right until the
+# blank has gone, and read the number of tokens. You'll find {{job.tokens_to_hide():,.0f}}, just as
+# the law says for the eight ports of a node together. (With $E$ experts, of which a token uses $k$,
+# it takes $E/k$ times as many.)
 
 # %% tags=["holds"]
 clock = job.layer_arrives(), job.layer(job.SEQUENCE).math
@@ -192,8 +195,8 @@ ways_in, *ways_out = (tensor_parallel_ways(llama.hidden, peak, w) for w in (insi
 # %% [markdown]
 # ## Whose rate is R?
 #
-# The picture has a second control, because "the network" could mean several things. Let $R$ always
-# be the rate of *one* port, and ask how a weight gets into a node of eight GPUs.
+# The picture has a second control, because "the network" could mean several things. Now let $R$ be
+# the rate of *one* port, and ask how a weight gets into a node of eight GPUs.
 #
 # If the FSDP group has one GPU of each node, the whole weight comes in by that GPU's port, and the
 # limit is $C/R$. If the group has whole nodes, each GPU needs the whole weight, but the *node* needs
@@ -202,17 +205,18 @@ ways_in, *ways_out = (tensor_parallel_ways(llama.hidden, peak, w) for w in (insi
 # where the {{job.tokens_to_hide():,.0f}} tokens came from. On
 # NVLink alone {{data_parallel_tokens(peak, inside):,.0f}} would do.
 #
-# Could we bring in less? Split each layer over $Y$ GPUs, and each needs just its part of a gathered
-# weight, so a $Y$th comes in through its port. But then it also does just a $Y$th of the arithmetic
-# on a token. So $C/R$ tokens are what the whole *group* needs, and for each of its GPUs that is
+# Could we bring in less? Split each layer over $Y$ GPUs, by tensor parallelism, and each needs just
+# a $Y$th of a gathered weight, which comes in through its port. But then it also does just a $Y$th
+# of the arithmetic on a token. So $C/R$ tokens are what the whole *group* needs, and for each of
+# its GPUs that is
 #
 # $$t > \frac{C}{R\,Y}$$
 #
 # which for $Y = 8$ is the same limit as before. Tensor parallelism sends just as much between
-# nodes. What it saves is memory, and it lets you get away with a smaller batch: a micro-batch has
-# at least one sequence, so on {{large:,}} GPUs with sequences of {{job.LONG:,}} tokens, one for each
-# GPU makes a step of {{si(large * job.LONG, "token")}}, and one for each node makes
-# {{si(large / 8 * job.LONG, "token")}}.
+# nodes. What it saves is memory, and it lets you get away with a smaller batch, since a micro-batch
+# has at least one sequence. Take {{large:,}} GPUs, as Llama 3 had, and sequences of {{job.LONG:,}}
+# tokens: one sequence for each GPU makes a step of {{si(large * job.LONG, "token")}}, one for each
+# node {{si(large / 8 * job.LONG, "token")}}.
 #
 # So how do you split a layer?
 
@@ -237,7 +241,7 @@ assert data_parallel_tokens(peak, 5e10, tensor=8) == data_parallel_tokens(peak, 
 # ## Can two GPUs share one product?
 #
 # Take an MLP: a matrix `up`, ReLU, a matrix `down`. You may cut each of them by columns or by rows.
-# Before you play the picture, decide: which cut would you choose for which matrix, so that the two
+# Before you touch the picture, decide: which cut would you choose for which matrix, so that the two
 # GPUs talk as little as possible?
 
 # %%
@@ -261,22 +265,22 @@ explore_split_mlp()
 #
 # Now count. A layer has two blocks, and each sums once forward and once backward. That makes four
 # all-reduces, each over the $tD$ activations of $t$ tokens.
-# [The products, run](06_parallelism_proof.ipynb#The-parts-of-a-cut-product) to the last number, are
-# on the proof page.
+# ([Proof](06_parallelism_proof.ipynb#The-parts-of-a-cut-product), to the last number)
 #
 # ## What does that cost?
 #
-# Let $L$ be the rate of NVLink, and take the MLP forward: a GPU of $Y$ does $4tDF/Y$ FLOPs, and in
-# its all-reduce it sends nearly $4tD$ bytes. So arithmetic takes longer if
+# Let $L$ be the rate of NVLink, and take the MLP forward: a GPU of $Y$ does $4tDF/Y$ FLOPs, and its
+# all-reduce sends the $2tD$ bytes of the result nearly twice. So arithmetic takes longer if
 #
 # $$\frac{4tDF}{Y\,C} > \frac{4tD}{L} \qquad\text{so}\qquad Y < \frac{F\,L}{C}$$
 #
 # This time the *tokens* have cancelled. A larger batch doesn't help; a wider model or a faster link
-# does. For an MLP of two matrices as wide as Llama 3 70B's it allows {{ways_in:.0f}} ways on the NVLink
-# of H100s (and half as many again for the three that Llama has), so the eight of a node are fine. But a
-# group of sixteen spans two nodes. Even with all eight ports of a node, the limit would be
-# {{ways_out[0]:.1f}} ways on our cheap network, and {{ways_out[1]:.0f}} on one four times as fast. Hugging Face tried it, on hundreds of plans: with sixteen ways in place
-# of eight, the best that they found ran at about
+# does. For an MLP of two matrices as wide as Llama 3 70B's it allows {{ways_in:.0f}} ways on the
+# NVLink of H100s (and half as many again for the three that Llama has), so the eight of a node are
+# fine. But a group of sixteen spans two nodes. Even with all eight ports of a node, the limit would
+# be {{ways_out[0]:.1f}} ways on our cheap network, and {{ways_out[1]:.0f}} on one four times as
+# fast. Hugging Face tried it, on hundreds of plans: with sixteen ways in place of eight, the best
+# that they found ran at about
 # [half the speed](06_parallelism_proof.ipynb#Eight-ways-and-sixteen,-measured).
 # ([Other chips](06_parallelism_proof.ipynb#Compute-bound-or-communication-bound?))
 
@@ -335,17 +339,19 @@ assert sums["a port each"] > 10 * part, "with slivers of arithmetic before each"
 # the one before. Make something faster that isn't on it, and the step takes just as long. A profile
 # that adds up the time of each kind of work can't show you the path, because it doesn't know what
 # waits for what. ([An example](06_parallelism_proof.ipynb#The-critical-path-of-a-training-step), in
-# which the network should be mended although the GPUs are busier.) Plain data parallelism hides well, as
-# long as gradients leave layer by layer, while the backward pass goes on in the layers before.
-# Sequence parallelism, which shares out norms and dropout too, replaces each all-reduce by a
-# reduce-scatter and an all-gather. It saves memory and sends the same bytes.
+# which the network should be mended although the GPUs are busier.)
+#
+# Plain data parallelism, by contrast, hides well, as long as gradients leave layer by layer,
+# while the backward pass goes on in the layers before. Sequence parallelism, which shares out norms
+# and dropout too, replaces each all-reduce by a reduce-scatter and an all-gather. It saves memory
+# and sends the same bytes.
 
 # %% [markdown]
 # ## Who should sit next to whom?
 #
-# Now we can place the groups. Here is a split of our {{job.GPUS}} GPUs that uses everything so far, and a
-# *pipeline*, which gives each GPU some of the layers: a stage just hands its activations on to the
-# next stage, once for each micro-batch. The black GPU has three groups to talk to:
+# Now we can place the groups. Here is a split of our {{job.GPUS}} GPUs that uses everything so far,
+# and a *pipeline*, which gives each GPU some of the layers: a stage just hands its activations on
+# to the next stage, once for each micro-batch. The black GPU has three groups to talk to:
 
 # %%
 from lightspeed_course.explorers.node_map import explore_map
@@ -353,10 +359,10 @@ from lightspeed_course.explorers.node_map import explore_map
 explore_map()
 
 # %% [markdown]
-# Before you number the ranks pipeline first, guess what happens to the seconds of the tensor group.
-# The bytes stay what they were, but now the busiest talk goes over the slowest wires. That's why
-# frameworks number ranks tensor first: **what is sent most often, and can't hide, goes on the
-# nearest links.**
+# Before you number the ranks pipeline first, with the second control, guess what happens to the
+# seconds of the tensor group. The bytes stay what they were, but now the busiest talk goes over the
+# slowest wires. That's why frameworks number ranks tensor first: **what is sent most often, and
+# can't hide, goes on the nearest links.**
 
 # %% tags=["holds"]
 from lightspeed_course.explorers import node_map
@@ -383,26 +389,30 @@ alone = spread.mfu / fit_share()
 # ## The answer
 #
 # **What does it wait for?** Weights. They come in again for each forward and each backward pass of
-# each micro-batch. On this network a GPU at its full peak would need {{job.tokens_to_hide():,.0f}} tokens to meet them each time, and even at the pace that it really has it would need more than the {{job.SEQUENCE:,}} that do. So a GPU does {{alone:.0%}} of what it can do alone, and
+# each micro-batch. To hide their journey on this network, a GPU at its full peak would need
+# {{job.tokens_to_hide():,.0f}} tokens each time, and even at its real pace it would need more than
+# the {{job.SEQUENCE:,}} that it has. So it does {{alone:.0%}} of what it can do alone, and
 # {{spread.mfu:.1%}} of its peak. (From a step model that is
 # [off by a tenth](06_parallelism_proof.ipynb#Check:-against-published-runs) in the median.)
 #
-# Why isn't it a fifth, as in the picture? Because alone it would not run at its peak, either.
-# At {{fit_share():.0%}} of the peak, which is what its products reach, the arithmetic takes longer,
-# so less of it is blank.
+# The picture showed a fifth, and of the peak it's still about that. But alone the GPU would not run
+# at its peak, either: its products reach {{fit_share():.0%}} of it, so the arithmetic takes longer,
+# and less of the time is blank.
 #
 # **What becomes of the week?** A step takes {{si(spread.time, "s")}}, so the
 # {{job.TOKENS / 1e9:.0f}} billion tokens take {{job.run() / 86400:.1f}} days in place of the
 # {{job.planned() / 86400:.1f}} that were planned.
 #
-# **Would more nodes help?** You'd be done sooner, but each new GPU would wait as long as the old ones,
-# because it would gather as many weights for as few tokens. So you'd buy more of the same waste. Drag
-# the dot once more: you need more tokens for each gather, or you have to leave the weights where they
-# are. [Lesson 6.3](06_parallelism_3_waits.ipynb) does both, and looks at the price.
+# **Would more nodes help?** You'd be done sooner, but each new GPU would wait as long as the old
+# ones, because it would gather as many weights for as few tokens. You need more tokens for each
+# gather, or to leave the weights where they are. [Lesson 6.3](06_parallelism_3_waits.ipynb) does
+# both, and looks at the price.
 
 # %% tags=["holds"]
 assert 1 / 3 < alone < 0.4, "of what it can do alone"
-assert job.tokens_to_hide() > 4 * job.SEQUENCE, "to meet them each time"
+assert job.tokens_to_hide() * fit_share() > job.SEQUENCE, "it would need more than"
+fifth = job.layer(job.SEQUENCE).math / job.layer_arrives()
+assert abs(spread.mfu - fifth) < 0.02, "still about that"
 assert abs(job.step("spread", 128).mfu / spread.mfu - 1) < 0.01, "as long as the old ones"
 assert spread.largest_loss == "data", "forward and each backward pass"
 assert job.run() > 1.5 * job.planned(), "were planned"
@@ -460,8 +470,8 @@ bench("06.2")
 # %% [markdown]
 # ## Exercises, proof, next
 #
-# [The exercises](../exercises/06_parallelism.ipynb) ask for the tokens, ways and seconds of other machines. Next:
-# [who waits for whom](06_parallelism_3_waits.ipynb).
+# [The exercises](../exercises/06_parallelism.ipynb) ask for the tokens, ways and seconds of other
+# machines. Next: [who waits for whom](06_parallelism_3_waits.ipynb).
 #
 # ## Further reading
 #

@@ -78,9 +78,9 @@ explore_schedules()
 # \qquad\qquad \frac{\text{idle} }{\text{step} } = \frac{p - 1}{m + p - 1}$$
 #
 # If a backward pass takes twice as long as a forward pass, both fractions stay as they are. So the
-# remedy is more micro-batches. How many bring the idle share of four stages below a tenth?
-# By the second formula it takes {{fewest}}. But mind what you pay. At a given batch, more of them
-# means smaller ones, which fill a GPU less well. And they have to be held:
+# remedy is more micro-batches. How many bring the idle share of four stages down to a tenth? By the
+# second formula it takes {{fewest}}. But at a given batch, more of them means smaller ones, which
+# fill a GPU less well, and they have to be held:
 
 # %% tags=["holds"]
 runs = {name: simulate(name, 4, 8, 1.0, 2.0) for name in ("gpipe", "1f1b")}
@@ -135,10 +135,10 @@ assert max(runs["1f1b"].peak_activations) < min(runs["gpipe"].peak_activations),
 
 # %% [markdown]
 # In GPipe a GPU holds the activations of all $m$ micro-batches at once. *1F1B*, which nearly
-# everybody uses, has the same bubble and holds as many as there are stages, however many more there
-# are. *Interleaving* gives each GPU several smaller pieces of the model, $v$ of them, and divides
-# the bubble by $v$, but sends $v$ times as often. *Zero-bubble* schedules fill the gaps with
-# gradients of weights, which no other GPU waits for.
+# everybody uses, has the same bubble and holds only as many as there are stages, however many more
+# there are in the batch. *Interleaving* gives each GPU several smaller pieces of the model, $v$ of
+# them, and divides the bubble by $v$, but sends $v$ times as often. *Zero-bubble* schedules fill
+# the gaps with gradients of weights, which no other GPU waits for.
 # ([Their timelines and their price](06_parallelism_proof.ipynb#Schedules,-side-by-side))
 #
 # All of this assumes that the stages need the same time. If they don't,
@@ -153,7 +153,7 @@ assert all(
     and simulate("1f1b", 4, k).span == simulate("gpipe", 4, k).span
     and simulate("gpipe", 4, k).peak_activations[0] == k
     for k in (8, 16, 32)
-), "however many more there"
+), "in the batch"
 assert bubble_over_ideal(4, 8, 2) == bubble_over_ideal(4, 8) / 2, "divides"
 
 # %% [markdown]
@@ -169,11 +169,11 @@ from lightspeed_course.explorers.experts import explore_experts
 explore_experts()
 
 # %% [markdown]
-# With a fair router each GPU receives nine tokens from the others. Now GPU 0 receives eighteen, so
-# the exchange takes twice as long; then its expert has the most to compute, while all others wait
-# for it; and on the way back it has the most to send. **The fullest column is the clock.** A layer
-# has four such exchanges, there and back, forward and backward, which is why people who train such
-# models spend so much effort on balance: extra losses, biases, and limits to what an expert takes.
+# With a fair router each expert gets twelve tokens, nine of them from other GPUs. Now GPU 0
+# receives eighteen, so the exchange takes twice as long; then its expert has the most to compute,
+# while all others wait for it; and on the way back it has the most to send. **The fullest column is
+# the clock.** A layer has four such exchanges, there and back, forward and backward, which is why
+# so much effort goes into balance: extra losses, biases, and limits to what an expert takes.
 
 # %% tags=["holds"]
 assert [
@@ -226,15 +226,15 @@ assert max(plain_work, key=plain_work.get) == 3 and len(set(fair_work.values()))
 )
 
 # %% [markdown]
-# Cut once, GPU 3 has {{plain_work[3] / plain_work[0]:.0f}} times the work of GPU 0, and everybody
-# waits for it. So each GPU takes one piece from the front and the matching one from the back, and
-# they all finish together. The keys and values still travel: of $c$ GPUs with $t$ tokens each, and
-# $k$ elements of K and V for a token, each sends $2 \cdot (c - 1) \cdot 4\,t\,k$ bytes a layer, forward and backward. Since
-# that grows with the length of the sequence, and attention with its square, long sequences hide it
-# easily.
+# Cut once, GPU 3 has {{plain_work[3]}} blocks of work and GPU 0 has {{plain_work[0]}}, so everybody
+# waits for GPU 3. In zigzag each GPU takes one piece from the front and the matching one from the
+# back, and they all finish together. The keys and values still travel: if each of $c$ GPUs has $t$
+# tokens, with $k$ elements of K for a token and as many of V, it sends
+# $2 \cdot (c - 1) \cdot 4\,t\,k$ bytes a layer, forward and backward. Since that grows with the
+# length of the sequence, and attention with its square, long sequences hide it easily.
 
 # %% tags=["holds"]
-assert context_parallel_bytes(1024, 8 * 128, 4) == 2 * 3 * 4 * 1024 * 8 * 128, "each sends"
+assert context_parallel_bytes(1024, 8 * 128, 4) == 2 * 3 * 4 * 1024 * 8 * 128, "it sends"
 
 # %% [markdown]
 # ## Who waits for the last rank?
@@ -245,10 +245,10 @@ assert context_parallel_bytes(1024, 8 * 128, 4) == 2 * 3 * 4 * 1024 * 8 * 128, "
 #
 # $$\frac{\text{mean step} }{\text{usual step} } = 1 + (f - 1)\left(1 - (1 - q)^n\right)$$
 #
-# If that chance is one in a thousand, and a slow step takes half as long again, a thousand ranks take
-# {{straggler_stretch(1000, chance, factor):.2f}} times as long: nearly two steps of three are slow ones.
-# So look for a rank that is late *each time* (a GPU that throttles, an adapter on the wrong PCIe
-# switch), and for what is late *at times* (garbage collection, a link that retransmits).
+# If that chance is one in a thousand, and a slow step takes half as long again, a thousand ranks
+# take {{straggler_stretch(1000, chance, factor):.2f}} times as long: nearly two steps of three are
+# slow ones. So look for a rank that is late *each time* (a GPU that throttles, an adapter on the
+# wrong PCIe switch), and for what is late *at times* (garbage collection, a link that retransmits).
 # ([Proof](06_parallelism_proof.ipynb#The-last-rank,-over-the-number-of-ranks))
 
 # %% tags=["holds"]
@@ -258,8 +258,9 @@ assert 0.6 < 1 - (1 - chance) ** 1000 < 2 / 3, "steps of three are slow"
 # ## How often does everybody wait for a repair?
 #
 # Failure rates add up, so $n$ devices fail $n$ times as often as one. In {{days}} days on
-# {{gpus:,}} GPUs, Llama 3's training was interrupted {{interruptions}} times without a plan, once in
-# {{mtbf / 3600:.1f}} hours. A single GPU would have run for {{device_mtbf(mtbf, gpus) / 3600 / 24 / 365:.1f}} years.
+# {{gpus:,}} GPUs, Llama 3's training was interrupted unexpectedly {{interruptions}} times, once in
+# {{mtbf / 3600:.1f}} hours. A single GPU would have run for
+# {{device_mtbf(mtbf, gpus) / 3600 / 24 / 365:.1f}} years.
 
 # %% tags=["holds"]
 assert all(cluster_mtbf(1e8, k) * k == 1e8 for k in (2, 8, 100)), "times as often as"
@@ -276,6 +277,7 @@ reveal("parallelism.cluster_mtbf", seed="run")
 #
 # In letters: a save of $\delta$ after each stretch $\tau$ of work costs $\delta/\tau$, and a failure
 # once in a time $M$ destroys half of a stretch, $\tau/2M$. The sum is least at Young's interval,
+# here twenty minutes:
 #
 # $$\tau = \sqrt{2\,\delta\,M}$$
 #
@@ -284,6 +286,7 @@ reveal("parallelism.cluster_mtbf", seed="run")
 # %% tags=["holds"]
 assert abs(lost_share(20, 2, 100) - 2 / 20 - 20 / (2 * 100)) < 1e-12, "destroys half of a stretch"
 assert abs(lost_share(20, 2, 100) - 0.2) < 1e-12, "Save every twenty minutes"
+assert abs(young_interval(2, 100) - 20) < 1e-12, "here twenty minutes"
 assert [round(lost_share(t, 2, 100), 9) for t in (10, 40)] == [0.25, 0.25], (
     "every forty a twentieth"
 )
@@ -330,8 +333,8 @@ assert stretch(6 * 3600, write, mtbf) - 1 > lost_share(6 * 3600, write, mtbf), (
 )
 
 # %% [markdown]
-# Near the bottom the curve is so flat that you may use the simple formula and forget the others
-# ([Daly's](06_parallelism_proof.ipynb#How-often-to-save,-to-all-orders) is closer). A copy to host
+# Near the bottom the curve is so flat that the simple formula will do, though there are finer ones,
+# such as [Daly's](06_parallelism_proof.ipynb#How-often-to-save,-to-all-orders). A copy to host
 # memory that is written out while the job goes on makes $\delta$ the time of that copy. Then saving
 # every few minutes costs little, and what counts is how fast you find the bad node and start again.
 
@@ -345,8 +348,10 @@ assert (
 # %% [markdown]
 # ## The answer
 #
-# Back to the job, on its {{job.GPUS}} GPUs and its cheap network, one change at a time. Alone, a GPU
-# would do its products at {{fit_share():.0%}} of the peak:
+# Back to the job, on its {{job.GPUS}} GPUs and its cheap network, with three ways to mend it.
+# Alone, a GPU would do its products at {{fit_share():.0%}} of the peak. *MFU* is the share of the
+# peak that the model's own FLOPs fill; *memory, between products*, is what passes through HBM
+# between kernels:
 
 # %% tags=["figure"]
 from lightspeed.transformer import transformer
@@ -392,21 +397,21 @@ table(
 #
 # Or leave the weights where they are: tensor parallelism on the fast links inside a node, a pipeline
 # of four between nodes, and gradients that cross the network once a step. That takes
-# {{days_of[placed]:.1f}} days on the same machines, with less than half of the memory. **The week is
-# kept.** Between these two plans a model that is
-# [off by a tenth](06_parallelism_proof.ipynb#Check:-against-published-runs) can't decide by time,
-# but memory can, and an hour on the machines will. A faster network would do more, for more money.
+# {{days_of[placed]:.1f}} days on the same machines, with less than half of the memory of the first
+# plan. **The week is kept.** Between these two ways a model that is
+# [off by a tenth](06_parallelism_proof.ipynb#Check:-against-published-runs) can't decide, but an
+# hour on the machines will. A faster network would do more, for more money.
 #
-# **Whom do the GPUs wait for now?** In the better plan mostly for tensor parallelism, which no
+# **Whom do the GPUs wait for now?** In the split plan mostly for tensor parallelism, which no
 # network between nodes will mend. Its pipeline waits little:
-# {{steps[placed].bubble / steps[placed].time:.1%}} of the step, since {{split.micro_batches}} micro-batches follow one
-# another. On eight times as many GPUs only an eighth of them would be left to each pipeline, and the
-# bubble would grow: a step then takes {{si(job.step("split", job.OFFERED).time, "s")}}, and chapter 7
-# asks if that is good.
+# {{steps[placed].bubble / steps[placed].time:.1%}} of the step, since {{split.micro_batches}}
+# micro-batches follow one another. On eight times as many GPUs only an eighth of them would be left
+# to each pipeline, and the bubble would grow: a step then takes
+# {{si(job.step("split", job.OFFERED).time, "s")}} where an eighth would be
+# {{si(steps[placed].time / 8, "s")}}, and chapter 7 asks if that is good.
 #
 # Would narrower numbers do more? If all products ran twice as fast, the step would be
-# {{job.narrower(2):.2f}} times as fast, because only arithmetic gets shorter. Whom you wait for, you still
-# wait for.
+# {{job.narrower(2):.2f}} times as fast, because only arithmetic gets shorter, and no wait does.
 
 # %% tags=["holds"]
 from lightspeed.training import training_flops
@@ -428,9 +433,8 @@ assert grown.bubble / grown.time > 2 * steps[placed].bubble / steps[placed].time
 # %% [markdown]
 # ## Try it
 #
-# Choose a model and a cluster, make it fit, then make it fast. *MFU* is the share of the GPUs' peak
-# that the model's own FLOPs fill. Before each change say which bar will move, and then find a plan in
-# which the bubble is the largest loss.
+# Choose a model and a cluster, make it fit, then make it fast. Before each change say which bar
+# will move, and then find a plan in which the bubble is the largest loss.
 
 # %%
 from lightspeed_course.explorers.parallelism import explore
@@ -444,7 +448,7 @@ explore()
 ask("parallelism.bubble_over_total", seed="chapter")
 
 # %%
-ask("parallelism.what_first", seed="lesson")
+ask("parallelism.what_first", seed="plan")
 
 # %%
 ask("parallelism.straggler", seed="chapter")

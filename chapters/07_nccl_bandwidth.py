@@ -5,10 +5,10 @@
 # one line of what it printed: sixteen gigabytes, all-reduced at an *algbw* far below what the
 # network is sold for. Is that normal, or is something broken?
 #
-# The answer that circulates says: normal, for that is two fifths of the link, and the rest is lost
-# in the many steps. Is it? To find out, you need to know what the number counts, what a link can
-# carry, and how long the steps take. Thirty-five minutes; you need chapter 1, and chapter 2's habit
-# of asking what bounds a time. The evidence is on the
+# The answer that circulates says: normal, since it's two fifths of the link, and the rest is lost
+# in the many steps. Is that so? To find out, you need to know what the number counts, what a link
+# can carry, and how long the steps take. Thirty-five minutes; you need chapter 1, chapter 2's habit
+# of asking what bounds a time and, for the job, chapter 6. The evidence is on the
 # [proof page](07_nccl_bandwidth_proof.ipynb).
 
 # %% tags=["setup"]
@@ -95,14 +95,18 @@ print(f"{size:.0f} {size / 4:.0f} float sum -1 {time:.1f} {rate / 1e9:.2f} {bus:
 # gradients by it and you know how long you wait. But you can't compare it with any wire, because
 # $S$ is not what crosses a wire.
 #
-# We have just counted what does, and the count holds for more than a ring. Take a single element. Its $n$
-# summands start on $n$ ranks (NCCL's word for its processes, one a GPU), and to bring them together
-# takes $n - 1$ transfers, in whatever order. Then the sum is on one rank and the other $n - 1$ need
-# it: as many transfers again. So each algorithm in which ranks do the adding must move
-# $2\,(n - 1)\,S$ in all. Multiply algbw by each rank's part, $2\,(n - 1)/n$, and you have **busbw**:
-# the rate at which a rank sends, and at the same time receives. *That* number you may compare with
-# the wire. Other collectives have factors of their own: that of a gather, a scatter or an all-to-all is
-# half of this one, because they make one pass in place of two, and a broadcast's is one.
+# We have just counted what does, and the count holds for more than a ring. Take a single element.
+# Its $n$ summands start on $n$ ranks (NCCL's word for its processes, one a GPU), and to bring them
+# together takes $n - 1$ transfers, in whatever order. Then the sum is on one rank and the other
+# $n - 1$ need it: as many transfers again. So each algorithm in which ranks do the adding must move
+# $2\,(n - 1)\,S$ in all. Multiply algbw by each rank's part, $2\,(n - 1)/n$, and you have
+# **busbw**: the rate at which a rank sends, and at the same time receives. *That* number you may
+# compare with the wire. Other collectives have factors of their own: that of a gather, a scatter or
+# an all-to-all is half of this one, because they make one pass in place of two, and a broadcast's
+# is one.
+#
+# Here eight ranks share a node. A ring visits them one after another, and only the last sends out
+# of it, so a node sends what one rank sends:
 
 # %% tags=["holds"]
 assert (
@@ -123,10 +127,9 @@ reveal("nccl.share_of_line", seed="said")
 
 # %% [markdown]
 # So the nodes use {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of their line. The
-# answer that circulates took the algbw instead, found
-# {{asked / efa.bandwidth_per_node:.0%}}, and had to explain a gap that is mostly not there: nearly
-# every byte of the caller's buffer crosses the wire twice. Here is the same transfer, seen from both
-# ends.
+# answer that circulates took the algbw instead, found {{asked / efa.bandwidth_per_node:.0%}}, and
+# had to explain a gap that is mostly not there: nearly every byte of the caller's buffer crosses
+# the wire twice. Here is the same transfer for the caller and for the wire.
 
 # %% tags=["holds"]
 assert (
@@ -149,21 +152,21 @@ explore_wire()
 #   busbw counts one direction. Data sheets print NVLink with both:
 #   {{si(nvlink.bandwidth_bidirectional, "byte/s")}}, of which {{si(nvlink.bandwidth, "byte/s")}} is
 #   yours.
-# - **A GPU or a node.** NVLink is a GPU's own, but a network is sold by the node or by the port. A
-#   ring enters each node once and leaves it once, carrying what *one* rank sends. NCCL cuts the
-#   buffer among many rings, each through another adapter, so all adapters together carry it: compare
-#   with the *node's* rate.
+# - **A GPU or a node.** NVLink is a GPU's own, but a network is sold by the node or by the port.
+#   NCCL cuts the buffer among many rings, each through another adapter, so all adapters together
+#   carry what *one* rank sends: compare with the *node's* rate.
 # - **Bits or bytes.** Adapters are named in bits: a port of four hundred gigabits is
 #   {{si(link("infiniband_ndr").bandwidth, "byte/s")}}.
-# - **The other socket.** Between a GPU and its adapter stands a computer. A server has two
-#   processors, each in a *socket* of its own with half of the GPUs and adapters around it, and one
-#   bridge between the two. If processes sit on the wrong socket and data passes through their memory,
-#   or if adapters were named in the wrong order, every byte crosses that bridge on its way out, and all
-#   eight GPUs share it. You'll
-#   recognise this one by how even it is: every pair of nodes is slow by the same share, while the
-#   test inside a node is in perfect health, because NVLink never goes near the sockets. A bad cable
-#   would slow only the pairs of one node. `nvidia-smi topo -m` prints `SYS` for a GPU and an adapter
-#   on different sockets, and `PIX` or `PXB` where all is well.
+#
+# A rate can also really be low, because between a GPU and its adapter stands a computer. A server
+# has two processors, each in a *socket* of its own with half of the GPUs and adapters around it,
+# and one bridge between the two. If processes sit on the wrong socket and data passes through their
+# memory, or if adapters were listed in the wrong order, every byte crosses that bridge on its way
+# out, and all eight GPUs share it. You'll recognise this fault by how even it is: every pair of
+# nodes is slow by the same share, while the test inside a node is in perfect health, because NVLink
+# never goes near the sockets. A bad cable would slow only the pairs of one node.
+# `nvidia-smi topo -m` prints `SYS` for a GPU and an adapter on different sockets, and `PIX` or
+# `PXB` where all is well.
 
 # %% tags=["holds"]
 from random import Random
@@ -187,17 +190,18 @@ assert (
 # ## How long must it take?
 #
 # So far we counted bytes. A message also costs a time that doesn't depend on its size, because
-# something has to be launched, handed over and noticed. Call it $\alpha$, for each step, and $W$ the
-# rate at which a rank sends. Then a ring takes
+# something has to be launched, handed over and noticed. Call it $\alpha$, for each step, and $W$
+# the rate at which a rank sends. Then a ring takes
 #
 # $$t_\text{ring} = 2\,(n - 1)\left(\alpha + \frac{S}{n\,W}\right)$$
 #
 # which is the *α–β model*, with $1/W$ for β. For a long message the bytes decide, for a short one
 # the steps, and half of the best rate is reached where both are equal, at $S = n\,\alpha\,W$. So
 # **the longer the ring, the larger the message that it needs.** If each step of the question's ring
-# cost the {{si(number("infiniband_ndr.nccl_step_simple"), "s")}} that NCCL charges over InfiniBand,
-# that would be {{si(n * number("infiniband_ndr.nccl_step_simple") * efa.bandwidth_per_node, "byte")}}:
-# a buffer of a few megabytes has no chance. Is there anything with fewer steps?
+# cost the {{si(number("infiniband_ndr.nccl_step_simple"), "s")}} that NCCL's tables charge over
+# InfiniBand, half of the rate would need
+# {{si(n * number("infiniband_ndr.nccl_step_simple") * efa.bandwidth_per_node, "byte")}}: a buffer
+# of a few megabytes has no chance. Is there anything with fewer steps?
 #
 # ### A tree: few steps, whole buffers
 #
@@ -217,22 +221,22 @@ assert n * number("infiniband_ndr.nccl_step_simple") * efa.bandwidth_per_node > 
 explore_tree()
 
 # %% [markdown]
-# Eight GPUs are done in six rounds, where a ring needs fourteen. But each message is a whole buffer,
-# and in each round at least half of the GPUs send nothing, so a tree takes
-# $2 \log_2 n\,(\alpha + S/W)$: good for short messages, bad for long ones. Two trees at once, each
-# with half of the buffer, put the idle half to work, and have few steps *and* nearly the ring's
-# bytes. No algorithm wins at every size, which is why NCCL has several.
-# [proof](07_nccl_bandwidth_proof.ipynb#Between-ring-and-tree)
+# Eight GPUs are done in six rounds, where a ring needs fourteen. But each message is a whole
+# buffer, and in each round at least half of the GPUs send nothing, so a tree takes
+# $2 \log_2 n\,(\alpha + S/W)$: good for short messages, bad for long ones. Cut the buffer into
+# chunks that follow each other, half of them along a second tree that puts the idle GPUs to work:
+# that takes few steps *and* nearly the ring's bytes. No algorithm wins at every size, which is why
+# NCCL has several. [proof](07_nccl_bandwidth_proof.ipynb#Between-ring-and-tree)
 #
 # ### Two levels
 #
-# Inside a node a GPU sends {{si(nvlink.bandwidth, "byte/s")}}, outside {{si(efa.bandwidth, "byte/s")}}.
-# So do the work in three stages: a reduce-scatter inside the node leaves each of its eight GPUs with
-# an eighth of the buffer, added up; an all-reduce adds that eighth to those of the GPUs in the same
-# place of other nodes; and a gather inside brings the eighths together. The node now counts as *one*
-# rank: of $k$ nodes each must send $2\,(k - 1)/k \cdot S$, and no algorithm gets below that while
-# the network doesn't add. For few nodes that is less than busbw says; for a
-# hundred the two hardly differ.
+# Inside a node a GPU sends {{si(nvlink.bandwidth, "byte/s")}}, outside
+# {{si(efa.bandwidth, "byte/s")}}. So do the work in three stages: a reduce-scatter inside the node
+# leaves each of its eight GPUs with an eighth of the buffer, added up; an all-reduce adds that
+# eighth to those of the GPUs in the same place of other nodes; and a gather inside brings the
+# eighths together. The node now counts as *one* rank: of $k$ nodes each must send
+# $2\,(k - 1)/k \cdot S$, and no algorithm gets below that while the network doesn't add. For few
+# nodes that is less than busbw says; for a hundred the two hardly differ.
 #
 # ### What if the switch did the adding?
 #
@@ -264,14 +268,14 @@ explore_switch()
 # %% [markdown]
 # Two rounds, however many GPUs there are, and each rank sends its buffer once where a large ring
 # would send it nearly twice. nccl-tests doesn't know that and multiplies by the usual factor, so
-# with NVLS it may print a busbw *above* the link. That is neither an error nor a miracle: the unit is
-# used outside its range. To read a rate of the wire, set `NCCL_ALGO=Ring`.
+# with NVLS it may print a busbw *above* the link. That is neither an error nor a miracle: the unit
+# is used outside its range. To read a rate of the wire, set `NCCL_ALGO=Ring`.
 # [proof](07_nccl_bandwidth_proof.ipynb#A-switch-that-adds,-measured)
 #
-# An *all-to-all* gives each rank the piece that every other one has for it. Each byte is meant for
-# one receiver, so nothing can be combined and no algorithm saves a byte. Between nodes it leaves
-# through the sender's own adapter, which is why it looks so slow beside an all-reduce on the same
-# machine, and why experts stay inside a node while they can.
+# None of this helps an *all-to-all*, which gives each rank the piece that every other one has for
+# it. Each byte is meant for one receiver, so nothing can be combined and no algorithm saves a byte.
+# Between nodes it leaves through the sender's own adapter, which is why it looks so slow beside an
+# all-reduce on the same machine, and experts stay inside a node while they can.
 
 # %% tags=["holds"]
 from lightspeed_models.simulators.allreduce import states
@@ -291,8 +295,9 @@ assert (
 # ## The job: is its log normal, and what of the offer?
 #
 # The split that mended the week puts the same piece of the model on one GPU of every fourth node.
-# These GPUs add up their gradients together, and each has a port to itself. From the offered
-# machine somebody sends you this line, with its last column cut off:
+# On the {{job.OFFERED // job.PER_NODE}} nodes of the offered machine that makes
+# {{job.gradients().ranks}} ranks, which add up their gradients together, each behind a port of its
+# own. From there somebody sends you this line, with its last column cut off:
 
 # %%
 grads = job.gradients()
@@ -304,13 +309,14 @@ print(f"{grads.size:.0f}  {1e3 * grads.time:.0f}  {grads.algbw / 1e9:.2f}")
 # {{si(link(job.NETWORK).bandwidth, "byte/s")}} looks like half. But {{grads.ranks}} ranks make a
 # factor of {{busbw_factor("all_reduce", grads.ranks):.3f}}, so the missing busbw is
 # {{si(grads.busbw, "byte/s")}}: the port is full, and nothing is broken. This time the wire is one
-# *port*, because only one rank of the group stands behind it.
+# *port*, since one rank stands behind it.
 #
-# Full is not the same as fast, though. On {{job.GPUS}} GPUs such a group had two ranks, and sent its
-# gradients once, in a step of {{si(job.step("split").time, "s")}}. On {{job.OFFERED}} it sends them
-# nearly twice, {{si(grads.time, "s")}} in a step of {{si(job.step("split", job.OFFERED).time, "s")}}.
-# Beside the waiting of the pipeline, it's the only part of the step that doesn't shrink with more
-# GPUs. Here is the share that chapter 3 asked for and couldn't know.
+# Full is not the same as fast, though. On {{job.GPUS}} GPUs such a group had two ranks, and sent
+# its gradients once, in a step of {{si(job.step("split").time, "s")}}. On {{job.OFFERED}} it sends
+# them nearly twice, {{si(grads.time, "s")}} in a step of
+# {{si(job.step("split", job.OFFERED).time, "s")}}. Beside the waiting of the pipeline, it's the
+# only part of the step that doesn't shrink with more GPUs. Here is the share that chapter 3 asked
+# for and couldn't know.
 
 # %% tags=["holds"]
 assert abs(grads.busbw / link(job.NETWORK).bandwidth - 1) < 1e-9, "nothing is broken"
@@ -350,17 +356,17 @@ assert 5.5 < marks[1].y[-1] < 6.5 < marks[3].y[-1] < 7.5, "about seven"
 assert link(job.BETTER).bandwidth == 4 * link(job.NETWORK).bandwidth, "four times as fast"
 
 # %% [markdown]
-# Eight times the GPUs make the job {{job.speedup():.2f}} times as fast, so {{job.share():.1%}} of it
-# doesn't shrink, and a day would have allowed {{job.share_for_a_day():.1%}}. The offer isn't
+# Eight times the GPUs make the job {{job.speedup():.2f}} times as fast, so {{job.share():.1%}} of
+# it doesn't shrink, and a day would have allowed {{job.share_for_a_day():.1%}}. The offer isn't
 # "tomorrow" but about {{job.run("split", job.OFFERED) / 86400:.1f}} days, for {{job.money():.2f}}
-# times the money. With ports four times as fast the share would be {{job.share(job.BETTER):.2%}}, and
-# the job done in {{job.run("split", job.OFFERED, job.BETTER) / 86400:.1f}} days.
+# times the money. With ports four times as fast the share would be {{job.share(job.BETTER):.2%}},
+# and the job done in {{job.run("split", job.OFFERED, job.BETTER) / 86400:.1f}} days.
 #
 # Would you promise a day, then? The model of the step is off by a tenth in the median, and that is
 # more than you'd have to spare. So do what chapter 3 did, and rent an hour on {{counts[0]}},
 # {{counts[1]}} and {{counts[2]}} GPUs first. There's another way out, too: let the batch grow with
-# the machine. Then nearly all of the speedup stays, as long as the model learns as much from a token
-# of a larger batch.
+# the machine. Then nearly all of the speedup stays, as long as the model learns as much from a
+# token of a larger batch.
 
 # %% tags=["holds"]
 from statistics import median
@@ -386,9 +392,8 @@ assert (
 # ## Try it
 #
 # The picture opens with the question of this chapter, at line rate, and takes the quickest of its
-# algorithms: here a pair of trees, whose few steps hardly count. Halve the nodes: what will change,
-# the share of the steps or that of the bytes? Guess, then move. Then make the message a thousand
-# times smaller, and guess again.
+# algorithms, a pair of trees. Halve the nodes: what will change, the share of the steps or that of
+# the bytes? Guess, then move. Then make the message a thousand times smaller, and guess again.
 
 # %%
 from lightspeed_course.explorers.nccl import explore
@@ -412,6 +417,8 @@ ask("nccl.which_test", seed="page")
 
 # %% [markdown]
 # ## The answer
+#
+# First the time of the ring's steps, and the best share of the line in public runs:
 
 # %%
 from lightspeed_models.nccl_fit import measurements
@@ -447,8 +454,8 @@ table(
 # {{busbw_factor("all_reduce", n):.3f}} bytes for each byte of the buffer, so the nodes used
 # {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of their line. That doesn't even
 # depend on the ring: where the GPUs of a node add first, the node still has to send
-# {{busbw_factor("all_reduce", nodes):.3f}} bytes for each. The best public run of this network on more
-# than two nodes uses {{best:.0%}}, which is a little more, and no run can use more than all.
+# {{busbw_factor("all_reduce", nodes):.3f}} bytes for each. The best public run of this network on
+# more than two nodes uses {{best:.0%}}, which is a little more.
 # [proof](07_nccl_bandwidth_proof.ipynb#Beside-public-runs)
 #
 # **Are the many steps to blame?** In part, if the run was a ring. Then the tables in NCCL's source
@@ -456,14 +463,13 @@ table(
 # they'd be next to nothing, and the run doesn't say which it was.
 # [proof](07_nccl_bandwidth_proof.ipynb#What-NCCL-itself-believes)
 #
-# **What would not be normal?** For this size and machine, an algbw below {{si(low, "byte/s")}}, where
-# nine runs of ten don't fall. There you would look for a cause. For a small message far less is
-# normal, with the same nodes, so never judge a rate without its size.
+# **What would not be normal?** A model fitted to public runs expects {{si(expected, "byte/s")}},
+# and nine runs of ten stay above {{si(low, "byte/s")}}. Below that you'd look for a cause. For a
+# small message far less is normal, with the same nodes, so never judge a rate without its size.
 # [proof](07_nccl_bandwidth_proof.ipynb#Check:-models-against-measurements)
 #
 # You don't have to do this by hand: `lightspeed nccl report FILE` reads what nccl-tests printed,
-# judges it by these laws, and says what to look at first. If a number really isn't normal, the cause
-# may be a single link, and what one lost packet does to everybody is the subject of chapter 8.
+# judges it by these laws, and says what to look at first.
 
 # %% tags=["holds"]
 from lightspeed_models.nccl_tuner import tree_latency
@@ -472,7 +478,7 @@ assert busbw("all_reduce", n, asked) < efa.bandwidth_per_node, "used"
 assert busbw("all_reduce", n, asked) / efa.bandwidth_per_node < best < 1, "which is a little more"
 assert 0.17 < steps / (message / asked) < 0.21, "about a fifth"
 assert tree_latency(n, nodes) < 0.01 * message / asked, "they'd be next to nothing"
-assert low < expected < asked, "nine runs of ten don't fall"
+assert low < expected < asked, "nine runs of ten stay above"
 assert expected_by_model("all_reduce", 2.0**27, n, nodes, "p5").algbw < 0.5 * expected, (
     "far less is normal"
 )
@@ -505,8 +511,8 @@ sent = busbw_factor("all_reduce", grads.ranks) * grads.size
 # %% [markdown]
 # ## In your own framework
 #
-# The two columns from ten lines of torch, over gloo where there is no GPU. Look at how the rate grows
-# with the message: the first row is nothing but steps.
+# The two columns from ten lines of torch, over gloo where there is no GPU. Look at how the rate
+# grows with the message: the first row is nothing but steps.
 
 # %% tags=["figure"]
 beside("07_busbw")
@@ -523,10 +529,10 @@ bench("07")
 # %% [markdown]
 # ## Exercises
 #
-# [The exercises](../exercises/07_nccl_bandwidth.ipynb) have questions like these with other numbers,
-# and more. [The proof page](07_nccl_bandwidth_proof.ipynb) holds the laws against public
-# measurements, measures on your own machine, and rebuts what others have claimed. Next:
-# [chapter 8](08_network.ipynb), where the network misbehaves.
+# [The exercises](../exercises/07_nccl_bandwidth.ipynb) have such questions with other numbers.
+# [The proof page](07_nccl_bandwidth_proof.ipynb) holds the laws against public measurements,
+# measures on your own machine, and rebuts what others claimed. Next: [chapter 8](08_network.ipynb),
+# where the network misbehaves.
 #
 # - NVIDIA, *nccl-tests*, `doc/PERFORMANCE.md`: where the factors are defined.
 # - Thakur, Rabenseifner and Gropp, *Optimization of Collective Communication Operations in MPICH*

@@ -3,13 +3,13 @@
 #
 # On a Tuesday a training job of a thousand GPUs loses a third of its speed. The code is the same,
 # no GPU is throttled, and the collectives still finish, only later. Somebody asks the network team,
-# and the network team finds nothing: no port is down, and of the packets of the last hour all but a
-# tiny part arrived. On Thursday somebody swaps one cable, and the speed is back.
+# which finds nothing: no port is down, and of the packets of the last hour all but a tiny part
+# arrived. On Thursday somebody swaps one cable, and the speed is back.
 #
 # How can one cable of thousands, which loses one packet in a hundred, take a third of everybody's
-# speed? Chapter 7 took each link to run at its rate, and whatever is sent to arrive. Here we take
-# the network as it is. Forty minutes; you need chapter 7, and of chapter 6 what a step sends. The
-# evidence is on the [proof page](08_network_proof.ipynb).
+# speed? Chapter 7 assumed that each link runs at its rate, and that whatever is sent arrives. Here
+# we take the network as it is. Forty minutes; you need chapter 7, and of chapter 6 what a step
+# sends. The evidence is on the [proof page](08_network_proof.ipynb).
 
 # %% tags=["setup"]
 from lightspeed.catalog import find, link, number
@@ -37,16 +37,19 @@ predict("network.any_hit", ..., seed="chapter")
 # - **Selective repeat** sends the lost packet, and that is it. The receiver keeps what came after.
 # - **Go back n** sends the lost packet and all that followed it, because the receiver takes packets
 #   in order only and throws away what came early. Most RDMA adapters, which write into another
-#   host's memory without its CPU, have worked like this: memory for early packets is expensive on a chip.
+#   host's memory without its CPU, have worked like this: memory for early packets is expensive on a
+#   chip.
 # - **Go back zero** sends the whole message again. Early RDMA adapters did.
+#
+# Play each of them, and watch what is repeated:
 
 # %%
 explore_lost()
 
 # %% [markdown]
 # The sender can't know before a round trip is over, and whatever it has put on the wire by then was
-# sent in vain. So with go back n a loss costs one *window*: the packets that are on the way when the first
-# of them could be answered, the lost one included. The length of the message doesn't matter.
+# sent in vain. So with go back n a loss costs one *window*: all packets that fit into a round trip,
+# the lost one included. The length of the message doesn't matter.
 
 # %%
 ndr, roce = link("infiniband_ndr"), find("roce")
@@ -55,13 +58,13 @@ window = window_packets(wire, round_trip, packet)
 window
 
 # %% [markdown]
-# An adapter of {{si(wire, "byte/s")}} sends packets of {{packet:.0f}} bytes, and across a few switches
-# a round trip is some {{si(round_trip, "s")}}. Rate × round trip ÷ packet makes a window of
-# {{window:.0f}} packets. On a line four times as fast it would be four times as many.
+# An adapter of {{si(wire, "byte/s")}} sends packets of {{packet:.0f}} bytes, and across a few
+# switches a round trip is some {{si(round_trip, "s")}}. Rate × round trip ÷ packet makes a window
+# of {{window:.0f}} packets. On a line four times as fast it would be four times as many.
 #
-# What's that as a share of the line? A packet that gets through costs itself, and a window for each
-# try that failed. With a loss of $p$, there are $p/(1-p)$ failures for each success, so the *goodput*,
-# the share of the line that carries new packets, is
+# What's that as a share of the line? A packet that gets through costs itself, and a window of $W$
+# packets for each try that failed. With a loss of $p$, there are $p/(1-p)$ failures for each
+# success, so the *goodput*, the share of the line that carries new packets, is
 #
 # $$\text{selective repeat: } 1 - p \qquad\qquad
 # \text{go back n: } \frac{1}{1 + \frac{p}{1-p}\,W}$$
@@ -82,14 +85,13 @@ table(
 )
 
 # %% [markdown]
-# And it can be worse. The receiver asks for a missing packet once only, so if that one is lost again,
-# nobody tells the sender, and it waits for a timer of its own. By a driver's default that is
-# {{si(roce.timeout, "s")}}: millions of packets.
-# [proof](08_network_proof.ipynb#Lost-again)
+# And it can be worse. The receiver asks for a missing packet once only, so if that one is lost
+# again, nobody tells the sender, and it waits for a timer of its own. By a driver's default that is
+# {{si(roce.timeout, "s")}}: millions of packets. [proof](08_network_proof.ipynb#Lost-again)
 #
 # So either a network is almost free of loss, or its adapters are clever. InfiniBand went the first
-# way: no link sends what the next one has no room for. Ethernet copied that with pauses, which you'll
-# meet below. Today's adapters can repeat selectively, if they are told to.
+# way: no link sends what the next one has no room for. Ethernet copied that with pauses.
+# Many adapters can repeat selectively, if they are told to.
 
 # %% tags=["holds"]
 assert roce.timeout * wire / packet > 2e6, "millions of packets"
@@ -97,8 +99,8 @@ assert roce.timeout * wire / packet > 2e6, "millions of packets"
 # %% [markdown]
 # ## Why does everybody wait?
 #
-# Because a collective ends when its last rank has its data. Give the job of that Tuesday numbers:
-# seconds of computing and of traffic in a step, and the loss.
+# Because a collective ends when its last rank has its data, and a ring has no way round a slow
+# link. Here is that Tuesday's job in numbers: seconds of computing and of traffic, and the loss.
 
 # %%
 compute, traffic, lossy, many = 0.3, 0.1, 0.01, 8192  # assumed
@@ -145,8 +147,8 @@ reveal("network.cable", seed="cable")
 # ### Many wait for the last
 #
 # You don't even need a bad cable for this. Say each rank is late in one step of a thousand, for no
-# reason that you could find. How often is a step of a thousand ranks late? All are in time with a
-# chance of $(1-p)^n$, and in the other steps you wait for somebody.
+# reason you could find. How often is a step of a thousand ranks late? All are in time with a chance
+# of $(1-p)^n$, and in the other steps you wait for somebody.
 
 # %% tags=["holds"]
 assert 0.25 < 1 - before / now < 0.4 and go_back_n(lossy, window) < 0.5, "speed is gone"
@@ -156,12 +158,13 @@ assert abs(any_hit(0.001, 1000) - (1 - (1 - 0.001) ** 1000)) < 1e-12, "you wait 
 reveal("network.any_hit", seed="chapter")
 
 # %% [markdown]
-# So *jitter*, harmless in eight ranks, is the normal case in eight thousand: {{any_hit(0.001, 8):.1%}}
-# of the steps are late with the one, and {{any_hit(0.001, many):.2%}} with the other. That also tells you
-# what to watch. A step is shorter than some time only if all its ranks are, so if a share $q$ of one rank's
-# times is shorter, a share $q^n$ of the steps is. Half of the steps of {{many:,}} ranks last longer than
-# what a single rank exceeds once in {{1 / (1 - quantile_of_one(0.5, many)):,.0f}} times: watch a rank's
-# tail, and not its mean. [proof](08_network_proof.ipynb#Jitter)
+# So *jitter*, harmless in eight ranks, is the normal case in eight thousand:
+# {{any_hit(0.001, 8):.1%}} of the steps are late with eight, and {{any_hit(0.001, many):.2%}} with
+# {{many:,}}. That also tells you what to watch. A step is shorter than some time only if all its
+# ranks are, so if a share $q$ of one rank's times is shorter, a share $q^n$ of the steps is. So
+# half of the steps of {{many:,}} ranks last longer than a time that a single rank exceeds once in
+# {{1 / (1 - quantile_of_one(0.5, many)):,.0f}} times: watch a rank's tail, and not its mean.
+# [proof](08_network_proof.ipynb#Jitter)
 
 # %% tags=["holds"]
 assert any_hit(0.001, 8) < 0.01 and any_hit(0.001, 8192) > 0.99, "the normal case"
@@ -170,7 +173,7 @@ assert all(abs(1 - any_hit(1 - q, n) - q**n) < 1e-9 for q in (0.5, 0.99) for n i
     "a share $q^n$"
 )
 assert all(abs(any_hit(1 - quantile_of_one(0.5, n), n) - 0.5) < 1e-9 for n in (1, 8, 1024)), (
-    "Half of the steps"
+    "half of the steps"
 )
 
 # %% [markdown]
@@ -178,22 +181,22 @@ assert all(abs(any_hit(1 - quantile_of_one(0.5, n), n) - 0.5) < 1e-9 for n in (1
 #
 # Shards of a checkpoint, tokens for a popular expert, the root of a gather: now many senders have
 # something for one receiver, at the same moment. Each of $N$ sends a burst at the full rate of its
-# link, and the receiver's port passes on the rate of one. While the bursts come in one of them leaves,
-# and $N - 1$ wait in the switch, in a buffer that has to hold them:
+# link, and the receiver's port passes on what one of them sends. While the bursts come in, one of
+# them leaves, and $N - 1$ wait in the switch, in a buffer that has to hold them:
 #
 # $$\text{queue} = (N - 1) \cdot \text{burst}$$
 #
-# This is *incast*. What does the port do when its buffer is full, or about to be? Ethernet knows three
-# answers, and RoCE, RDMA over Ethernet, can use the last two together.
+# This is *incast*. What does the port do when its buffer is full, or about to be? Ethernet knows
+# three answers, and RoCE, RDMA over Ethernet, can use the last two together.
 #
 # - **Drop.** The packets are lost, and the adapters send them again.
-# - **Pause** (PFC, *priority flow control*). A port whose queue gets long stops whoever sends to it, until the queue is short
-#   again. Nothing is lost, as long as there is room for what is on the way when the pause is sent: the
-#   *headroom*.
-# - **Mark** (ECN, *explicit congestion notification*). A switch marks packets when a queue grows, the receiver tells the sender, and the
-#   sender slows down.
+# - **Pause** (PFC, *priority flow control*). A port whose queue gets long stops whoever sends to
+#   it, until the queue is short again. Nothing is lost, as long as there is room for what is on the
+#   way when the pause is sent: the *headroom*.
+# - **Mark** (ECN, *explicit congestion notification*). A switch marks packets when a queue grows,
+#   the receiver tells the sender, and the sender slows down.
 #
-# Before you play them: which of the four settings will be done first? And who will stand still
+# Before you play them: which of the four settings will finish first? And who will stand still
 # meanwhile?
 
 # %% tags=["holds"]
@@ -205,20 +208,21 @@ assert all(incast_queue(n, 1e6, wire, wire) == (n - 1) * 1e6 for n in (1, 4, 64)
 explore_incast()
 
 # %% [markdown]
-# Did you expect the timer? When the *last* packet of a burst is lost, no packet comes after it to show
-# the gap, so its sender waits for the clock while the receiver's port stands idle. With pauses nothing
-# is lost, and it is done as soon as the link can be, though the senders stand still for most of that
-# time. And marks alone? Here marking comes too late to help: a burst is out in
+# Did the drops surprise you? When the *last* packet of a burst is lost, no packet comes after it to
+# show the gap, so its sender waits for its timer while the receiver's port stands idle. With pauses
+# nothing is lost, and it is done as soon as the link can be, though the senders stand still for
+# most of that time. And marks alone? Here marking comes too late to help: a burst is out in
 # {{si(262144 / wire, "s")}}, gone before its sender hears of the first mark.
 #
 # ### Why not pause and be done?
 #
-# Because a pause asks for nobody's address. It stops a *class* of packets, and in that class wait
-# packets for others, too. A receiver that is slow stops its switch, which stops the next, and in the
-# end senders stand still that had nothing to do with it, {{si(pause_spread(3, find("dcqcn").pfc_threshold, wire, 1e-6), "s")}}
-# later if they are three switches away. A broken adapter that pauses without end has stopped a whole
-# network (Guo and others, 2016), so switches empty a queue that was paused for too long, losses and
-# all. That's why both are used: marks for long flows, and pauses for what comes too fast for a mark.
+# Because a pause doesn't ask where a packet is going. It stops a whole *class* of them, and in that
+# class wait packets for other receivers, too. A receiver that is slow stops its switch, which stops
+# the next, and in the end senders stand still that had nothing to do with it,
+# {{si(pause_spread(3, find("dcqcn").pfc_threshold, wire, 1e-6), "s")}} later if they are three
+# switches away. A broken adapter that pauses without end has stopped a whole network (Guo and
+# others, 2016), so switches empty a queue that was paused for too long, losses and all. That's why
+# both are used: marks for long flows, and pauses for what comes too fast for a mark.
 # [proof](08_network_proof.ipynb#Mark-early,-pause-late)
 
 # %% tags=["holds"]
@@ -237,12 +241,12 @@ assert pause_spread(3, find("dcqcn").pfc_threshold, wire, 1e-6) < 1e-3, "in the 
 # %% [markdown]
 # ## Where should a job sit?
 #
-# Packets also wait because they all take the same way, so it matters which GPUs are neighbours. A
-# node's adapters hang on *leaf* switches, and leaves hang on *spines*; nodes that share leaves are a
-# *pod*. Which GPUs should share a leaf? The obvious answer is: those of one rack. The better one is:
-# those that talk to each other. In a ring between nodes, and in the all-reduce of two levels, GPU 3 of
-# a node talks to GPU 3 of the next. So let GPU 3 of *every* node hang on leaf 3: a **rail**. Now rings
-# stay under their leaf, however many nodes the leaf joins.
+# Packets also wait where too many take the same way, so it matters which GPUs are neighbours. A
+# node's adapters hang on *leaf* switches, and leaves hang on *spines*; nodes that share leaves are
+# a *pod*. Which GPUs should share a leaf? The obvious answer is: those of one rack. The better one
+# is: those that talk to each other. In a ring between nodes, and in the all-reduce of two levels,
+# GPU 3 of a node talks to GPU 3 of the next. So let GPU 3 of *every* node hang on leaf 3: a
+# **rail**. Now rings stay under their leaf, however many nodes the leaf joins.
 
 # %% tags=["figure"]
 colors, at = ("blue", "orange", "green", "purple"), (1.7, 5.1, 8.5, 11.9)
@@ -274,18 +278,18 @@ figure(
 )
 
 # %% [markdown]
-# An all-to-all doesn't stay there, because a token of a blue GPU may want an orange one of another
-# node. Of all pairs in sixteen nodes of eight, {{alltoall_places(8, 16, 16).spine:.0%}} would cross a
-# spine. NCCL's *PXN* helps: the blue GPU hands the token over NVLink to the orange one of its own
-# node, which sends it along its rail, and inside a pod nothing crosses a spine any more.
-# [proof](08_network_proof.ipynb#A-job-on-a-fabric)
+# An all-to-all doesn't stay there, because a token on a blue GPU may want an expert on an orange
+# one of another node. Of all pairs in sixteen nodes of eight,
+# {{alltoall_places(8, 16, 16).spine:.0%}} would cross a spine. NCCL's *PXN* helps: the blue GPU
+# hands the token over NVLink to the orange one of its own node, which sends it along its rail, and
+# inside a pod nothing crosses a spine any more. [proof](08_network_proof.ipynb#A-job-on-a-fabric)
 #
 # ### Hash and hope
 #
 # Between two leaves there are many ways, all alike. A switch picks one by a hash of addresses and
-# ports (ECMP), so that the packets of a flow stay in order. A web server has thousands of small flows,
-# and a hash spreads them well. A GPU has a few, each as fast as a link, and two that share one get
-# half. Throw eight flows on eight links:
+# ports (ECMP), so that the packets of a flow stay in order. A web server has thousands of small
+# flows, and a hash spreads them well. A GPU has a few, each as fast as a link, and two that share
+# one get half. Throw eight flows on eight links:
 
 # %% tags=["holds"]
 assert alltoall_places(8, 16, 16).spine > 0.5, "An all-to-all doesn't stay there"
@@ -301,13 +305,12 @@ eight, cut, gain = ecmp_collisions(8, 8), ecmp_collisions(32, 8), number("meta_r
 eight.none, eight.idle, eight.fullest
 
 # %% [markdown]
-# A given link is missed by one flow with a chance of $1 - 1/L$, and by all $F$ of them with
-# $(1 - 1/L)^F$, so {{eight.idle:.0%}} of the links stay idle. The fullest has
-# {{eight.fullest:.2f}} flows on average, and the job waits for that one. That every
-# flow gets a link of its own happens in {{eight.none:.2%}} of throws. What helps is
-# more flows than links: with each cut into four connections the fullest carries
-# {{cut.fullest / 4:.2f}} times the mean, and Meta reports up to
-# {{gain:.0%}} more for an all-reduce.
+# Of $L$ links, a given one is missed by one flow with a chance of $1 - 1/L$, and by all $F$ flows
+# with $(1 - 1/L)^F$, so {{eight.idle:.0%}} of the links stay idle. The fullest has
+# {{eight.fullest:.2f}} flows on average, and the job waits for that one. That every flow gets a
+# link of its own happens in {{eight.none:.2%}} of throws. What helps is more flows than links: with
+# each cut into four connections the fullest carries {{cut.fullest / 4:.2f}} times the mean, and
+# Meta reports up to {{gain:.0%}} more performance for an all-reduce.
 
 # %% tags=["holds"]
 assert eight.none < 0.003 and eight.fullest > 2.5, "a link of its own"
@@ -316,8 +319,11 @@ assert cut.fullest / 4 < 0.75 * eight.fullest, "more flows than links"
 # %% [markdown]
 # ## The job: its own Tuesday
 #
-# On the offered machine of chapter 7, a cable begins to lose one packet in a hundred, too. A third of
-# the speed gone? Work it out before you read on: the port is slower here.
+# On the offered machine of chapter 7, a cable begins to lose one packet in a hundred, too. A third
+# of the speed gone? Work it out before you read on. Its port has
+# {{si(link(job.NETWORK).bandwidth, "byte/s")}}, and the gradients take
+# {{si(job.gradients().time, "s")}} of a step of {{si(job.step("split", job.OFFERED).time, "s")}};
+# packets and round trip are as before.
 
 # %%
 port = link(job.NETWORK).bandwidth
@@ -329,16 +335,16 @@ hours = (spoilt / step - 1) * job.run("split", job.OFFERED) / 3600 * job.OFFERED
 window_packets(port, job.WINDOW, job.PACKET), job.kept(), step, spoilt
 
 # %% [markdown]
-# A port of {{si(port, "byte/s")}} has only {{window_packets(port, job.WINDOW, job.PACKET):.0f}} packets
-# on the way, so the link keeps {{job.kept():.0%}} of its rate. The gradients need
-# {{si(job.gradients().time / job.kept(), "s")}} in place of {{si(job.gradients().time, "s")}}, the step
-# {{si(spoilt, "s")}} in place of {{si(step, "s")}}: {{1 - step / spoilt:.0%}} of {{job.OFFERED}} GPUs,
-# or {{hours:,.0f}} GPU-hours over the run, for one cable. With ports four times as fast the link would
-# keep {{job.kept(job.BETTER):.0%}}, and the step still lose only {{1 - fast / slowed:.0%}}.
+# Such a port has only {{window_packets(port, job.WINDOW, job.PACKET):.0f}} packets on the way, so
+# the link keeps {{job.kept():.0%}} of its rate. The gradients need
+# {{si(job.gradients().time / job.kept(), "s")}} now and the step {{si(spoilt, "s")}}:
+# {{1 - step / spoilt:.0%}} of {{job.OFFERED}} GPUs, or {{hours:,.0f}} GPU-hours over the run, for
+# one cable. With ports four times as fast the link would keep {{job.kept(job.BETTER):.0%}}, and the
+# step still lose only {{1 - fast / slowed:.0%}}.
 #
-# So why a third on that Tuesday and a tenth here? A slow port has a small window, so it loses less. And
-# behind a fast one the gradients are a small part of the step, so losing most of the line costs little.
-# The job of the story had the worst of both: a fast line, and a quarter of its step on it.
+# So why a third on that Tuesday and a tenth here? A slow port has a small window, so it loses less.
+# And behind a fast one the gradients are a small part of the step, so losing most of the line costs
+# little. The job of the story had the worst of both: a fast line, and a quarter of its step on it.
 
 # %% tags=["holds"]
 assert 3 < job.kept() / job.kept(job.BETTER) * 2 < 6, "so it loses less"
@@ -348,9 +354,10 @@ assert abs(traffic / before - 0.25) < 1e-9, "a quarter of its step"
 # %% [markdown]
 # ## Try it
 #
-# The ring of this job is crossed: a wrong list of adapters in `NCCL_IB_HCA` has each GPU send to
-# another rail. Mend it, and guess first how much still crosses a spine: eight nodes are two pods here.
-# Then scatter the job over pods, take uplinks away, and give each flow more connections.
+# In this picture a job fills two pods of four nodes, and its ring is crossed: a wrong list of
+# adapters in `NCCL_IB_HCA` has each GPU send to another rail. Mend it, and guess first how much
+# still crosses a spine. Then scatter the job over pods, take uplinks away, and give each flow more
+# connections.
 
 # %%
 from lightspeed_course.explorers.network import explore_fabric
@@ -360,7 +367,7 @@ explore_fabric()
 # %% [markdown]
 # ## Which counter would have told?
 #
-# You can't ask a cable for its loss, but you can read counters, before and after.
+# You can't ask a cable for its loss, but you can read counters twice, and see which grew.
 #
 # | counter | where | what it says |
 # |---|---|---|
@@ -387,18 +394,21 @@ ask("network.first_counter", seed="page")
 # %% [markdown]
 # ## The answer
 #
-# **How can one cable do that?** The job computes for {{si(compute, "s")}} a step and communicates for
-# {{si(traffic, "s")}}. One link of one ring began to lose {{lossy:.0%}} of its packets, and its adapter
-# goes back n with {{window:.0f}} packets on the way, so the link kept {{go_back_n(lossy, window):.0%}}
-# of its rate. All rings that pass it, and all ranks that wait for them, got slower with it.
+# **How can one cable do that?** The job computes for {{si(compute, "s")}} a step and communicates
+# for {{si(traffic, "s")}}. One link of one ring began to lose {{lossy:.0%}} of its packets, and its
+# adapter goes back n with {{window:.0f}} packets on the way, so the link kept
+# {{go_back_n(lossy, window):.0%}} of its rate. All rings that pass it and all ranks that wait got
+# slower with it.
 #
 # **Why did the network team find nothing?** They looked for ports that are down and for queues that
-# overflow. The cable was up, and its losses were bit errors, which no queue notices. They show at the
-# end of the cable that receives, as `symbol_error`, and in the adapters behind it, which count gaps.
+# overflow. The cable was up, and its losses were bit errors, which no queue notices. They show at
+# the end of the cable that receives, as `symbol_error`, and in the adapters behind it, which count
+# gaps.
 #
-# **How would you find it on Tuesday?** Run the collective that is slow on halves of the hosts, then on
-# halves of the slow half: six runs find one of {{job.OFFERED // job.PER_NODE}} hosts. Then compare pairs: if
-# one node's are low, it is its adapter or its cable, and if all are, it is the socket of chapter 7.
+# **How would you find it on Tuesday?** Run the collective that is slow on halves of the hosts, then
+# on halves of the slow half: six runs find one of {{job.OFFERED // job.PER_NODE}} hosts. Then
+# compare pairs: if one node's are low, it is its adapter or its cable, and if all are, it is the
+# socket of chapter 7.
 #
 # **What would have made it harmless?** Selective repeat: the step would have taken
 # {{si(compute + traffic / selective_repeat(lossy), "s")}}.
@@ -442,8 +452,8 @@ assert go_back_n(0.01, window_packets(2 * wire, round_trip, packet)) < go_back_n
 # %% [markdown]
 # ## In your own framework
 #
-# PyTorch can keep a record of each rank's last collectives, its *flight recorder*, and write it down
-# when one of them times out. Then the rank that is missing from the last one is the rank that
+# PyTorch can keep a record of each rank's last collectives, its *flight recorder*, and write it
+# down when one of them times out. Then the rank that is missing from the last one is the rank that
 # everybody waits for:
 #
 # ```sh
@@ -463,10 +473,9 @@ bench("08")
 # %% [markdown]
 # ## Exercises
 #
-# [The exercises](../exercises/08_network.ipynb) have problems like these and more: goodput as a
-# function, a threshold, a fabric within a budget. [The proof page](08_network_proof.ipynb) holds the
-# laws against what was published, brings a bad cable to your own machine, and has the checklist for a
-# large run.
+# [The exercises](../exercises/08_network.ipynb) have more: goodput as a function, a threshold, a
+# fabric within a budget. [The proof page](08_network_proof.ipynb) holds the laws against what was
+# published, brings a bad cable to your own machine, and has a checklist for large runs.
 #
 # - Guo et al., *RDMA over Commodity Ethernet at Scale* (2016): pauses, storms, deadlocks, met in
 #   production.

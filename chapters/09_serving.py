@@ -183,7 +183,7 @@ beside
 # So sixteen people wait {{si(beside[0], "s")}} for a token while nobody new comes,
 # {{si(beside[2048], "s")}} while two thousand tokens of somebody's prompt are read beside them, and
 # {{si(beside[8192], "s")}} where prompts are read whole. With $\lambda$ requests a second, prompts of $s$
-# tokens and chunks of $c$, the share of time that goes to such steps is
+# tokens and chunks of $c$, each in a step of $t(c)$, the share of time that goes to such steps is
 #
 # $$\lambda \cdot \frac{s}{c} \cdot t(c)$$
 #
@@ -213,8 +213,26 @@ assert 0.3 < mixed_step(model, gpus, 8000, 16, 8000, 4000, engine=vllm).time < 0
 # ## Why does a first token suddenly take ten times as long?
 #
 # A request holds memory for as long as it stays. Engines hand it out in *blocks* of a few tokens, as a
-# sequence grows, so that nothing is kept in reserve. When the blocks run out, the newcomers wait; and
-# when those inside need one more block than there is, the engine evicts a request: it drops its cache, and reads all of it again later. Where is that wall? Count.
+# sequence grows, so that nothing is kept in reserve. That lets many in, and then each of them wants
+# more. Here is a small pool, stopped just after it has run out:
+
+# %%
+from lightspeed_course.explorers.blocks import explore_blocks, states
+
+explore_blocks()
+
+# %% [markdown]
+# A newcomer waits until there are blocks for its prompt, because those who write take theirs first. And
+# when even these need more than there is, the engine *evicts* the one that got its slot last: it drops
+# its cache, and later reads all of it again. Press play, and follow the one that has just lost its
+# blocks. By the end of this run {{states(16, 16)[-1].again}} tokens have been read after an eviction; with
+# as many blocks as the slider gives there are {{states(28, 16)[-1].again}}. So there is a wall, and where
+# it stands is a matter of room. Count it for a real GPU.
+
+# %% tags=["holds"]
+stop = states(16, 16)[explore_blocks().first.opens]
+assert len(stop.evicted) > 0 and not stop.back >= set(stop.waiting), "A newcomer waits until there"
+assert states(16, 16)[-1].again > 5 * states(28, 16)[-1].again, "a matter of room"
 
 # %%
 from lightspeed_models.served import Served, served_replica
@@ -228,8 +246,8 @@ si(on_one.room(), "byte"), round(on_one.places())
 # The same model in one byte a weight fits on a single H200. What is left of its memory, after the
 # weights and the tenth that an engine leaves alone, holds {{on_one.places():.0f}} requests of
 # this length. So thirty-two at once are fine, and sixty-four are not. How long do those wait who have no
-# place? With $N$ in flight and $p$ places, it takes $N/p$ answers until everyone has had one, and one of
-# them is your own:
+# place? With $N$ in flight and $p$ places, your turn to write comes once in $N/p$ answers. One of these
+# is your own, and you wait for the others:
 #
 # $$\left(\frac{N}{p} - 1\right) \cdot \text{answer} \cdot \text{time between tokens}$$
 #
@@ -272,7 +290,7 @@ assert all(place[n] == 0 for n in waited if n < 44), "up to the wall"
 # Twice the requests, {{waited[64] / waited[32]:.0f}} times the wait. If a first token suddenly takes ten
 # times as long, don't look for a slow kernel: count the places.
 #
-# ## Why does a mixture of experts fill up sooner?
+# ## Why does a mixture of experts slow down sooner?
 #
 # A batch was a bargain because everybody shares the weights. In a mixture of experts each token picks a
 # few experts for itself, so a lone user reads little of the model, and each newcomer makes the step read
@@ -376,8 +394,8 @@ table(
     [[kind, p.layout, f"{p.rate:.2f}", p.requests, si(p.first_token, "s"), p.binds]
      for kind, two in best.items() for p in two],
     ["weights", "layout of eight H100", "requests/s", "in flight", "first token", "longest part"],
-    caption="The two best layouts for the job within the promise. Which is better depends on whether"
-    " the halves still have room.",
+    caption="The two best layouts for the job within the promise: all eight in one group, or four that"
+    " read and four that write. Which is better depends on whether the halves still have room.",
 )  # fmt: skip
 
 # %% tags=["holds"]
@@ -391,9 +409,9 @@ assert not best["fp8"][0].run.together and best["fp8"][1].run.together, "halves 
 #
 # ## Can a step give more than one token?
 #
-# A lone user's step reads all the weights for one token. If something cheap guesses the next few, the
-# model can check them all in that same reading, and keep those that it would have written itself, up
-# to the first wrong one. Kept with a chance of $a$ each, $k$ guesses make
+# A lone user's step reads all the weights for one token. If something cheap *drafts* the next few, the
+# model can check these guesses in that same reading, and keep those that it would have written itself,
+# up to the first wrong one. Kept with a chance of $a$ each, $k$ guesses make
 #
 # $$\frac{1 - a^{k+1} }{1 - a}$$
 #
@@ -437,19 +455,16 @@ tokens, gains
 # %%
 inside, rate = job.served()
 load = job.loaded(inside)
+loose = plans(replace(asked, per_token=2.5 * promise))[0][0].rate  # had we promised less
+share = 1 * (context / 2048) * beside[2048]  # of the time that reads, at one request a second
 si(load.between(job.engine()), "s"), si(load.first(job.engine()), "s"), rate
-
-# %%
-loose = plans(replace(asked, per_token=2.5 * promise))[0][0].rate
-share = 1 * (context / 2048) * beside[2048]
-loose, share
 
 # %% [markdown]
 # {{plan.rate:.1f}} answers a second on the data sheet, {{allowed(IDEAL)[1]:.1f}} with the exchange,
 # {{allowed(vllm)[1]:.1f}} with an engine, and **{{rate:.2f}}** once it reads its own prompts:
 # {{inside}} requests in flight, not {{plan.batch:.0f}}. The law of the step is
 # good to about a tenth and the first token to a third, so call it one a second, and let a load test
-# decide whether it is one or one and a quarter.
+# decide whether it is a little less or a little more.
 #
 # ## Decide
 
@@ -472,7 +487,7 @@ ask("inference.drafts_at_night", seed="third")
 #
 # **What would you change first?** The cheapest thing is the promise: at {{si(2.5 * promise, "s")}} a token
 # the same GPUs take {{loose:.1f}} a second. Then the bytes: fp8 weights with prompts on GPUs of their own
-# take {{best["fp8"][0].rate:.1f}} at the old promise. A prefix cache costs nothing where prompts share beginnings, so try it before you buy. Smaller chunks cost no money, but they cost first tokens: each prompt takes longer to read, and the line grows sooner. Drafts help at night, when few are served, and hurt at noon.
+# take {{best["fp8"][0].rate:.1f}} at the old promise. A prefix cache costs nothing where prompts share beginnings, so try it before you buy. Smaller chunks cost no money, but they cost first tokens: each prompt takes longer to read, and the line grows sooner. Drafts help at night, when few are served, and can hurt at noon.
 #
 # **How far may you trust this?** Far enough to rank layouts and to refuse what can't work. Not far
 # enough to promise a first token: there the law is off by {{unseen["first_token"]["error"]:.0%}} in the

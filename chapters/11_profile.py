@@ -14,7 +14,7 @@
 # %% tags=["setup"]
 from lightspeed_course import ask, bench, figure, job, predict, reveal, si, table
 from lightspeed_course.explorers.profile import FAULTS, MENDS, by_share, explore_profile, read
-from lightspeed_course.explorers.profile import view
+from lightspeed_models.training_runs import fit_share
 from lightspeed_tools.trace.account import parts
 from lightspeed_tools.trace.replay import replay
 from lightspeed_tools.trace.tracks import tracks
@@ -36,8 +36,8 @@ predict("profile.slow_rank", ..., seed="guess")
 # writes down when each kernel started and ended, and when the host asked for it. That's all. The
 # rest is your reading.
 #
-# Here are the first layers of our job under ZeRO-3, in the file that its step leaves. Before you
-# look closer: which of the two tracks does the other one wait for?
+# Our job exists on paper, so a simulator writes its profile. Here are the first layers under
+# ZeRO-3. Before you look closer: which of the two tracks waits for the other?
 
 # %% tags=["figure"]
 from lightspeed_course import Chart
@@ -66,10 +66,10 @@ figure(
 # counted   CCCCCCCCEEEiiCCCCCCC     C compute, E exposed, i idle
 # ```
 #
-# Each character is a millisecond. The kernels' times add up to twenty-two, which is more than the twenty
-# that passed, because four of them were hidden under a product. So we count in an order. **Compute
-# comes first; of communication only what sticks out of it counts, and of copies only what sticks
-# out of both; the rest is idle.** Then the four parts are the span, to the nanosecond
+# Each character is a millisecond. The kernels' times add up to twenty-two, which is more than the
+# twenty that passed, because four of them were hidden under a product. So we count in an order.
+# **Compute comes first; of communication only what sticks out of it counts, and of copies only what
+# sticks out of both; the rest is idle.** Then the four parts add up to the span, to the nanosecond
 # ([proof](11_profile_proof.ipynb#The-account-against-a-brute-force-count)).
 
 # %% tags=["holds"]
@@ -97,8 +97,8 @@ ask("profile.exposed", seed="chapter")
 # if you ask for them (`record_shapes=True`).
 #
 # **Communicating may be waiting.** A collective's kernel starts when *its* rank arrives, and then
-# spins until the last one does. Look at the same all-reduces on two GPUs, one of which computes half as fast
-# again as the other:
+# spins until the last one does. Look at the same all-reduces on two GPUs, one of which takes half
+# as long again to compute as the other:
 
 # %%
 run, (fast, slow), truth = read("slow_rank")
@@ -123,15 +123,15 @@ assert abs((fast.compute + fast.communication) / (slow.compute + slow.communicat
 )
 
 # %% [markdown]
-# **Idle isn't always idle.** Under CUDA graphs one launch starts hundreds of kernels. The gaps
-# between them belong to the recording, and the host, which wasn't there, can't mend them.
+# **Idle isn't always the host's fault.** Under CUDA graphs one launch starts hundreds of kernels.
+# The host isn't asked between them, so nothing you do there mends their gaps.
 #
 # **Tools round.** Some move starts up and ends down to whole microseconds. For kernels of a few
 # microseconds, that invents more idle time than there is.
 #
 # **The profiler is in the picture.** It writes down each operator and each launch, on the host,
 # while your step runs. A step that was never short of launches may become so. Time a step *without*
-# the profiler first, and believe gains of the host only where both agree
+# the profiler first, and believe a gain on the host's side only if both show it
 # ([proof](11_profile_proof.ipynb#Measure-it-here)).
 
 # %% tags=["holds"]
@@ -150,8 +150,9 @@ ask("profile.own_time", seed="h")
 # something else that was hidden under it comes to light; or the part was never what the step waited
 # for; or, as with the slow GPU, you see the harm on one rank and the cause on another.
 #
-# Here are five jobs with one fault each, made by a simulator, so that the truth is known. The share
-# is what a GPU's own profile shows of the fault; of the two, GPU 1 is the slow one.
+# Here are five jobs with one fault each, made by a simulator, so that the truth is known. We take
+# the fault's share out of one GPU's own profile, or *replay* the step, which comes next. The slow
+# GPU is GPU 1.
 
 # %% tags=["figure"]
 told = []
@@ -168,10 +169,10 @@ table(
 )
 
 # %% [markdown]
-# Often the share is right, and nothing in the file tells you when. It says too little for late
+# Often the share is right, but nothing in the file tells you when. It says too little for late
 # launches. And the slow GPU's own profile shows hardly anything of the fault: whoever reads that
-# file alone finds a healthy GPU, and leaves a large gain where it is. What would give the right
-# column?
+# file alone finds a healthy GPU, and leaves a large gain where it is. How does the replay come
+# closer?
 
 # %% tags=["holds"]
 share, again, true = ({row[0]: row[n] for row in told} for n in (2, 3, 4))
@@ -179,18 +180,18 @@ late, slower = "launches that are late", "one slow GPU"
 assert true[late] > share[late] + 0.1, "too little for late launches"
 assert true[slower] > share[slower] + 0.2, "hardly anything of the fault"
 assert sum(abs(share[w] / true[w] - 1) < 0.02 for w in true) >= 2, "Often the share is right"
-assert all(abs(again[w] / true[w] - 1) < 0.1 for w in true), "the right column"
+assert all(abs(again[w] / true[w] - 1) < 0.1 for w in true), "replay come closer"
 
 # %% [markdown]
 # ## What happens without the cause?
 #
-# Run the step again. The profile tells which launch started which kernel, what ran before it on its
-# stream, and what it waited for. So each kernel has a rule:
+# Run the step again, on paper. The profile tells which launch started which kernel, what ran before
+# it on its stream, and what it waited for. So each kernel has a rule:
 #
 # $$\text{start} = \max(\text{launch},\ \text{end of the kernel before},\ \text{ends of what it
 # waited for})$$
 #
-# It takes as long as recorded; a collective ends once its last rank has come, plus its transfer.
+# A kernel takes as long as recorded; a collective ends one transfer after its last rank has come.
 # Play that forward and you get the recorded span back, or else the rules are wrong for this file,
 # and you must not believe them. Now change one thing: launches cost nothing, or the slow rank
 # computes at the pace of the others. Play again. **The gain is the recorded span over the replayed
@@ -202,9 +203,9 @@ recorded, without = replay(rebuilt), replay(rebuilt, ["launches"])
 round(recorded / rebuilt.measured, 3), round(recorded / without, 2)
 
 # %% [markdown]
-# The first number says that the replay closes; the second is the gain: {{recorded / without:.2f}},
-# where the truth is {{truth:.2f}}. The replay found it in the profile alone, and the truth took a
-# second run of the job.
+# The first number says that the replay takes as long as the recording; the second is the gain,
+# {{recorded / without:.2f}}, where the truth is {{truth:.2f}}. The truth took a second run of the
+# job, the replay only the profile.
 #
 # Say *at most* all the same. A wait that never held anything up leaves no mark in a profile, and
 # with one cause gone, it may show up. And not all of what is exposed can be hidden: for gradients
@@ -212,7 +213,7 @@ round(recorded / rebuilt.measured, 3), round(recorded / without, 2)
 # ([proof](11_profile_proof.ipynb#How-far-a-replay-may-be-trusted)).
 
 # %% tags=["holds"]
-assert recorded / rebuilt.measured < 1.03, "the replay closes"
+assert recorded / rebuilt.measured < 1.03, "as long as the recording"
 assert 1 <= recorded / without / truth < 1.4, "where the truth is"
 
 # %%
@@ -221,10 +222,10 @@ reveal("profile.slow_rank", seed="guess")
 # %% [markdown]
 # ## The job
 #
-# Now our own profile. Predict before you look. Chapter 6.2 said that a layer has
-# {{si(job.layer(job.SEQUENCE).math, "s")}} of arithmetic at peak, that its weights arrive in
-# {{si(job.layer_arrives(), "s")}}, and that each layer is fetched twice and its gradients are sent
-# once. By its law, what share of a step is exposed communication?
+# Now our own profile. Lesson 6.2 said that a layer has {{si(job.layer(job.SEQUENCE).math, "s")}} of
+# arithmetic at peak (and twice that backward), that products reach {{fit_share():.0%}} of the peak,
+# and that a layer's weights take {{si(job.layer_arrives(), "s")}} to arrive, twice, and its
+# gradients as long to leave. Before you look, what share of a step is exposed communication?
 
 # %%
 spread = job.step()
@@ -232,21 +233,26 @@ expected = spread.data / spread.time
 seen = account.exposed_communication / account.span
 f"{expected:.1%}", f"{seen:.1%}"
 
+# %% tags=["setup"]
+by_hand = 1 - job.layer(job.SEQUENCE).math / fit_share() / job.layer_arrives()
+
 # %% [markdown]
-# The first is the law's, the second the profile's, which knows nothing of the law: events, one
-# after the other. So {{seen:.0%}} of the time is exposed, and here is the meeting's sum: hide it,
-# and the step is {{1 / (1 - seen):.1f}} times as fast. But look at the lower track of the first
-# picture once more. It has no gap. The links are busy for
-# {{account.communication / account.span:.1%}} of the time, and what is hidden must still be sent.
+# From those numbers you get {{by_hand:.0%}}. The law adds attention, the output head and passes
+# through memory, and comes to the first number; the second is counted from the simulator's events.
+# So {{seen:.0%}} of the time is exposed, and here is the meeting's sum: hide it, and the step is
+# {{1 / (1 - seen):.1f}} times as fast. But look at the lower track of the first picture once more.
+# It has no gap. The links are busy for {{account.communication / account.span:.1%}} of the time,
+# and what is hidden must still be sent.
 #
 # **When the links never rest, no order of sending helps.** Fewer bytes do, or faster links, or more
-# tokens for each weight that arrives. If nothing were sent at all, the step would be {{account.span / account.compute:.1f}} times
-# as fast, so that's the most that any network can give you. Chapter 6.3 sends fewer bytes, with
-# tensor and pipeline parallelism: {{job.step().time / job.step("split").time:.1f}} times as fast.
+# tokens for each weight that arrives, and those {{account.span / account.compute:.1f}} times are
+# the most that any network can give you. Lesson 6.3 sends fewer bytes, with tensor and pipeline
+# parallelism: {{job.step().time / job.step("split").time:.1f}} times as fast.
 
 # %% tags=["holds"]
-assert abs(expected - seen) < 0.02, "which knows nothing of the law"
-assert account.communication > 0.99 * account.span, "It has no gap"
+assert abs(expected - seen) < 0.02, "counted from the simulator's events"
+assert expected < by_hand < expected + 0.05, "The law adds attention"
+assert account.communication > 0.99 * account.span, "has no gap"
 assert job.step().time / job.step("split").time < account.span / account.compute, "the most that"
 assert 1 / (1 - seen) > 2, "here is the meeting's sum"
 assert account.span / max(account.compute, account.communication) < 1.01, (
@@ -324,7 +330,7 @@ assert account.communication > 0.99 * account.span, "as long as the bytes take"
 # %% [markdown] tags=["takeaway"]
 # - Count compute first and what sticks out of it second, and a profile adds up to its span.
 # - A collective that runs may be waiting, and only the files of all ranks tell how long.
-# - A share is no bound on a gain: run the step again without the cause, and say "at most".
+# - A share is no bound on a gain: replay the step without the cause, and say "at most".
 
 # %% tags=["holds"]
 assert fast.communication > 1.5 * slow.communication, "only the files of all ranks"
@@ -360,15 +366,17 @@ assert any(row[4] > row[2] + 0.1 for row in told), "A share is no bound on"
 # ## One reading
 #
 # The incident room sells the trace of rank 0, and for more of your minutes those of all ranks. Here
-# are all of them, of a job that misses its plan. What do they tell you that the first alone couldn't?
+# are all of them, of a job that misses its plan. What do they tell you that the first alone
+# couldn't?
 
 # %%
 bench("11")
 
 # %% [markdown]
-# `lightspeed incident` writes the files too, with `--files`. Say the gain of your fix before you hear it.
+# `lightspeed incident` writes the files too, with `--files`. Say the gain of your fix before you
+# hear it.
 #
 # ## Exercises
 #
-# [The exercises](../exercises/11_profile.ipynb) have traces to read, and an account to write. How far each sentence
-# holds is on the [proof page](11_profile_proof.ipynb).
+# [The exercises](../exercises/11_profile.ipynb) have traces to read, and an account to write. How
+# far each sentence holds is on the [proof page](11_profile_proof.ipynb).

@@ -261,6 +261,8 @@ RESULTS = {
         "s",
     ),
     "states.explore_states": (lambda s, _: zero_bytes_per_device(1, 4, s["stage"]), ""),
+    # So many caches as an answer has at its half way.
+    "blocks.explore_blocks": (lambda s, _: 4 * s["blocks"] / (8 + s["answer"] / 2), ""),
     "shards.explore_shards": (
         lambda s, _: data_parallel_bytes(PARAMETERS, s["gpus"], s["stage"], s["micro_batches"]),
         "byte",

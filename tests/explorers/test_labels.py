@@ -7,6 +7,7 @@ import pytest
 from lightspeed_course.explorers import (
     allreduce,
     attention,
+    blocks,
     nccl,
     number_line,
     numbers,
@@ -42,7 +43,7 @@ EXPLORERS = {
     "tokens": tokens.explore_tokens,
     "attention": attention.explore_attention,
     "requests": requests.explore_queue, "batching": requests.explore_batching,
-    "shards": shards.explore_shards,
+    "shards": shards.explore_shards, "blocks": blocks.explore_blocks,
     "number line": number_line.explore_number_line,
     "shrinking": shrinking.explore_shrinking, "two waits": numbers.explore_two_waits,
     "wire": wire.explore_wire, "lost packet": packets.explore_lost,

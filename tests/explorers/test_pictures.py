@@ -20,6 +20,7 @@ from lightspeed.queueing import mmc
 from lightspeed.scaling import processors_at_efficiency
 from lightspeed_course.explorers import (
     allreduce,
+    blocks,
     layer_clock,
     node_map,
     number_line,
@@ -52,6 +53,7 @@ PICTURES = {
     "queue": requests.explore_queue,
     "batching": requests.explore_batching,
     "shards": shards.explore_shards,
+    "blocks": blocks.explore_blocks,
     "sixteen bytes": sixteen.explore_states,
     "a sum": sums.explore_sum,
     "split MLP": split_mlp.explore_split_mlp,
@@ -679,6 +681,62 @@ def test_the_areas_are_the_buffer_and_what_crosses_the_wire():
             factor = busbw_factor(collective, ranks)
             assert sum(map(area, crossed)) == pytest.approx(factor * size), (collective, ranks)
             assert buffer[0].x2[0] == pytest.approx(crossed[-1].x2[0]), "done at the same time"
+
+
+# ---------------------------------------------------------------- blocks (chapter 9)
+
+
+@pytest.mark.parametrize(("pool", "answer"), [(12, 20), (16, 16), (20, 12), (28, 4)])
+def test_blocks_hold_the_caches_and_an_eviction_costs_them(pool, answer):
+    ran, every = blocks.run(pool, answer), blocks.states(pool, answer)
+    holds = owes = {}
+    read, again = [0] * blocks.REQUESTS, 0
+    for now in every:
+        cells = [cell for own in now.cells.values() for cell in own]
+        assert len(cells) == len(set(cells)) and set(cells) <= set(range(pool))
+        assert now.cells.keys() == now.tokens.keys() and not now.tokens.keys() & {*now.waiting}
+        assert len(now.tokens) <= blocks.SLOTS
+        owes = owes | now.evicted
+        for who, many in now.tokens.items():
+            assert len(now.cells[who]) == -(-many // blocks.BLOCK)
+            if who in now.writers:
+                assert many == holds[who] + 1
+            else:
+                read[who] += many - holds.get(who, 0)
+                again += (who in owes) * (many - holds.get(who, 0))
+                assert many <= owes.get(who, blocks.PROMPT)
+        for who, more in now.evicted.items():
+            # The prompt and what it wrote, of which the last was not in its cache yet.
+            assert more == max(blocks.PROMPT, holds[who] + 1) and who in now.waiting
+        if now.waiting and not now.evicted and now.room and len(now.tokens) < blocks.SLOTS:
+            assert now.wants > pool - len(cells), "who waits could have had a place"
+        assert now.again == again
+        holds = now.tokens
+    assert [sum(who in now.evicted for now in every) for who in range(blocks.REQUESTS)] == (
+        ran.put_off
+    )
+    assert len(every) == max(ran.last)
+    for who, many in enumerate(read):
+        assert (many > blocks.PROMPT) == (ran.put_off[who] > 0)
+        ends = next(now for now in reversed(every) if who in now.tokens)
+        assert ends.tokens[who] == blocks.PROMPT + answer - 1
+
+
+@pytest.mark.holds("explorers", "Those who write need more blocks than are free")
+def test_blocks_open_where_one_is_evicted_and_a_newcomer_waits():
+    now = blocks.states(16, 16)[blocks.explore_blocks().first.opens]
+    assert (
+        now.evicted
+        and set(now.waiting) - now.back
+        and "gives up 3" in blocks.view(16, 16, blocks.explore_blocks().first.opens).verdict
+    )
+
+
+@pytest.mark.parametrize("pool", [12, 16])
+def test_as_many_run_in_a_full_pool_as_the_law_says_fit(pool):
+    every = [len(now.tokens) for now in blocks.states(pool, 16) if now.waiting]
+    law = blocks.view(pool, 16, 0).formula.result[0]
+    assert np.mean(every) == pytest.approx(law, rel=0.25)
 
 
 # ---------------------------------------------------------------- packets (chapter 8)

@@ -59,8 +59,9 @@ def bench(lesson):
             said = f"**Right.** An expert reads: {now}. With that cause it would look otherwise."
             return said, "Right.", "good"
         said = (
-            f"**That one stays.** An expert reads: {now}. With that cause the same reading looks"
-            " just like this, so it tells you nothing about it. Which one would have changed it?"
+            f"**That one stays.** An expert reads: {now}. With that cause, too, an expert would"
+            " read that, so what stands out does not clear it, though how far might. Which one"
+            " would have changed it?"
         )
         return said, "That one stays.", "bad"
 

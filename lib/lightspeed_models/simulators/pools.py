@@ -51,7 +51,7 @@ def apart(
         for i, end, many in zip(order, ends, again, strict=True):
             last[i] = end
             put_off[i] += many
-    return Served(list(arrivals), first, last, put_off, [])
+    return Served(list(arrivals), first, last, put_off, [], [])
 
 
 def _in_turn(

@@ -35,7 +35,7 @@ from lightspeed.errors import BadArgument
 from lightspeed.inference import IDEAL, Engine, Replica, mixed_step
 from lightspeed.law import checked, count, nonnegative, positive
 
-__all__ = ("Cost", "Scheduler", "Served", "Step", "cost_of", "simulate")
+__all__ = ("Cost", "Event", "Scheduler", "Served", "Step", "cost_of", "simulate")
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,21 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Event:
+    """In the step that starts then (s) a request has read so many `tokens` ("read"), or gives up
+    the cache of so many ("put off").
+    """
+
+    start: float
+    kind: str
+    request: int
+    tokens: int
+
+
+@dataclass(frozen=True)
 class Served:
     """Of each request when it came, its first token and its last (s), both infinite if its user
-    left; how often it was put off; and the steps, where they were asked for.
+    left; how often it was put off; and the steps and events, where they were asked for.
     """
 
     arrivals: list[float]
@@ -118,6 +130,7 @@ class Served:
     last: list[float]
     put_off: list[int]
     steps: list[Step]
+    events: list[Event]
 
 
 def simulate(
@@ -165,6 +178,7 @@ def simulate(
     rows = held = counter = done = 0
     clock = seen = 0.0
     steps: list[Step] = []
+    events: list[Event] = []
     base, each_token, each_row, each_held = cost.base, cost.token, cost.row, cost.held
 
     def drop() -> None:
@@ -176,13 +190,15 @@ def simulate(
                 break
         ticket[who] += 1
         put_off[who] += 1
+        had = read[who]
         if who in reading:
             reading.remove(who)
         else:
             written = counter - starts[who]
+            had = need[who] + written
             rows -= 1
-            held -= need[who] + written
-            taken[who] = -(-(need[who] + written) // block)
+            held -= had
+            taken[who] = -(-had // block)
             phases[(need[who] - starts[who]) % block] -= 1
             need[who] += written + 1
             left[who] -= written + 1
@@ -190,6 +206,8 @@ def simulate(
         taken[who] = read[who] = 0
         known[who] = 0
         queue.appendleft(who)
+        if record:
+            events.append(Event(clock, "put off", who, had))
 
     while done < total:
         while following < coming and came[following] <= seen:
@@ -271,6 +289,7 @@ def simulate(
         if record:
             size = sum(piece for _, piece in pieces)
             steps.append(Step(clock, clock + spent, many, size, rows))
+            events += [Event(clock, "read", who, read[who] + piece) for who, piece in pieces]
         seen = clock + before if scheduler.ahead else clock + spent
         clock += spent
         if bounded:
@@ -303,7 +322,7 @@ def simulate(
             if arrivals is None and coming < total:
                 came[coming] = clock
                 coming += 1
-    return Served(came, first, last, put_off, steps)
+    return Served(came, first, last, put_off, steps, events)
 
 
 def _steps_within(phases: list[int], counter: int, free: float, rows: int) -> int:
