@@ -187,7 +187,8 @@ def test_a_group_inside_a_node_is_not_told_to_buy_a_network():
     cluster = machine("mi300x", "infiniband_ndr", share=fit_share())
     took = work(transformer(shape), 2048, Plan(data=4, micro_batches=128, **plan), cluster)
     assert parallelism.SHOWN["data"] in verdict
-    assert f"What helps: a lower stage of ZeRO or {parallelism.LINKS[took.data_across]}." in verdict
+    link = parallelism.LINKS["network" if took.data_across else "link"]
+    assert f"What helps: a lower stage of ZeRO or {link}." in verdict
     one_node = {"model": "llama3_8b", "tensor": 1, "pipeline": 1, "batch": 64, "gpus": 8}
     for stage in range(4):
         for gpu in parallelism.GPUS:

@@ -395,7 +395,7 @@ def test_points_outside_a_given_domain_are_left_out():
 @pytest.mark.slow
 def test_svg_is_the_same_in_two_processes(tmp_path):
     program = (
-        f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r}); import test_show as"
+        f"import sys; sys.path[:0] = {sys.path!r}; import test_show as"
         " t; from lightspeed_show import static\nsys.stdout.write(static.svg([make() for"
         " make in t.CHARTS.values()], 'a', 'b', 'c: d', 'e', ['f']))"
     )
@@ -680,7 +680,7 @@ def test_importing_show_loads_nothing_heavy():
 @pytest.mark.slow
 def test_drawing_leaves_pyplot_and_its_settings_alone():
     program = (
-        f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r}); import test_show as"
+        f"import sys; sys.path[:0] = {sys.path!r}; import test_show as"
         " t, matplotlib as m\nm.rcParams['lines.linewidth'] = 9; odd = t.static.svg([t.ladder()],"
         " 'a', 'b')\nprint('matplotlib.pyplot' in sys.modules, m.rcParams['lines.linewidth'],"
         " m.rcParams['svg.fonttype'])\nm.rcdefaults(); print(odd == t.static.svg([t.ladder()],"

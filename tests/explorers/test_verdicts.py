@@ -630,7 +630,7 @@ def test_the_plans_advice_is_the_best_of_all_single_changes():
             yield "hidden", traffic.endswith(f", which adds {rest} to the step")
 
     expected = {
-        "change first": 120, "none fits": 15, "nearest": 15, "none gains": 10, "largest part": 80,
+        "change first": 120, "none fits": 15, "nearest": 15, "none gains": 5, "largest part": 80,
         "largest loss": 80, "what helps": 80, "hidden": 80, "no step": 80,
     }  # fmt: skip
     judge(explorer, claims, 6, expected, usable=lambda verdict: "not possible" not in verdict)

@@ -114,7 +114,7 @@ def test_they_go_when_the_parent_does(tmp_path, how):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": os.path.dirname(__file__)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         start_new_session=True,
     )
     pids = [int(word) for word in parent.stdout.readline().split()]

@@ -229,9 +229,9 @@ def zip_course(path):
         for topic in topics():  # read and compiled here, where it does not keep a reader waiting
             inside = f"lightspeed_course/content/{topic}_questions.py"
             add(archive, inside, compiled(topic))
-        # Of what `course_root` finds, cells of a page read one file.
-        claims = (course_root() / "chapters" / "gallery.toml").read_bytes()
-        add(archive, "lightspeed_course/_delivered/chapters/gallery.toml", claims)
+        # Of what `course_root` finds, cells of a page read two files.
+        for name in ("chapters/gallery.toml", "chapters/beside.toml"):
+            add(archive, f"lightspeed_course/_delivered/{name}", (course_root() / name).read_bytes())
 
 
 # --- Sphinx and what follows it -----------------------------------------------------------------

@@ -7,7 +7,7 @@ sequences: plans are compared at the same batch, and the micro-batches of a repl
 
 import functools
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lightspeed.catalog import accelerator, entries, link
 from lightspeed.errors import BadArgument
@@ -18,7 +18,7 @@ from lightspeed_course.explorers.menus import one_change
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.simulators.schedules import simulate
 from lightspeed_models.training_runs import fit_share
-from lightspeed_models.training_step import Step, memory_use, step, work
+from lightspeed_models.training_step import Step, memory_use, step
 from lightspeed_show import (
     Axis,
     Bars,
@@ -67,8 +67,9 @@ REMEDY = {
     "expert": "experts over fewer ranks",
     "pipeline": "fewer stages",
     "bubble": "a larger batch or fewer stages",
+    "data": "a faster network and a faster link inside the node",  # where neither does alone
 }
-LINKS = {True: "a faster network", False: "a faster link inside the node"}  # of a group over nodes
+LINKS = {"network": "a faster network", "link": "a faster link inside the node"}
 # What a plan is compared in: the model, the GPUs, the sequence and the batch stay.
 SPLIT = ("tensor", "pipeline", "expert", "stage", "recompute")
 SMALL = {
@@ -143,14 +144,11 @@ class Impossible(ValueError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a plan takes: the memory of a GPU, and the time of a step; whether the group that
-    shares gradients spans nodes.
-    """
+    """What a plan takes: the memory of a GPU, and the time of a step."""
 
     plan: Plan
     use: MemoryUse
     took: Step
-    across: bool
 
     @property
     def synced(self):
@@ -159,15 +157,18 @@ class Outcome:
 
 
 @functools.lru_cache(maxsize=4096)
-def outcome(model, gpu, network, gpus, sequence, batch, **how):
-    """The `Outcome` of one state of the controls; raises Impossible."""
+def outcome(model, gpu, network, gpus, sequence, batch, faster="", **how):
+    """The `Outcome` of one state of the controls, with one of `LINKS` twice as fast if it is named
+    in `faster`; raises Impossible.
+    """
     shape, cluster = transformer(model), machine(gpu, network, share=fit_share())
+    if faster:
+        cluster = replace(cluster, **{faster: 2 * getattr(cluster, faster)})
     plan = split(shape, gpus, batch, **how)
     return Outcome(
         plan,
         memory_use(shape, sequence, plan, cluster),
         step(shape, sequence, plan, cluster),
-        bool(work(shape, sequence, plan, cluster).data_across),
     )
 
 
@@ -251,8 +252,10 @@ def remedy(loss, at, here):
         ways["fewer stages"] = {"pipeline": at["pipeline"] // 2}
     elif not thins:
         ways["a lower stage of ZeRO"] = {"stage": at["stage"] - 1}
+    if loss == "data":
+        ways |= {words: {"faster": rate} for rate, words in LINKS.items()}
     words = [way for way, change in ways.items() if shrinks(loss, at, here, change)]
-    return " or ".join(words + ([LINKS[here.across]] if loss == "data" else [])) or REMEDY[loss]
+    return " or ".join(words) or REMEDY[loss]
 
 
 def shrinks(loss, at, here, change):
