@@ -231,7 +231,9 @@ def zip_course(path):
             add(archive, inside, compiled(topic))
         # Of what `course_root` finds, cells of a page read two files.
         for name in ("chapters/gallery.toml", "chapters/beside.toml"):
-            add(archive, f"lightspeed_course/_delivered/{name}", (course_root() / name).read_bytes())
+            add(
+                archive, f"lightspeed_course/_delivered/{name}", (course_root() / name).read_bytes()
+            )
 
 
 # --- Sphinx and what follows it -----------------------------------------------------------------
