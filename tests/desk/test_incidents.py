@@ -56,6 +56,7 @@ def test_there_is_a_case_of_each_kind():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_policy_solves_what_it_has_not_seen_and_chance_does_not():
     rng = random.Random(17)
     solved = Counter()

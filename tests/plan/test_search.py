@@ -111,7 +111,12 @@ def found_on(model, gpus, sequences, key="megatron_h100", **asked):
     return search(model, SEQUENCE, plans, machine, setting), setting, machine
 
 
-@pytest.mark.parametrize("number", range(20))
+LARGE = (6, 7, 10, 13, 17)  # their loops take seconds
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(n, marks=pytest.mark.slow) if n in LARGE else n for n in range(20)]
+)
 def test_the_best_is_that_of_loops(number):
     model = list(shapes())[number]
     gpus = random.Random(number).choice([4, 6, 8, 12, 16])
