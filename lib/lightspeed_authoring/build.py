@@ -249,8 +249,10 @@ def unbound(path: Path) -> list[str]:
 
 
 def build(paths: list[Path], out: Path, kept: Path | None = None) -> list[str]:
-    """Build scripts into out/chapters, solutions and exercises; what failed, one text each. `kept`
-    is the course whose measurements are carried over; without it changed pages are measured.
+    """Build scripts into out/chapters, out/solutions and out/exercises; what failed, one text each.
+
+    `kept` is the course whose measurements are carried over, so that nothing is measured; without
+    it a page is measured anew where a cell that measures was changed.
     """
 
     # One thread: the work is in the kernels, a process a page, and CPython 3.11 can't parse in two
@@ -319,7 +321,9 @@ def _write(notebook: NotebookNode, path: Path) -> None:
 
 
 def sources(names: list[str] | None = None, root: Path = ROOT) -> list[Path]:
-    """The course's scripts; `names`: those whose name or folder/name begins with one, as "02"."""
+    """The scripts of the course; with `names`, those whose name or folder/name begins with one:
+    "02" or "2", "solutions/02".
+    """
     scripts = [
         path
         for folder in ("chapters", "solutions")

@@ -176,7 +176,8 @@ def unbound_in_library() -> list[str]:
         words = [(said, text.line) for said in (text.prompt, *text.options.values(), text.after)]
         words += [(said, line) for said, _, line in text.steps]
         words += [(said, line) for _, _, _, said, line in text.misconceptions]
-        words += [text.facts[key] for key in ("why",) if key in text.facts]
+        if "why" in text.facts:
+            words.append(text.facts["why"])
         found += [
             f"content/{text.id.partition('.')[0]}.md:{line}: {text.id}: typed number: {typed}; "
             "make it a parameter, as `n = given(12)`, or a name of the Python file beside"

@@ -64,8 +64,11 @@ def label(path: Path) -> str:
 
 
 def read(path: Path) -> list[NotebookNode]:
-    """The cells of a percent script that readers get; metadata has each one's tags and the `line`
-    where its text starts. `holds` and `holds_line`: what holds it (claims.py).
+    """The cells of a percent script that readers get; metadata has the tags of each and, under
+    `line`, where its text starts in the file.
+
+    `holds` is what a cell of that tag behind it says, "" without one
+    (lightspeed_authoring.claims), and `holds_line` where that starts.
     """
     text = path.read_text(encoding="utf-8")
     starts = [n for n, line in enumerate(text.splitlines(), 2) if line.startswith("# %%")]
@@ -212,7 +215,9 @@ def _only_prompts(source: str) -> bool:
 
 
 def _refuse_leaks(path: Path) -> None:
-    """An exercise's prose must not use a name whose value comes from a solution, however far."""
+    """The prose of an exercise must not use a name whose value comes from a solution, over
+    however many cells.
+    """
     solved: set[str] = set()
     for cell in read(path):
         given = "solution" not in cell.metadata.tags

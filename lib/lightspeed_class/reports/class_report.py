@@ -254,8 +254,11 @@ def told(group):
 
 
 def unexplained(answers):
-    """Equal wrong answers without a diagnosis, of two students or more: a misconception to be
-    named. With own numbers, equal means off by the same factor.
+    """Equal wrong answers that have no diagnosis, of two students or more: each may be a
+    misconception still to be named.
+
+    Where students have numbers of their own, equal means off by the same factor; other answers are
+    equal as they stand.
     """
     groups = defaultdict(list)
     for a in answers:

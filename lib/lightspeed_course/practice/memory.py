@@ -88,8 +88,10 @@ def after(memory, grade, at):
 
 
 def credited(memory, at, share):
-    """The `Memory` of a part of a question answered right: its share of what an own answer would
-    give. The clock is turned back, so that it is still asked by itself.
+    """The `Memory` of a part of a question that was answered right: that share of what an answer
+    of its own would have given. Its difficulty and its count of answers stay.
+
+    The clock is turned back, not set to now, so that a part is still asked for by itself.
     """
     told = after(memory, RIGHT, at)
     stability = memory.stability + share * (told.stability - memory.stability)
