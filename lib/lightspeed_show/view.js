@@ -591,11 +591,12 @@ function render({model, el}) {
     if (seen.some(({target}) => target === charts)) measure(charts.clientWidth);
   });
   for (const node of [charts, ...lasting]) sizes.observe(node);
-  // A picture that opens in its middle plays once, when half of it is seen, and stops where it opened; not if the reader was there first.
+  // A picture that opens in its middle plays once, when half of it is seen, and stops where it opened; not if the reader was
+  // there first, or came by a link to another moment.
   const seen = new IntersectionObserver((entries) => {
     if (!entries.some(({isIntersecting}) => isIntersecting)) return;
     seen.disconnect();
-    if (!turn && !still()) play.once(opens);
+    if (!turn && play.at() === opens && !still()) play.once(opens);
   }, {threshold: 0.5});
   if (play && opens) seen.observe(charts);
   // What was never near the window is drawn for the printer.
