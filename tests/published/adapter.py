@@ -42,13 +42,13 @@ RELATIONS = {}
 MEASURED = {}
 
 
-def topic(name, table=RELATIONS):
-    """Register a relation of this topic; its parameters are the cases' input names."""
-
-    def register(relation):
-        table.setdefault(name, []).append(relation)
-        return relation
-
+def topic(name, *relations, table=RELATIONS):
+    """Register relations of this topic, their parameters the cases' input names: here, or as a
+    decorator.
+    """
+    register = table.setdefault(name, []).append
+    for one in relations:
+        register(one)
     return register
 
 
@@ -89,48 +89,37 @@ def exact(case):
 # --- chapter 2: roofline ---------------------------------------------------------------------
 
 
-@topic("roofline")
-def _(peak_flops_per_s, hbm_bytes_per_s):
-    return {"ridge_flop_per_byte": roofline.ridge_point(peak_flops_per_s, hbm_bytes_per_s)}
-
-
-@topic("roofline")
-def _(peak_fp16_flops_per_s, hbm_bytes_per_s):
+topic(
+    "roofline",
+    lambda peak_flops_per_s, hbm_bytes_per_s: {
+        "ridge_flop_per_byte": roofline.ridge_point(peak_flops_per_s, hbm_bytes_per_s)
+    },
     # fp8 doubles the operations per clock of the same tensor cores.
-    return {
+    lambda peak_fp16_flops_per_s, hbm_bytes_per_s: {
         "ridge_fp16": roofline.ridge_point(peak_fp16_flops_per_s, hbm_bytes_per_s),
         "ridge_fp8": roofline.ridge_point(2 * peak_fp16_flops_per_s, hbm_bytes_per_s),
-    }
-
-
-@topic("roofline")
-def _(flops, peak_flops_per_s):
-    return {"t_math_ms": roofline.compute_time(flops, peak_flops_per_s) * 1e3}
-
-
-@topic("roofline")
-def _(N):
-    return {
+    },
+    lambda flops, peak_flops_per_s: {
+        "t_math_ms": roofline.compute_time(flops, peak_flops_per_s) * 1e3
+    },
+    lambda N: {
         "intensity": roofline.arithmetic_intensity(roofline.dot_flops(N), roofline.dot_bytes(N))
-    }
-
-
-@topic("roofline")
-def _(chip_flops, link_bytes_per_s_one_way):
-    return {
+    },
+    lambda chip_flops, link_bytes_per_s_one_way: {
         "ridge": roofline.ridge_point(chip_flops, link_bytes_per_s_one_way),
         "D_crit": roofline.critical_depth(chip_flops, link_bytes_per_s_one_way),
-    }
-
-
-@topic("roofline")
-def _(D):
-    return {"T_equal": roofline.attention_crossover(D)}
-
-
-@topic("roofline")
-def _(M, K, N, peak_flops):
-    return {"t_us": roofline.compute_time(roofline.matmul_flops(M, K, N), peak_flops) * 1e6}
+    },
+    lambda D: {"T_equal": roofline.attention_crossover(D)},
+    lambda M, K, N, peak_flops: {
+        "t_us": roofline.compute_time(roofline.matmul_flops(M, K, N), peak_flops) * 1e6
+    },
+    lambda params, bytes_per_param, chips, hbm_bytes_per_s: {
+        "t_load_ms": roofline.transfer_time(params * bytes_per_param, chips * hbm_bytes_per_s) * 1e3
+    },
+    lambda peak_flops, pcie_bytes_per_s: {
+        "b_crit": roofline.critical_batch(roofline.ridge_point(peak_flops, pcie_bytes_per_s))
+    },
+)
 
 
 @topic("roofline")
@@ -161,18 +150,6 @@ def _(bytes, ports, one_way_bytes_per_s_per_link, hops, hop_latency_us):
         "t_first_byte_us": hops * hop_latency_us,
         "t_total_us": roofline.multi_hop_time(bytes, bandwidth, hops, hop_latency_us * 1e-6) * 1e6,
     }
-
-
-@topic("roofline")
-def _(params, bytes_per_param, chips, hbm_bytes_per_s):
-    return {
-        "t_load_ms": roofline.transfer_time(params * bytes_per_param, chips * hbm_bytes_per_s) * 1e3
-    }
-
-
-@topic("roofline")
-def _(peak_flops, pcie_bytes_per_s):
-    return {"b_crit": roofline.critical_batch(roofline.ridge_point(peak_flops, pcie_bytes_per_s))}
 
 
 @topic("roofline")
@@ -241,35 +218,30 @@ def _best_matmul(gpu, precision, peak):
     return {"best_measured_TFLOPs": best, "fraction_of_peak": best / peak}
 
 
-@topic("hardware")
-def _(gpu, peak_bf16_dense_TFLOPs):
-    return _best_matmul(gpu, "bf16", peak_bf16_dense_TFLOPs)
-
-
-@topic("hardware")
-def _(gpu, peak_fp8_dense_TFLOPs):
-    return _best_matmul(gpu, "fp8", peak_fp8_dense_TFLOPs)
+topic(
+    "hardware",
+    lambda gpu, peak_bf16_dense_TFLOPs: _best_matmul(gpu, "bf16", peak_bf16_dense_TFLOPs),
+    lambda gpu, peak_fp8_dense_TFLOPs: _best_matmul(gpu, "fp8", peak_fp8_dense_TFLOPs),
+    lambda fp32_flops, cores, flop_per_cycle: {
+        "clock_GHz": datasheet.clock_from_peak(fp32_flops, flop_per_cycle, cores) / 1e9
+    },
+    lambda SMs, subpartitions, lanes: {"fp32_cores": SMs * subpartitions * lanes},
+    lambda mem_clock_Hz, bus_bytes, ddr: {
+        "TB_per_s": datasheet.bus_bandwidth(mem_clock_Hz, bus_bytes, ddr) / 1e12
+    },
+    lambda chips, host_chips, flops, hbm_GB: {
+        "hosts": chips / host_chips,
+        "tensorcores": chips * catalog.accelerator("tpu_v5p").core_count,
+        "flops_pod": chips * flops,
+        "hbm_TB": chips * hbm_GB / 1e3,
+    },
+)
 
 
 @topic("hardware")
 def _(clock_Hz, flops_per_clock_per_tensor_core, tensor_cores):
     peak = datasheet.peak_from_clock(clock_Hz, flops_per_clock_per_tensor_core, tensor_cores)
     return {"bf16_TFLOPs": peak / 1e12}
-
-
-@topic("hardware")
-def _(fp32_flops, cores, flop_per_cycle):
-    return {"clock_GHz": datasheet.clock_from_peak(fp32_flops, flop_per_cycle, cores) / 1e9}
-
-
-@topic("hardware")
-def _(SMs, subpartitions, lanes):
-    return {"fp32_cores": SMs * subpartitions * lanes}
-
-
-@topic("hardware")
-def _(mem_clock_Hz, bus_bytes, ddr):
-    return {"TB_per_s": datasheet.bus_bandwidth(mem_clock_Hz, bus_bytes, ddr) / 1e12}
 
 
 @topic("hardware")
@@ -294,16 +266,6 @@ def _(nodes_per_SU, links_per_node, Gbps, spines, spine_ports):
         "node_GBps": datasheet.bundle_bandwidth(links_per_node, port) / 1e9,
         "SU_TBps": datasheet.bundle_bandwidth(nodes_per_SU * links_per_node, port) / 1e12,
         "spine_TBps": datasheet.bundle_bandwidth(spines * spine_ports, port) / 1e12,
-    }
-
-
-@topic("hardware")
-def _(chips, host_chips, flops, hbm_GB):
-    return {
-        "hosts": chips / host_chips,
-        "tensorcores": chips * catalog.accelerator("tpu_v5p").core_count,
-        "flops_pod": chips * flops,
-        "hbm_TB": chips * hbm_GB / 1e3,
     }
 
 
@@ -387,20 +349,17 @@ def _(serial_ms, parallel_ms, cores):
     }
 
 
-@topic("gustafson")
-def _(n, serial_fraction):
-    return {
+topic(
+    "gustafson",
+    lambda n, serial_fraction: {
         "scaled_speedup_x": scaling.gustafson_speedup(n, serial=serial_fraction),
         "amdahl_limit_x": scaling.amdahl_speedup(math.inf, serial=serial_fraction),
-    }
-
-
-@topic("gustafson")
-def _(n, parallel_fraction):
-    return {
+    },
+    lambda n, parallel_fraction: {
         "scaled_speedup_x": scaling.gustafson_speedup(n, parallel=parallel_fraction),
         "amdahl_limit_x": scaling.amdahl_speedup(math.inf, parallel=parallel_fraction),
-    }
+    },
+)
 
 
 DAY = 86400
@@ -411,27 +370,22 @@ def _time(flops, n, peak, utilization):
     return {"seconds": seconds, "days": seconds / DAY}
 
 
-@topic("training_time")
-def _(flops, gpus, peak, mfu):
-    return _time(flops, gpus, peak, mfu)
-
-
-@topic("training_time")
-def _(flops, chips, peak, mfu):
-    return _time(flops, chips, peak, mfu)
-
-
-@topic("training_time")
-def _(params, tokens, peak, mfu, gpus=1):
-    return _time(training.training_flops(params, tokens), gpus, peak, mfu)
-
-
-@topic("training_time")
-def _(params, tokens, GPUs, TFLOPs_per_gpu):
+topic(
+    "training_time",
+    lambda flops, gpus, peak, mfu: _time(flops, gpus, peak, mfu),
+    lambda flops, chips, peak, mfu: _time(flops, chips, peak, mfu),
+    lambda params, tokens, peak, mfu, gpus=1: _time(
+        training.training_flops(params, tokens), gpus, peak, mfu
+    ),
     # Megatron's 8 T P / (n X): forward passes are done twice, and X is what was achieved.
-    return _time(
+    lambda params, tokens, GPUs, TFLOPs_per_gpu: _time(
         training.training_flops(params, tokens, recomputed=1), GPUs, TFLOPs_per_gpu * 1e12, 1
-    )
+    ),
+    # The source counts activation checkpointing: every block runs forward twice.
+    lambda L, h, V, s, tokens: {
+        "total_flops": training.transformer_training_flops(tokens, L, h, V, s, recomputed=1)
+    },
+)
 
 
 @topic("training_time")
@@ -443,12 +397,6 @@ def _(params, tokens):
         "total_flops": total,
         "years_one_v5p": one_chip / DAY / 365,
     }
-
-
-@topic("training_time")
-def _(L, h, V, s, tokens):
-    # The source counts activation checkpointing: every block runs forward twice.
-    return {"total_flops": training.transformer_training_flops(tokens, L, h, V, s, recomputed=1)}
 
 
 # Layers, width, heads, hidden width and tokens: tables 2 and 15 of Touvron et al., "LLaMA" (2023).
@@ -465,7 +413,7 @@ def llama(model):
     return Transformer(layers, width, heads, 128, hidden, vocabulary=32_000)
 
 
-@topic("training_time", MEASURED)
+@topic("training_time", table=MEASURED)
 def _(model):
     """GPU-hours of LLaMA from the step of a plan: 2,048 A100, steps of 2,048 sequences of 2,048
     tokens (section 2 of the paper).
@@ -499,9 +447,10 @@ def _(lambda_qps, W_ms, mem_GB_per_request=0):
     return {"L": inside, "mem_GB": inside * mem_GB_per_request}
 
 
-@topic("queueing")
-def _(concurrency, W_ms):
-    return {"max_qps": queueing.throughput(concurrency, W_ms / 1e3)}
+topic(
+    "queueing",
+    lambda concurrency, W_ms: {"max_qps": queueing.throughput(concurrency, W_ms / 1e3)},
+)
 
 
 @topic("queueing")
@@ -539,38 +488,29 @@ def _(a, c, asa_min, aht_min):
 NO_PEAK = 1e21
 
 
-@topic("inference")
-def _(params, B, kv_per_seq, chips, hbm, peak, bytes=2):
-    return {
+topic(
+    "inference",
+    lambda params, B, kv_per_seq, chips, hbm, peak, bytes=2: {
         "step_ms": (
             serving.decode_step(B, params, kv_per_seq, chips * peak, chips * hbm, bytes).time * 1e3
         )
-    }
-
-
-@topic("inference")
-def _(params, bytes, B, kv_per_seq, chips, hbm):
-    return {
+    },
+    lambda params, bytes, B, kv_per_seq, chips, hbm: {
         "step_ms": (
             serving.decode_step(B, params, kv_per_seq, NO_PEAK, chips * hbm, bytes).time * 1e3
         )
-    }
+    },
+    lambda prefill_s, B, step_s, G: {
+        "prefill_per_generate_server": serving.prefill_servers(prefill_s, B, step_s, G)
+    },
+    lambda hbm_GB, hbm_bw: {"step_ms": roofline.transfer_time(hbm_GB * 1e9, hbm_bw) * 1e3},
+)
 
 
 @topic("inference")
 def _(param_bytes, kv_bytes_per_seq, B, agg_hbm):
     step = serving.decode_step(B, param_bytes, kv_bytes_per_seq, NO_PEAK, agg_hbm, 1).time
     return {"step_ms": step * 1e3, "tok_per_s": serving.request_rate(B, 1, step)}
-
-
-@topic("inference")
-def _(prefill_s, B, step_s, G):
-    return {"prefill_per_generate_server": serving.prefill_servers(prefill_s, B, step_s, G)}
-
-
-@topic("inference")
-def _(hbm_GB, hbm_bw):
-    return {"step_ms": roofline.transfer_time(hbm_GB * 1e9, hbm_bw) * 1e3}
 
 
 @topic("inference")
@@ -617,9 +557,10 @@ def _(format):
     return {"nonnegative_values": values[values >= 0].tolist()}
 
 
-@topic("number_format")
-def _(x, format):
-    return {"cast": _number(precision.number_format(format).round(x))}
+topic(
+    "number_format",
+    lambda x, format: {"cast": _number(precision.number_format(format).round(x))},
+)
 
 
 @topic("number_format")
@@ -629,30 +570,25 @@ def _(x, mul):
     return {"result": _number(fp16.round(fp16.round(x) * fp16.round(mul)))}
 
 
-@topic("quantization")
-def _(block_bytes, block_elems):
+topic(
+    "quantization",
     # The block as a whole: its bits, spread over its elements.
-    return {
+    lambda block_bytes, block_elems: {
         "bits_per_weight": quantization.bits_per_weight(
             8 * block_bytes / block_elems, 0, block_elems
         )
-    }
-
-
-@topic("quantization")
-def _(block, scale_bits, elem_bits):
-    return {"bytes_per_elem": quantization.bits_per_weight(elem_bits, scale_bits, block) / 8}
+    },
+    lambda block, scale_bits, elem_bits: {
+        "bytes_per_elem": quantization.bits_per_weight(elem_bits, scale_bits, block) / 8
+    },
+    lambda params, bits: {"GB": quantization.weight_bytes(params, bits) / 1e9},
+)
 
 
 @topic("quantization")
 def _(x, bits):
     stored = quantization.quantize_symmetric(np.array(x, float), bits)
     return {"scale": float(stored.scale), "q": stored.codes.tolist()}
-
-
-@topic("quantization")
-def _(params, bits):
-    return {"GB": quantization.weight_bytes(params, bits) / 1e9}
 
 
 @topic("quantization")
@@ -683,9 +619,13 @@ def _(model):
 # --- chapter 7: collectives, NCCL -------------------------------------------------------------
 
 
-@topic("collective_factor")
-def _(collective, n_ranks):
-    return {"busbw_over_algbw": collectives.busbw_factor(collective, n_ranks)}
+topic(
+    "collective_factor",
+    lambda collective, n_ranks: {"busbw_over_algbw": collectives.busbw_factor(collective, n_ranks)},
+    lambda S_bytes, n, B_GBps, collective="all_reduce": {
+        "t_ms": collectives.bandwidth_bound(collective, S_bytes, n, B_GBps * 1e9) * 1e3
+    },
+)
 
 
 @topic("collective_factor")
@@ -700,51 +640,38 @@ def _(bytes, n, t_ms, link_GBps, collective="all_reduce"):
 
 
 @topic("collective_factor")
-def _(S_bytes, n, B_GBps, collective="all_reduce"):
-    return {"t_ms": collectives.bandwidth_bound(collective, S_bytes, n, B_GBps * 1e9) * 1e3}
-
-
-@topic("collective_factor")
 def _(n_gpus, algbw_GBps, node_link_GBps=math.inf, collective="all_reduce"):
     bus = collectives.busbw(collective, n_gpus, algbw_GBps * 1e9)
     return {"busbw_GBps": bus / 1e9, "link_utilisation": bus / (node_link_GBps * 1e9)}
 
 
-@topic("collective_model")
-def _(bytes, n, alpha_s, beta_Bps):
-    return {"t_ms": collectives.ring_time(bytes, n, beta_Bps, alpha_s) * 1e3}
+topic(
+    "collective_model",
+    lambda bytes, n, alpha_s, beta_Bps: {
+        "t_ms": collectives.ring_time(bytes, n, beta_Bps, alpha_s) * 1e3
+    },
+    lambda nodes, W_node_GBps, W_gpu_GBps: {
+        "intra_GBps": collectives.level_bandwidth(GPUS_PER_NODE, W_gpu_GBps * 1e9) / 1e9,
+        "inter_GBps": collectives.level_bandwidth(nodes, W_node_GBps * 1e9) / 1e9,
+    },
+    # Here `bytes` is the whole array; a rank, or a node, holds its share of it.
+    lambda bytes, N, W_gpu, M_nodes, W_node: {
+        "t_node_ms": collectives.alltoall_time(bytes / N, N, W_gpu) * 1e3,
+        "t_2node_ms": collectives.alltoall_time(bytes / M_nodes, M_nodes, W_node) * 1e3,
+    },
+    lambda bytes_total, axis, hop_us, W_one_way: {
+        "t_us": collectives.torus_gather_time(bytes_total, axis, 2 * W_one_way, hop_us * 1e-6) * 1e6
+    },
+    lambda B, D, bytes, shard_other, W_bidi, axis=4: {
+        "t_us": collectives.torus_gather_time(B * D * bytes / shard_other, axis, W_bidi) * 1e6
+    },
+    # Per byte/s of link, a peak of C / W: the bf16 element is the 2 in 2 C / W.
+    lambda C_over_W: {"D_crit": roofline.critical_depth(C_over_W, 1)},
+    lambda mesh, sharding: {"total_over_one_copy": collectives.replicas(mesh, sharding)},
+)
 
 
 GPUS_PER_NODE = 8  # of the nodes that the scaling book describes
-
-
-@topic("collective_model")
-def _(nodes, W_node_GBps, W_gpu_GBps):
-    return {
-        "intra_GBps": collectives.level_bandwidth(GPUS_PER_NODE, W_gpu_GBps * 1e9) / 1e9,
-        "inter_GBps": collectives.level_bandwidth(nodes, W_node_GBps * 1e9) / 1e9,
-    }
-
-
-@topic("collective_model")
-def _(bytes, N, W_gpu, M_nodes, W_node):
-    # Here `bytes` is the whole array; a rank, or a node, holds its share of it.
-    return {
-        "t_node_ms": collectives.alltoall_time(bytes / N, N, W_gpu) * 1e3,
-        "t_2node_ms": collectives.alltoall_time(bytes / M_nodes, M_nodes, W_node) * 1e3,
-    }
-
-
-@topic("collective_model")
-def _(bytes_total, axis, hop_us, W_one_way):
-    return {
-        "t_us": collectives.torus_gather_time(bytes_total, axis, 2 * W_one_way, hop_us * 1e-6) * 1e6
-    }
-
-
-@topic("collective_model")
-def _(B, D, bytes, shard_other, W_bidi, axis=4):
-    return {"t_us": collectives.torus_gather_time(B * D * bytes / shard_other, axis, W_bidi) * 1e6}
 
 
 @topic("collective_model")
@@ -774,17 +701,6 @@ def _(B, F, bytes, n, W_GBps):
         "t_approx_us": roofline.transfer_time(size, bandwidth) * 1e6,
         "t_exact_us": collectives.bandwidth_bound("all_gather", size, n, bandwidth) * 1e6,
     }
-
-
-@topic("collective_model")
-def _(C_over_W):
-    # Per byte/s of link, a peak of C / W: the bf16 element is the 2 in 2 C / W.
-    return {"D_crit": roofline.critical_depth(C_over_W, 1)}
-
-
-@topic("collective_model")
-def _(mesh, sharding):
-    return {"total_over_one_copy": collectives.replicas(mesh, sharding)}
 
 
 @topic("nccl_model")
@@ -835,7 +751,7 @@ def _predicted(collective, size, gpus, nodes, fabric, path=""):
     return {"time_us": p.time * 1e6, "algbw_GBps": p.algbw / 1e9, "busbw_GBps": p.busbw / 1e9}
 
 
-@topic("nccl_measured", MEASURED)
+@topic("nccl_measured", table=MEASURED)
 def _(gpus, bytes, nodes=1, collective="all_reduce", algo="", fabric=""):
     """What the fitted model expects on `fabric`, H100 if a case does not name it."""
     fabric = fabric or ("p5" if nodes > 1 else "h100")
@@ -851,12 +767,16 @@ def _(gpus, bytes, nodes=1, collective="all_reduce", algo="", fabric=""):
     }
 
 
-@topic("nccl_measured", MEASURED)
-def _(nodes, gpus, size_MiB, collective="all_reduce", fabric="p5"):
-    return _predicted(collective, size_MiB * 2**20, gpus, nodes, fabric)
+topic(
+    "nccl_measured",
+    lambda nodes, gpus, size_MiB, collective="all_reduce", fabric="p5": _predicted(
+        collective, size_MiB * 2**20, gpus, nodes, fabric
+    ),
+    table=MEASURED,
+)
 
 
-@topic("nccl_measured", MEASURED)
+@topic("nccl_measured", table=MEASURED)
 def _(bytes, gpus_1node, gpus_4node, collective="all_reduce", fabric="p6"):
     alone, four = (
         _predicted(collective, bytes, gpus, nodes, fabric)
@@ -865,7 +785,7 @@ def _(bytes, gpus_1node, gpus_4node, collective="all_reduce", fabric="p6"):
     return {"busbw_1node_GBps": alone["busbw_GBps"], "busbw_4node_GBps": four["busbw_GBps"]}
 
 
-@topic("nccl_measured", MEASURED)
+@topic("nccl_measured", table=MEASURED)
 def _(system):
     """Two GPUs joined by one link, a message large enough not to matter."""
     fabric = {"MI300X x2": "mi300x_pair"}[system]
@@ -896,10 +816,18 @@ def _(p, m, t_f, t_b):
     }
 
 
-@topic("checkpoint")
-def _(bytes, params):
+topic(
+    "checkpoint",
     # The checkpoint that would take one byte a parameter goes into it so many times.
-    return {"bytes_per_param": bytes / reliability.checkpoint_bytes(params, 1)}
+    lambda bytes, params: {"bytes_per_param": bytes / reliability.checkpoint_bytes(params, 1)},
+    lambda bytes, pcie_GBps, fs_GBps: {
+        "copy_s": roofline.transfer_time(bytes, pcie_GBps * 1e9),
+        "write_s": roofline.transfer_time(bytes, fs_GBps * 1e9),
+    },
+    lambda delta_min, M_min: {
+        "tau_opt_min": reliability.daly_interval(delta_min * 60, M_min * 60) / 60
+    },
+)
 
 
 @topic("checkpoint")
@@ -910,19 +838,6 @@ def _(bytes, seconds, interval_h):
 
 
 NEVER = 1e18  # s: longer than the universe has lasted
-
-
-@topic("checkpoint")
-def _(bytes, pcie_GBps, fs_GBps):
-    return {
-        "copy_s": roofline.transfer_time(bytes, pcie_GBps * 1e9),
-        "write_s": roofline.transfer_time(bytes, fs_GBps * 1e9),
-    }
-
-
-@topic("checkpoint")
-def _(delta_min, M_min):
-    return {"tau_opt_min": reliability.daly_interval(delta_min * 60, M_min * 60) / 60}
 
 
 @topic("checkpoint")
@@ -954,52 +869,31 @@ def _(C, W_gpu, W_node):
     }
 
 
-@topic("parallelism_roofline")
-def _(C, W, batch, gpus):
-    return {
+topic(
+    "parallelism_roofline",
+    lambda C, W, batch, gpus: {
         "alpha": parallel.data_parallel_tokens(C, W),
         "tokens_per_gpu": parallel.tokens_per_chip(batch, gpus),
-    }
-
-
-@topic("parallelism_roofline")
-def _(bytes_moved_GB, GBps):
-    return {
+    },
+    lambda bytes_moved_GB, GBps: {
         f"t{rate:.0f}_s": roofline.transfer_time(bytes_moved_GB * 1e9, rate * 1e9) for rate in GBps
-    }
-
-
-@topic("parallelism_roofline")
-def _(alpha_3axis, chips):
+    },
     # alpha is C / W of three axes at once: a peak of alpha over a link of 1.
-    return {"min_batch_tokens": parallel.data_parallel_tokens(alpha_3axis, 1) * chips}
-
-
-@topic("parallelism_roofline")
-def _(batch, seq, gpus):
-    return {"tokens_per_gpu": parallel.tokens_per_chip(batch * seq, gpus)}
-
-
-@topic("parallelism_roofline")
-def _(alpha, F, B=1, N=1):
+    lambda alpha_3axis, chips: {
+        "min_batch_tokens": parallel.data_parallel_tokens(alpha_3axis, 1) * chips
+    },
+    lambda batch, seq, gpus: {"tokens_per_gpu": parallel.tokens_per_chip(batch * seq, gpus)},
     # alpha is C / W of one axis of a torus; the source has two for FSDP, one for tensors.
-    return {
+    lambda alpha, F, B=1, N=1: {
         "min_tokens_per_chip": parallel.mixed_tokens(F, alpha, 2, 1),
         "tokens_per_chip": parallel.tokens_per_chip(B, N),
         "X_opt": parallel.best_fsdp_ways(B, N, F, 2, 1),
         "Y_max": parallel.tensor_parallel_ways(F, alpha, 1),
-    }
-
-
-@topic("parallelism_roofline")
-def _(F, axes, alpha):
-    return {"Y_max": parallel.tensor_parallel_ways(F, alpha, 1, axes)}
-
-
-@topic("parallelism_roofline")
-def _(F, C, W):
+    },
+    lambda F, axes, alpha: {"Y_max": parallel.tensor_parallel_ways(F, alpha, 1, axes)},
     # TRAP: the source divides by 1995, though its own C / W is 2200.
-    return {"Y_max": parallel.tensor_parallel_ways(F, C, W)}
+    lambda F, C, W: {"Y_max": parallel.tensor_parallel_ways(F, C, W)},
+)
 
 
 @topic("parallelism_roofline")
@@ -1016,16 +910,20 @@ def _(experts, tokens_per_gpu, hidden, bytes, share_expert0):
 # --- chapter 6: params, kv_cache, memory_states, memory_activation ----------------------------
 
 
-@topic("params")
-def _(L, D, V, S):
-    """GPT-2's family: tied embeddings, learned positions, an MLP four times as wide."""
-    return {
+topic(
+    "params",
+    # GPT-2's family: tied embeddings, learned positions, an MLP four times as wide.
+    lambda L, D, V, S: {
         "params": (
             Transformer(
                 L, D, 1, D, 4 * D, V, context=S, mlp_matrices=2, tied_embeddings=True
             ).parameters
         )
-    }
+    },
+    lambda L, D, F, N, H, V, K=0: _parts(Transformer(L, D, N, H, F, V, kv_heads=K)),
+    # No heads are given: N H = D, as in the source's question.
+    lambda L, D, F, V: _parts(Transformer(L, D, 1, D, F, V)),
+)
 
 
 def _parts(model):
@@ -1041,17 +939,6 @@ def _parts(model):
         "attn_fraction": attention / model.block_matrices,
         "kv_bytes_per_token_int8": model.kv_cache_bytes_per_token(1),
     }
-
-
-@topic("params")
-def _(L, D, F, N, H, V, K=0):
-    return _parts(Transformer(L, D, N, H, F, V, kv_heads=K))
-
-
-@topic("params")
-def _(L, D, F, V):
-    # No heads are given: N H = D, as in the source's question.
-    return _parts(Transformer(L, D, 1, D, F, V))
 
 
 @topic("params")
@@ -1076,14 +963,13 @@ def _(chips, hbm_GB, param_GB, kv_bytes_per_token, ctx):
     }
 
 
-@topic("kv_cache")
-def _(L, heads, H, bytes, seq):
-    return {"GB": serving.kv_cache_bytes(L, heads, H, seq, bytes) / 1e9}
-
-
-@topic("kv_cache")
-def _(L, kv_heads, head_dim, bytes):
-    return {"bytes_per_token": serving.kv_cache_bytes(L, kv_heads, head_dim, 1, bytes)}
+topic(
+    "kv_cache",
+    lambda L, heads, H, bytes, seq: {"GB": serving.kv_cache_bytes(L, heads, H, seq, bytes) / 1e9},
+    lambda L, kv_heads, head_dim, bytes: {
+        "bytes_per_token": serving.kv_cache_bytes(L, kv_heads, head_dim, 1, bytes)
+    },
+)
 
 
 @topic("memory_states")
@@ -1115,15 +1001,20 @@ def _(params):
     return {"mixed_GB": mixed, "with_fp32_grads_GB": both}
 
 
-@topic("memory_states")
-def _(params, N, stage, K=12):
-    return {"GB": memory.zero_bytes_per_device(params, N, stage, K) / 1e9}
+topic(
+    "memory_states",
+    lambda params, N, stage, K=12: {"GB": memory.zero_bytes_per_device(params, N, stage, K) / 1e9},
+)
 
 
-@topic("memory_activation")
-def _(L, D, F_over_D, tokens):
+topic(
+    "memory_activation",
     # The source's F is 2.7 D, not whole; the law wants a hidden width.
-    return {"act_bytes": memory.checkpoint_activation_bytes(tokens, L, D, round(F_over_D * D))}
+    lambda L, D, F_over_D, tokens: {
+        "act_bytes": memory.checkpoint_activation_bytes(tokens, L, D, round(F_over_D * D))
+    },
+    lambda L, s, b, h, n_heads: {"GiB": memory.activation_bytes(s, b, h, n_heads, L) / 2**30},
+)
 
 
 @topic("memory_activation")
@@ -1151,15 +1042,10 @@ def _(h, a, s, TP):
     }
 
 
-@topic("memory_activation")
-def _(L, s, b, h, n_heads):
-    return {"GiB": memory.activation_bytes(s, b, h, n_heads, L) / 2**30}
-
-
 # --- chapter 6: training_throughput ------------------------------------------------------------
 
 
-@topic("training_throughput", MEASURED)
+@topic("training_throughput", table=MEASURED)
 def _(L, h, V, s, batch, GPUs, iter_s, peak_TF=math.inf):
     """From a measured step: the hardware's FLOP/s, forward passes done twice (factor 96)."""
     model = training_runs.gpt(L, h, HEADS, V, s)
@@ -1185,7 +1071,7 @@ def _rate(model, sequence, plan, gpu, network, peak_TF, counts="none"):
     }
 
 
-@topic("training_throughput", MEASURED)
+@topic("training_throughput", table=MEASURED)
 def _(h, L, V, s, model_parallel_size, GPUs, batch, peak_TF):
     """Narayanan et al. (2021): A100 in nodes of 8 on HDR, all recomputed and counted."""
     model = training_runs.gpt(L, h, HEADS, V, s)
@@ -1195,7 +1081,7 @@ def _(h, L, V, s, model_parallel_size, GPUs, batch, peak_TF):
     return {"params_B": model.parameters / 1e9} | rate
 
 
-@topic("training_throughput", MEASURED)
+@topic("training_throughput", table=MEASURED)
 def _(heads, h, L, TP, PP, DP, GPUs, batch, s, V, peak_TF):
     """Megatron-LM's H100 table: model FLOPs; chunks, not printed, are taken as one."""
     plan = plan_of_batch(GPUs, batch, tensor=TP, pipeline=PP)
@@ -1210,7 +1096,7 @@ def _(heads, h, L, TP, PP, DP, GPUs, batch, s, V, peak_TF):
 LLAMA3_BATCH = {8192: 32, 131072: 16}
 
 
-@topic("training_throughput", MEASURED)
+@topic("training_throughput", table=MEASURED)
 def _(GPUs, TP, CP, PP, DP, seq, peak_TF):
     """Llama 3 405B: model FLOPs. The chunks of its pipeline are not printed; one is taken."""
     plan = Plan(data=DP, tensor=TP, pipeline=PP, context=CP, micro_batches=LLAMA3_BATCH[seq])
@@ -1219,7 +1105,7 @@ def _(GPUs, TP, CP, PP, DP, seq, peak_TF):
     return _rate(transformer("llama3_405b"), seq, plan, "h100_sxm", "infiniband_ndr", peak_TF)
 
 
-@topic("training_throughput", MEASURED)
+@topic("training_throughput", table=MEASURED)
 def _(model):
     """Korthikanti et al. (2022): a model's plans in the catalog, by a share of neither."""
     runs = [
