@@ -49,9 +49,9 @@ class Pairing:
     law: str
     set: str
     chapter: str
-    quantity: str
-    unit: str
     judge: Callable[[Dataset], Judged]
+    quantity: str = "time"
+    unit: str = "s"
     fitted: str = "nothing"
     bound: str = ""
     excuse: str = ""

@@ -34,7 +34,7 @@ BLOCK = 2**17  # rows
 @dataclass(frozen=True)
 class Record:
     """Where a set comes from, and what its rows and columns are. `columns`: name -> "word", or the
-    unit in which the source prints the number.
+    unit in which the source prints the number; `sources`: name -> what the source calls it.
     """
 
     key: str
@@ -49,6 +49,8 @@ class Record:
     sampler: str
     sample: str
     columns: Mapping[str, str]
+    sources: Mapping[str, str]
+    file: str = ""
     unverified: bool = False
     note: str = ""
     ships: bool = True
@@ -97,7 +99,13 @@ class Dataset:
 def records():
     """Key -> `Record` of every set."""
     table = tomllib.loads((HERE / "sets.toml").read_text("utf-8"))
-    return {key: Record(key, **entry) for key, entry in table.items()}
+    return {key: _record(key, **entry) for key, entry in table.items()}
+
+
+def _record(key, columns, **entry):
+    told = {name: f" {text}".partition(" as ") for name, text in columns.items()}
+    units = {name: unit.strip() for name, (unit, _, _) in told.items()}
+    return Record(key, columns=units, sources={n: t[2] or n for n, t in told.items()}, **entry)
 
 
 def dataset(name, data=None):
@@ -147,7 +155,7 @@ def read_full(record, data):
     reader = getattr(
         importlib.import_module(f"lightspeed_models.evidence.samplers.{module}"), function
     )
-    return reader(checkout(record, data))
+    return reader(checkout(record, data), record)
 
 
 def checkout(record, data):

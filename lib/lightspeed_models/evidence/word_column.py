@@ -19,6 +19,11 @@ class Words:
         return cls(tuple(names.tolist()), codes.astype(np.int32))
 
     @classmethod
+    def of_all(cls, word, length):
+        """The column that says the same word in each row."""
+        return cls((word,), np.zeros(length, np.int32))
+
+    @classmethod
     def joined(cls, parts):
         """One column of several, one after the other."""
         names = tuple(sorted({name for part in parts for name in part.names}))

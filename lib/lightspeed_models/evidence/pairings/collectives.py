@@ -77,8 +77,6 @@ PAIRINGS = (
         law="lightspeed.collectives.bandwidth_bound",
         set="nccl",
         chapter="07",
-        quantity="time",
-        unit="s",
         judge=wire,
         bound="least",
         excuse="an all-reduce of floats, which the switches may add",
@@ -89,8 +87,6 @@ PAIRINGS = (
         law="lightspeed_models.fits.fit_alpha_beta",
         set="nccl",
         chapter="07",
-        quantity="time",
-        unit="s",
         judge=hockney,
         fitted="alpha and beta of each operation, rank count and format, on the other chips with"
         " links of the same rate",

@@ -116,8 +116,6 @@ PAIRINGS = (
         law="lightspeed.training.training_time",
         set="ironwood",
         chapter="06",
-        quantity="time",
-        unit="s",
         judge=at_peak,
         bound="least",
     ),

@@ -66,8 +66,6 @@ PAIRINGS = (
         key="step-megascale-bound",
         title="The bound of a training step on up to 12,288 GPUs",
         law="lightspeed_models.training_step.step",
-        quantity="time",
-        unit="s",
         judge=functools.partial(steps, expected=False),
         bound="least",
         **_SHARED,
@@ -76,8 +74,6 @@ PAIRINGS = (
         key="step-megascale",
         title="The expected time of a training step on up to 12,288 GPUs",
         law="lightspeed_models.training_runs.expected_step",
-        quantity="time",
-        unit="s",
         judge=functools.partial(steps, expected=True),
         fitted="nothing here: the share of the peak of another paper's run (Megatron-LM, 145.6 "
         "billion parameters, 1,536 A100)",

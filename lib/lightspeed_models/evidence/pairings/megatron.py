@@ -208,8 +208,6 @@ PAIRINGS = (
         key="step-megatron-bound",
         title="The bound of a training step against tuned runs on H100 to GB300",
         law="lightspeed_models.training_step.step",
-        quantity="time",
-        unit="s",
         judge=functools.partial(judge_steps, which=1),
         bound="least",
         **_SHARED,
@@ -218,8 +216,6 @@ PAIRINGS = (
         key="step-megatron",
         title="The expected time of a training step on a chip that was left out",
         law="lightspeed_models.training_step.step",
-        quantity="time",
-        unit="s",
         judge=functools.partial(judge_steps, which=2),
         fitted="a share of the peak and a host time, for models with and without experts in each "
         "format, on the rows of the other chips",

@@ -252,8 +252,6 @@ PAIRINGS = tuple(
         law="lightspeed_models.products.product_time",
         set="gemm",
         chapter="02",
-        quantity="time",
-        unit="s",
         judge=functools.partial(judge, wide=wide),
         fitted=f"two shares, the loop and a launch for each {by}, on the products of the other "
         f"chips{more}",

@@ -157,8 +157,6 @@ PAIRINGS = (
         law="lightspeed_models.training_step.step",
         set="dgx_cloud",
         chapter="06",
-        quantity="time",
-        unit="s",
         judge=judge,
         fitted="a share of what products take, seconds a step and the hidden part of tensor "
         "exchanges, on Llama 3 of these rows and of Megatron-Bridge's; seconds that a layer of "

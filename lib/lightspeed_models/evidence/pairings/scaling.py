@@ -177,7 +177,7 @@ def _samples_fit(batch, needed):
 
 
 _FROM = "on the smaller systems of the same series; the interval on series of other benchmarks"
-_SHARED = {"set": "mlperf_training", "chapter": "03", "quantity": "time", "unit": "s"}
+_SHARED = {"set": "mlperf_training", "chapter": "03"}
 PAIRINGS = (
     Pairing(
         key="amdahl-mlperf",

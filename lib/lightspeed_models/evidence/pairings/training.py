@@ -306,8 +306,6 @@ PAIRINGS = (
         law="lightspeed_models.training_step.step",
         set="training_sweep",
         chapter="06",
-        quantity="time",
-        unit="s",
         judge=functools.partial(judge_sweep, which="bound"),
         bound="least",
         lesson="A bound has no time that does not shrink with a layer, so it tells little of a run "
@@ -319,8 +317,6 @@ PAIRINGS = (
         law="lightspeed_models.training_step.step",
         set="training_sweep",
         chapter="06",
-        quantity="time",
-        unit="s",
         judge=functools.partial(judge_sweep, which="expected"),
         fitted="a stack of seven constants and the two of a state, on the runs of the other models",
         left_out="model",
@@ -347,8 +343,6 @@ PAIRINGS = (
         law="lightspeed_models.training_step.step",
         set="fsdp",
         chapter="06",
-        quantity="time",
-        unit="s",
         judge=judge_fsdp,
         fitted="a share of the peak and a cost per step for each chip and precision, on the other "
         "half of the rows",

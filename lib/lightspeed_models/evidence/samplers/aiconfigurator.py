@@ -8,6 +8,7 @@ from lightspeed_models.evidence.chips import DEVICES
 from lightspeed_models.evidence.sets import numbers
 from lightspeed_models.evidence.word_column import Words
 
+COMMON = ("chip", "library", "latency")
 # A folder of the repository -> the chip, where rows do not name their device.
 SYSTEMS = {
     "a100_sxm": "a100_80gb",
@@ -18,55 +19,21 @@ SYSTEMS = {
 }
 
 
-def gemm(folder):
-    """Every matrix product under a folder."""
-    return _joined(folder, "gemm", {"format": "gemm_dtype"}, {n: n for n in "mnk"})
+def kernels(folder, record):
+    """Every row of one kind of table under a folder."""
+    return joined(found(folder, record.file), *named(record))
 
 
-def nccl(folder):
-    """Every collective of NCCL under a folder."""
-    return _joined(
-        folder,
-        "nccl",
-        {"format": "nccl_dtype", "operation": "op_name"},
-        {"ranks": "num_gpus", "elements": "message_size"},
-    )
+def named(record):
+    """(words, numbers) of a set, our name -> the source's, without those that all tables have."""
+    ours = {n: source for n, source in record.sources.items() if n not in COMMON}
+    words = {n: source for n, source in ours.items() if record.columns[n] == "word"}
+    return words, {n: source for n, source in ours.items() if n not in words}
 
 
-def decode_attention(folder):
-    """Every decoding step of attention under a folder."""
-    return _attention(folder, "generation_attention")
-
-
-def prefill_attention(folder):
-    """Every prefill of attention under a folder."""
-    return _attention(folder, "context_attention")
-
-
-def _attention(folder, what):
-    return _joined(
-        folder,
-        what,
-        {"format": "attn_dtype", "cache_format": "kv_cache_dtype"},
-        {
-            "batch": "batch_size",
-            "tokens": "isl",
-            "heads": "num_heads",
-            "kv_heads": "num_key_value_heads",
-            "head_width": "head_dim",
-            "step": "step",
-            "window": "window_size",
-        },
-    )
-
-
-def _joined(folder, what, words, values):
-    return joined(found(folder, f"*{what}*"), words, values)
-
-
-def found(folder, *patterns):
+def found(folder, pattern):
     """The tables under a folder with such a name, Parquet or CSV."""
-    ends = [f"{pattern}.{end}" for pattern in patterns for end in ("parquet", "csv")]
+    ends = [f"{pattern}.parquet", f"{pattern}.csv"]
     paths = sorted({path for end in ends for path in folder.rglob(end)})
     if not paths:
         raise FileNotFoundError(f"{folder} has no {' or '.join(ends)}")
@@ -91,27 +58,20 @@ def _columns(path, words, values):
     length = len(table[values["latency"]])
     # Early tables name neither device nor version, and no window where attention has none.
     system = next((p for p in path.parts[::-1] if p in SYSTEMS or p.endswith("_sxm")), "")
-    given = {
-        "device": SYSTEMS.get(system, system),
-        "framework": "NCCL" if "operation" in words else "",
-        "version": path.parent.name,
-        "window_size": 0.0,
-    }
-
-    def column(name):
-        if name in table or name not in given:
-            return table[name]
-        value = given[name]
-        return np.full(length, value) if value == 0 else Words((value,), np.zeros(length, np.int32))
-
-    library = (
-        column("version") if "operation" in words else _both(column("framework"), column("version"))
-    )
+    table = {
+        "device": Words.of_all(SYSTEMS.get(system, system), length),
+        "framework": Words.of_all("", length),
+        "version": Words.of_all(path.parent.name, length),
+        "window_size": np.zeros(length),
+    } | table
+    # NCCL's own tables name no framework.
+    library = table["version"]
+    if "operation" not in words:
+        library = _both(table["framework"], library)
     return {
-        "chip": _chip(column("device")),
+        "chip": _chip(table["device"]),
         "library": library,
-        **{name: column(source) for name, source in words.items()},
-        **{name: column(source) for name, source in values.items()},
+        **{name: table[source] for name, source in (words | values).items()},
     }
 
 

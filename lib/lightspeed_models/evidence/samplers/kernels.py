@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lightspeed_models.evidence.samplers.aiconfigurator import found, joined
+from lightspeed_models.evidence.samplers.aiconfigurator import found, joined, named
 from lightspeed_models.evidence.word_column import Words
 
 # Kind of attention -> the names of its tables.
@@ -14,62 +14,48 @@ LATENT = {
 RECURRENT = {"gated delta": "gdn_perf", "Kimi delta": "kda_perf"}
 
 
-def attention_kinds(folder):
+def attention_kinds(folder, _):
     """One decoding step of each kind: a kernel alone, or a layer's attention with its matrices."""
     parts = [_latent(folder, kind, table) for kind, table in LATENT.items()]
     parts += [_recurrent(folder, kind, table) for kind, table in RECURRENT.items()]
     return _joined(parts)
 
 
-def expert_products(folder):
+def expert_products(folder, record):
     """The products of a layer's experts, all on one GPU, whose tokens are shared out evenly: of no
     others is it known which experts are read.
     """
-    words = {"format": "moe_dtype", "distribution": "distribution"}
-    values = {
-        "tokens": "num_tokens",
-        "width": "hidden_size",
-        "hidden": "inter_size",
-        "active": "topk",
-        "experts": "num_experts",
-        "tensor": "moe_tp_size",
-        "ranks": "moe_ep_size",
-    }
+    words, values = named(record)
+    words |= {"distribution": "distribution"}
     parts = []
     for path in found(folder, "moe_perf"):
-        rows = joined([path], words, values)
+        rows = joined([path], words, values | {"ranks": "moe_ep_size"})
         own = (rows.pop("distribution") == "balanced") & (rows.pop("ranks") == 1)
         parts.append({name: column[own] for name, column in rows.items()})
     return _joined(parts)
 
 
-def expert_exchange(folder):
+def expert_exchange(folder, record):
     """DeepEP's two kernels on their way out and back: a row of its tables is two of these."""
+    _, values = named(record)
+    del values["sms"]
     parts = [
-        _one_way(folder, kernel, way, suffix)
-        for kernel, suffix in (("normal", "transmit_us"), ("ll", "avg_t_us"))
+        _one_way(folder, kernel, way, values)
+        for kernel in ("normal", "ll")
         for way in ("dispatch", "combine")
     ]
     return _joined(parts)
 
 
-def _one_way(folder, kernel, way, suffix):
-    values = {
-        "nodes": "node_num",
-        "tokens": "num_token",
-        "width": "hidden_size",
-        "active": "num_topk",
-        "experts": "num_experts",
-    }
-    if kernel == "normal":
-        values["sms"] = f"{way}_sms"
-    tables = found(folder, f"wideep_deepep_{kernel}_perf")
-    rows = joined(tables, {}, values, f"{way}_{suffix}")
+def _one_way(folder, kernel, way, values):
+    latency = f"{way}_{'transmit_us' if kernel == 'normal' else 'avg_t_us'}"
+    values = values | ({"sms": f"{way}_sms"} if kernel == "normal" else {})
+    rows = joined(found(folder, f"wideep_deepep_{kernel}_perf"), {}, values, latency)
     length = len(rows["latency"])
     return {
         "chip": rows.pop("chip"),
-        "kernel": Words(("low latency" if kernel == "ll" else kernel,), np.zeros(length, np.int32)),
-        "way": Words((way,), np.zeros(length, np.int32)),
+        "kernel": Words.of_all("low latency" if kernel == "ll" else kernel, length),
+        "way": Words.of_all(way, length),
         "sms": rows.pop("sms", np.full(length, np.nan)),
         **{name: column for name, column in rows.items() if name != "library"},
     }
@@ -112,11 +98,10 @@ def _recurrent(folder, kind, table):
 def _whole(rows, kind):
     """All columns of the set; what a kind does not have is empty."""
     length = len(rows["latency"])
-    blank = Words(("",), np.zeros(length, np.int32))
     words = ("chip", "library", "kernel", "model", "format", "cache_format")
     values = ("batch", "context", "heads", "key_width", "value_width", "latency")
     return {
-        "kind": Words((kind,), np.zeros(length, np.int32)),
-        **{name: rows.get(name, blank) for name in words},
+        "kind": Words.of_all(kind, length),
+        **{name: rows.get(name, Words.of_all("", length)) for name in words},
         **{name: rows.get(name, np.full(length, np.nan)) for name in values},
     }

@@ -5,8 +5,7 @@ import re
 import statistics
 from pathlib import Path
 
-from lightspeed_models.evidence.sets import numbers
-from lightspeed_models.evidence.word_column import Words
+from lightspeed_models.evidence.samplers.tables import columns_of
 
 KEYS = ('"run_start"', '"run_stop"', '"global_batch_size"', '"eval_accuracy"', '"train_samples"')
 LOG = re.compile(r":::MLLOG\s*(\{.*\})")
@@ -19,7 +18,7 @@ GPT3_TOKENS = 2048  # of a sample, where `epoch_num` counts tokens
 DLRM_EVALUATIONS = 20  # an epoch, where `epoch_num` counts them
 
 
-def training(folder):
+def training(folder, record):
     """One row for each system and benchmark: medians over its runs that met the target."""
     results = [
         row
@@ -28,12 +27,7 @@ def training(folder):
     ]
     if not results:
         raise FileNotFoundError(f"{folder} has no training_results_v*/*/results")
-    words = ("round", "submitter", "system", "benchmark", "accelerator")
-    values = ("accelerators", "runs", "time", "spread", "batch", "samples")
-    return {
-        **{name: Words.of([row[name] for row in results]) for name in words},
-        **{name: numbers([row[name] for row in results]) for name in values},
-    }
+    return columns_of(results, record)
 
 
 def _round(checkout):
