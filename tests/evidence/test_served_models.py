@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lightspeed_models.evidence.chips import of_buffers
 from lightspeed_models.evidence.pairings import inference
-from lightspeed_models.evidence.pairings.collectives import size_of
 from lightspeed_models.evidence.residuals import weigh
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.inference_step import engine
@@ -79,7 +79,9 @@ def test_the_shipped_engine_is_the_fit(known):
 def test_a_hop_of_served_models_is_one_of_nccl():
     """Small all-reduces of another set, on eight GPUs."""
     nccl = dataset("nccl")
-    small = (nccl["operation"] == "all_reduce") & (nccl["ranks"] == 8) & (size_of(nccl) <= 2**19)
+    small = (
+        (nccl["operation"] == "all_reduce") & (nccl["ranks"] == 8) & (of_buffers(nccl)[0] <= 2**19)
+    )
     hop = np.median(nccl["latency"][small]) / (2 * 7)
     assert engine("served").hop == pytest.approx(hop, rel=0.2)
 

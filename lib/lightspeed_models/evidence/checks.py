@@ -20,24 +20,14 @@ from lightspeed_models.evidence.chips import (
 )
 
 
-def not_above_zero(*names):
-    """Rows in which one of these is missing, zero or negative."""
-    return lambda columns: np.any([~(columns[name] > 0) for name in names], axis=0)
+def _positive(*names, reason="a size or a time is missing or not above zero"):
+    """The check for rows in which one of these is missing, zero or negative."""
+    return reason, lambda columns: np.any([~(columns[name] > 0) for name in names], axis=0)
 
 
-def not_whole(*names):
-    """Rows in which one of these counts is no whole number."""
-    return lambda columns: np.any([columns[name] % 1 != 0 for name in names], axis=0)
-
-
-def unknown_chip(columns):
-    """Rows of a chip whose peaks the catalog does not have."""
-    return ~columns["chip"].isin(known())
-
-
-def unknown_format(columns):
-    """Rows in a format of which neither width nor peak is known."""
-    return ~columns["format"].isin(FORMATS)
+def _whole(*names, reason="a size is no whole number"):
+    """The check for rows in which one of these counts is no whole number."""
+    return reason, lambda columns: np.any([columns[name] % 1 != 0 for name in names], axis=0)
 
 
 def _faster_than_arithmetic(columns):
@@ -71,88 +61,62 @@ def _twice_as_fast_as_arithmetic(columns):
     return done["flops"] / done["peak"] / 2 > columns["latency"] * AT_MOST
 
 
-def unknown_cache(columns):
-    """Rows with a cache in a format whose width is not known."""
-    return ~columns["cache_format"].isin(FORMATS)
-
-
-_ATTENTION = (
-    (
-        "a size or a time is missing or not above zero",
-        not_above_zero("batch", "tokens", "heads", "kv_heads", "head_width", "latency"),
-    ),
-    (
-        "a size is no whole number",
-        not_whole("batch", "tokens", "heads", "kv_heads", "head_width", "step", "window"),
-    ),
-    ("more heads of keys than of queries", lambda columns: columns["kv_heads"] > columns["heads"]),
-    ("the chip is not in the catalog", unknown_chip),
-    ("the format is not known", unknown_format),
-    ("the format of the cache is not known", unknown_cache),
-)
-
-
-def unknown_model(columns):
+def _unknown_model(columns):
     """Layers of a model whose shape is not known; kernels alone name none."""
     named = np.array([name in ("", *KINDS_OF_MODEL) for name in columns["model"].names])
     layers = columns["kind"].isin(("latent layer", "sparse layer"))
     return layers & ~named[columns["model"].codes]
 
 
+CHIP = ("the chip is not in the catalog", lambda columns: ~columns["chip"].isin(known()))
+FORMAT = ("the format is not known", lambda columns: ~columns["format"].isin(FORMATS))
+UNITS = ("the chip has no units for this format", lambda columns: np.isnan(peak(columns)))
+SIZES = ("batch", "tokens", "heads", "kv_heads", "head_width")
+ATTENTION = (
+    _positive(*SIZES, "latency"),
+    _whole(*SIZES, "step", "window"),
+    ("more heads of keys than of queries", lambda columns: columns["kv_heads"] > columns["heads"]),
+    CHIP,
+    FORMAT,
+    (
+        "the format of the cache is not known",
+        lambda columns: ~columns["cache_format"].isin(FORMATS),
+    ),
+)
 CHECKS = {
     "expert_products": (
-        (
-            "a size or a time is missing or not above zero",
-            not_above_zero("tokens", "width", "hidden", "active", "experts", "latency"),
-        ),
-        ("the chip is not in the catalog", unknown_chip),
-        ("the format is not known", unknown_format),
+        _positive("tokens", "width", "hidden", "active", "experts", "latency"), CHIP, FORMAT,
     ),
-    "expert_exchange": (
-        (
-            "a size or a time is missing or not above zero",
-            not_above_zero("tokens", "width", "active", "nodes", "latency"),
-        ),
-        ("the chip is not in the catalog", unknown_chip),
-    ),
+    "expert_exchange": (_positive("tokens", "width", "active", "nodes", "latency"), CHIP),
     "attention_kinds": (
-        (
-            "a size or a time is missing or not above zero",
-            not_above_zero("batch", "heads", "latency"),
-        ),
-        ("the chip is not in the catalog", unknown_chip),
-        ("the shape of the model is not known", unknown_model),
+        _positive("batch", "heads", "latency"),
+        CHIP,
+        ("the shape of the model is not known", _unknown_model),
     ),
     "gemm": (
-        ("a size or a time is missing or not above zero", not_above_zero("m", "n", "k", "latency")),
-        ("a size is no whole number", not_whole("m", "n", "k")),
-        ("the chip is not in the catalog", unknown_chip),
-        ("the format is not known", unknown_format),
-        ("the chip has no units for this format", lambda columns: np.isnan(peak(columns))),
+        _positive("m", "n", "k", "latency"),
+        _whole("m", "n", "k"),
+        CHIP,
+        FORMAT,
+        UNITS,
         ("faster than the peak of its format", _faster_than_arithmetic),
         ("faster than memory, even with a full cache", _faster_than_memory),
     ),
     "nccl": (
-        (
-            "a size or a time is missing or not above zero",
-            not_above_zero("ranks", "elements", "latency"),
-        ),
-        ("a size is no whole number", not_whole("ranks", "elements")),
-        ("the chip is not in the catalog", unknown_chip),
-        (
-            "the format is not known",
-            lambda columns: ~columns["format"].isin(MOVED),
-        ),
+        _positive("ranks", "elements", "latency"),
+        _whole("ranks", "elements"),
+        CHIP,
+        ("the format is not known", lambda columns: ~columns["format"].isin(MOVED)),
         ("fewer than two ranks exchange nothing", lambda columns: columns["ranks"] < 2),
         ("faster than every link of the chip", _faster_than_links),
     ),
     "decode_attention": (
-        *_ATTENTION,
+        *ATTENTION,
         ("faster than memory by more than a factor of two", _twice_as_fast_as_memory),
     ),
     "prefill_attention": (
-        *_ATTENTION,
-        ("the chip has no units for this format", lambda columns: np.isnan(peak(columns))),
+        *ATTENTION,
+        UNITS,
         ("faster than twice the peak of its format", _twice_as_fast_as_arithmetic),
     ),
     "training_sweep": (
@@ -165,29 +129,29 @@ CHECKS = {
     ),
     "fsdp": (
         ("a share above 1", lambda columns: (columns["mfu"] > 1) | (columns["hfu"] > 1)),
-        ("a size or a rate is missing or not above zero", not_above_zero("devices", "rate")),
+        _positive("devices", "rate", reason="a size or a rate is missing or not above zero"),
     ),
     "megatron_bridge": (
-        (
-            "a rate is missing, or the cell has two",
-            not_above_zero("rate", "model_rate", "devices"),
+        _positive(
+            "rate", "model_rate", "devices", reason="a rate is missing, or the cell has two"
         ),
     ),
     "dgx_cloud": (
-        ("a time or a batch is missing or not above zero", not_above_zero("time", "batch")),
+        _positive("time", "batch", reason="a time or a batch is missing or not above zero"),
     ),
     "ironwood": (
-        ("a time or a rate is missing or not above zero", not_above_zero("time", "model_rate")),
+        _positive("time", "model_rate", reason="a time or a rate is missing or not above zero"),
     ),
     "megascale": (
-        (
-            "a count or a time is missing or not above zero",
-            not_above_zero("devices", "batch", "time"),
+        _positive(
+            "devices", "batch", "time", reason="a count or a time is missing or not above zero"
         ),
         ("a share above 1", lambda columns: columns["mfu"] > 1),
     ),
     "mlperf_training": (
-        ("a time or the number of accelerators is missing", not_above_zero("time", "accelerators")),
+        _positive(
+            "time", "accelerators", reason="a time or the number of accelerators is missing"
+        ),
         ("a spread of equal runs above half of the mean", lambda columns: columns["spread"] > 0.5),
     ),
     "mlperf_inference": (
@@ -198,9 +162,9 @@ CHECKS = {
         ),
     ),
     "serving_energy": (
-        (
-            "a rate, a batch or a power is missing or not above zero",
-            not_above_zero("rate", "batch", "power", "energy", "latency_median"),
+        _positive(
+            "rate", "batch", "power", "energy", "latency_median",
+            reason="a rate, a batch or a power is missing or not above zero",
         ),
         (
             "more in flight than the limit allows",
@@ -208,7 +172,7 @@ CHECKS = {
         ),
     ),
     "arrivals": (
-        ("no tokens", not_above_zero("input_tokens", "output_tokens")),
+        _positive("input_tokens", "output_tokens", reason="no tokens"),
         ("before the first of its trace", lambda columns: ~(columns["time"] >= 0)),
     ),
-}
+}  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lightspeed.catalog import find
+from lightspeed.collectives import busbw_factor
 from lightspeed.roofline import matmul_bytes, matmul_flops
 from lightspeed.serving import kv_cache_bytes
 from lightspeed_models.products import narrowing_bytes
@@ -85,10 +86,18 @@ def constant(chips, name):
     return chips.lookup(lambda key: getattr(find(key), name) if name in find(key) else np.nan)
 
 
-def widths(formats):
-    """The bytes of an element of weights, activations and output for the format of each row."""
-    names = ("weight_bytes", "activation_bytes", "output_bytes")
-    return {n: formats.lookup(lambda f, n=n: getattr(FORMATS[f], n)) for n in names}
+def trait(formats, name):
+    """What `FORMATS` says of the format of each row (`Words`)."""
+    return formats.lookup(lambda key: getattr(FORMATS[key], name))
+
+
+def of_buffers(rows):
+    """Bytes of the buffer of each collective, and its busbw over its algbw."""
+    factor = np.zeros(len(rows["elements"]))
+    for operation in rows["operation"].present():
+        own = rows["operation"] == operation
+        factor[own] = busbw_factor(operation, rows["ranks"][own])
+    return rows["elements"] * rows["format"].lookup(MOVED), factor
 
 
 def peak(rows):
@@ -103,10 +112,12 @@ def peak(rows):
 def work(rows):
     """FLOPs and bytes of the product of each row, with its peak and its bandwidth."""
     m, n, k = rows["m"], rows["n"], rows["k"]
+    names = ("weight_bytes", "activation_bytes", "output_bytes")
+    widths = {name: trait(rows["format"], name) for name in names}
     # Bare: the sizes were checked when the rows were read, and there are millions.
     return {
         "flops": matmul_flops.__wrapped__(m, k, n),
-        "size": matmul_bytes.__wrapped__(m, k, n, **widths(rows["format"])),
+        "size": matmul_bytes.__wrapped__(m, k, n, **widths),
         "peak": peak(rows),
         "bandwidth": constant(rows["chip"], "hbm_bandwidth"),
     }
@@ -114,10 +125,7 @@ def work(rows):
 
 def narrowed(rows):
     """Bytes of the pass that makes the activations of each product narrow; 0 without one."""
-    width, reads = (
-        rows["format"].lookup(lambda f, n=n: getattr(FORMATS[f], n))
-        for n in ("activation_bytes", "reads")
-    )
+    width, reads = (trait(rows["format"], name) for name in ("activation_bytes", "reads"))
     size = narrowing_bytes.__wrapped__(rows["m"], rows["k"], width, 2, reads)
     return np.where(reads > 0, size, 0.0)
 
@@ -130,7 +138,7 @@ def context(rows):
 
 def cache_bytes(rows):
     """Bytes of keys and values that a decoding step reads, of all its sequences in one layer."""
-    width = rows["cache_format"].lookup(lambda name: FORMATS[name].activation_bytes)
+    width = trait(rows["cache_format"], "activation_bytes")
     return rows["batch"] * kv_cache_bytes.__wrapped__(
         1, rows["kv_heads"], rows["head_width"], context(rows), width
     )
@@ -142,7 +150,7 @@ def prefill_work(rows):
     seen = np.where(rows["window"] > 0, np.minimum(rows["window"], tokens), tokens)
     # Query i sees min(i, window) keys: a triangle, then a band.
     pairs = seen * (seen + 1) / 2 + (tokens - seen) * seen
-    element = rows["format"].lookup(lambda name: FORMATS[name].activation_bytes)
+    element = trait(rows["format"], "activation_bytes")
     return {
         "flops": 4 * batch * rows["heads"] * width * pairs,
         "size": batch * tokens * width * 2 * (rows["heads"] + rows["kv_heads"]) * element,

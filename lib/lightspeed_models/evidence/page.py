@@ -11,6 +11,7 @@ from lightspeed_models.evidence.report import (
     source,
     table_rows,
 )
+from lightspeed_models.evidence.word_column import evenly
 from lightspeed_show.chart import Axis, Chart, Points, Rule
 from lightspeed_show.format import plain, si
 from lightspeed_show.html import page
@@ -32,7 +33,7 @@ def residual_chart(found, dots=DOTS, height=360):
     for i, name in enumerate(judged.regime.present()):
         own = np.flatnonzero(judged.regime == name)
         own = own[np.argsort(judged.measured[own], kind="stable")]
-        own = own[np.unique(np.linspace(0, len(own) - 1, dots).round().astype(np.intp))]
+        own = evenly(own, dots)
         marks.append(
             Points(
                 judged.measured[own].tolist(),

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lightspeed.catalog import find
-from lightspeed.collectives import busbw_factor
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count, positive
-from lightspeed_models.evidence.chips import MOVED
+from lightspeed_models.evidence.chips import of_buffers
 from lightspeed_models.evidence.sets import dataset
 
 # As nccl-tests spells them, and as the set does.
@@ -98,7 +97,8 @@ class Sweep:
 def _sweeps():
     """`Sweep` -> (sizes, busbw), sizes rising."""
     rows = dataset("nccl")
-    size, rate = sizes_and_busbw(rows)
+    size, factor = of_buffers(rows)
+    rate = size / rows["latency"] * factor
     names = ("chip", "operation", "library", "format")
     words = zip(*(rows[name] for name in names), strict=True)
     seen, found = Counter(), {}
@@ -115,13 +115,3 @@ def _sweeps():
         sweep: tuple(map(np.array, zip(*sorted(points), strict=True)))
         for sweep, points in found.items()
     }
-
-
-def sizes_and_busbw(rows):
-    """Bytes and busbw (byte/s) of NCCL rows."""
-    size = rows["elements"] * rows["format"].lookup(MOVED)
-    factor = np.zeros(len(size))
-    for operation in rows["operation"].present():
-        own = rows["operation"] == operation
-        factor[own] = busbw_factor(operation, rows["ranks"][own])
-    return size, size / rows["latency"] * factor

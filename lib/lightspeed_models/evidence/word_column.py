@@ -63,3 +63,8 @@ class Words:
     def present(self):
         """The words that some row has, in order."""
         return [self.names[i] for i in np.unique(self.codes)]
+
+
+def evenly(rows, many):
+    """At most so many of these row numbers, at even steps, the first and the last always."""
+    return rows[np.unique(np.linspace(0, len(rows) - 1, many).round().astype(np.intp))]

@@ -9,7 +9,7 @@ import numpy as np
 
 from lightspeed.attention import state_bytes
 from lightspeed.roofline import time_bounds
-from lightspeed_models.evidence.chips import FORMATS, KINDS_OF_MODEL, constant
+from lightspeed_models.evidence.chips import FORMATS, KINDS_OF_MODEL, constant, trait
 from lightspeed_models.evidence.pairing import Judged, Pairing
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.served import decoder
@@ -43,7 +43,7 @@ def work(rows):
 def _latent(rows, kind, model, heads):
     layer: Any = decoder(KINDS_OF_MODEL.get(model, "DeepSeek-V3")).layers[0].mixer
     layer = replace(layer, heads=heads) if kind == "sparse layer" else _dense(layer, heads)
-    width = rows["cache_format"].lookup(lambda name: FORMATS[name].activation_bytes)
+    width = trait(rows["cache_format"], "activation_bytes")
     matrices = 0 if kind == "latent" else layer.matrices
     weights = rows["format"].lookup(lambda name: FORMATS[name].weight_bytes if name else 0)
     batch, context = rows["batch"], rows["context"]

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from lightspeed.collectives import bandwidth_bound, busbw_factor
-from lightspeed_models.evidence.chips import MOVED, constant
+from lightspeed.collectives import bandwidth_bound
+from lightspeed_models.evidence.chips import constant, of_buffers
 from lightspeed_models.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.fits import fit_alpha_beta
 
 SIZES = ("up to 64 KiB", "64 KiB to 16 MiB", "above 16 MiB")
-
-
-def size_of(rows):
-    """Bytes of the buffer of each row."""
-    return rows["elements"] * rows["format"].lookup(MOVED)
 
 
 def by_size(size):
@@ -25,7 +20,7 @@ def by_size(size):
 
 def wire(rows):
     """The bound in which only ranks add, at the rate of the data sheet, one direction."""
-    size, link = size_of(rows), constant(rows["chip"], "link_bandwidth")
+    (size, _), link = of_buffers(rows), constant(rows["chip"], "link_bandwidth")
     predicted = np.empty(len(rows))
     for operation in rows["operation"].present():
         own = rows["operation"] == operation
@@ -36,11 +31,7 @@ def wire(rows):
 
 def hockney(rows):
     """alpha + bytes / beta, both from chips with the same links, never from the row's own chip."""
-    size, link = size_of(rows), constant(rows["chip"], "link_bandwidth")
-    factor = np.empty(len(rows))
-    for operation in rows["operation"].present():
-        own = rows["operation"] == operation
-        factor[own] = busbw_factor(operation, rows["ranks"][own])
+    (size, factor), link = of_buffers(rows), constant(rows["chip"], "link_bandwidth")
     wires = size * factor
     # What is fitted together: one operation, number of ranks, format and rate of links.
     group = Words.of(

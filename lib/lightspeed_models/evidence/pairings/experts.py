@@ -6,12 +6,11 @@ import numpy as np
 
 from lightspeed.experts import copies_sent, exchanged_bytes
 from lightspeed.roofline import time_bounds
-from lightspeed_models.evidence.chips import FORMATS, constant, peak
+from lightspeed_models.evidence.chips import constant, peak, trait
 from lightspeed_models.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_models.evidence.pairings.attention_kinds import CACHES, SHORT
 from lightspeed_models.evidence.word_column import Words
 
-WIDTHS = ("weight_bytes", "activation_bytes")
 RANKS = 8  # GPUs of a node
 OUT, BACK = 1 + 4 / 128, 2  # bytes of a number: fp8 with its scales, bf16
 # In nvfp4 up to nine times as fast as memory: they read fewer experts than their tables say.
@@ -80,10 +79,10 @@ def products(rows):
     """
     narrow = (rows["active"] == 22) | ((rows["width"] == 2688) & (rows["hidden"] == 1856))
     each = np.where(narrow, 2, 3) * rows["width"] * rows["hidden"] / rows["tensor"]
-    widths = {n: rows["format"].lookup(lambda f, n=n: getattr(FORMATS[f], n)) for n in WIDTHS}
+    weight, activation = (trait(rows["format"], f"{of}_bytes") for of in ("weight", "activation"))
     chosen = rows["tokens"] * rows["active"]
-    weights = np.minimum(rows["experts"], chosen) * each * widths["weight_bytes"]
-    size = weights + rows["tokens"] * rows["width"] * (widths["activation_bytes"] + 2)
+    weights = np.minimum(rows["experts"], chosen) * each * weight
+    size = weights + rows["tokens"] * rows["width"] * (activation + 2)
     # A chip without units for a format widens it.
     peaks = np.where(np.isnan(own := peak(rows)), constant(rows["chip"], "bf16"), own)
     bandwidth = constant(rows["chip"], "hbm_bandwidth")

@@ -7,7 +7,7 @@ import io
 import numpy as np
 
 from lightspeed_models.evidence.sets import read_full, records
-from lightspeed_models.evidence.word_column import Words
+from lightspeed_models.evidence.word_column import Words, evenly
 
 # Of a set with more rows than this, so many are drawn.
 ROWS = {"gemm": 40_000, "decode_attention": 6_000, "prefill_attention": 6_000}
@@ -45,7 +45,7 @@ def strata(columns, names, rows):
     for key in groups:
         own = np.flatnonzero(keys == key)
         own = own[np.argsort(size[own], kind="stable")]
-        taken.append(own[np.unique(np.linspace(0, len(own) - 1, each).round().astype(np.intp))])
+        taken.append(evenly(own, each))
     return np.sort(np.concatenate(taken))
 
 

@@ -12,6 +12,7 @@ from lightspeed.catalog import entries
 from lightspeed_models.evidence.chips import FORMATS, MOVED
 from lightspeed_models.evidence.pairings.serving import CHIPS
 from lightspeed_models.evidence.sets import dataset, records
+from lightspeed_models.evidence.word_column import evenly
 
 FILE = Path(__file__).parents[3] / "lightspeed_course" / "explorers" / "published.json"
 PRODUCTS = 100  # of a chip and a format
@@ -56,13 +57,12 @@ def products():
             if not len(own):
                 continue
             own = own[np.argsort(intensity[own], kind="stable")]
-            thin = own[np.unique(np.linspace(0, len(own) - 1, PRODUCTS).round().astype(np.intp))]
             found.setdefault(chip, {})[kind] = {
                 "of": len(own),
                 "rows": [
                     [*(int(x[i]) for x in (m, k, n)), rounded(rows["latency"][i]),
                      f"{rows['library'][i]}, {rows['format'][i]}"]
-                    for i in thin
+                    for i in evenly(own, PRODUCTS)
                 ],
             }  # fmt: skip
     return found
