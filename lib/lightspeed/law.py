@@ -24,8 +24,8 @@ from lightspeed.errors import BadArgument, nearest, one_of
 from lightspeed.values import Amount, Whole
 
 __all__ = (
-    "ELEMENT_BYTES", "Argument", "Law", "Spec", "checked", "count", "described", "fraction",
-    "is_quantity", "law", "nonnegative", "positive", "real", "with_unit",
+    "ELEMENT_BYTES", "Argument", "Law", "Spec", "check_fields", "checked", "count", "described",
+    "fraction", "is_quantity", "law", "nonnegative", "positive", "real", "with_unit",
 )  # fmt: skip
 
 P = ParamSpec("P")
@@ -148,6 +148,12 @@ def checked(law: str, name: str, value: Any, spec: Spec) -> Any:
     ):
         raise BadArgument(law, name, value, spec.expected(), spec.hint)
     return value
+
+
+def check_fields(record: object, spec: Spec, *names: str) -> None:
+    """Raise BadArgument where one of these attributes of a dataclass is not as `spec` says."""
+    for name in names:
+        checked(type(record).__name__, name, getattr(record, name), spec)
 
 
 def _plain(law: str, name: str, value: Any, spec: Argument) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lightspeed.collectives import EXPONENT, overlapped_time
@@ -61,16 +61,11 @@ def fit_usl(n: NDArray[Any], speedup: NDArray[Any], confidence: float = 0.95) ->
     n = numpy.ravel(checked("fit_usl", "n", n, PROCESSORS))
     speedup = numpy.ravel(checked("fit_usl", "speedup", speedup, positive()))
     if n.shape != speedup.shape:
-        raise BadArgument(
-            "fit_usl", "speedup", speedup, f"one value for each of the {n.size} values of n"
-        )
+        wanted = f"one value for each of the {n.size} values of n"
+        raise BadArgument("fit_usl", "speedup", speedup, wanted)
     if n.size < 4 or numpy.unique(n).size < 3:
-        raise BadArgument(
-            "fit_usl",
-            "n",
-            n,
-            "four points or more, at three or more n: three unknowns and one to judge by",
-        )
+        wanted = "four points or more, at three or more n: three unknowns and one to judge by"
+        raise BadArgument("fit_usl", "n", n, wanted)
     terms = numpy.column_stack([numpy.ones_like(n), n - 1, n * (n - 1)]) * (speedup / n)[:, None]
     (unit, *rest), *_ = numpy.linalg.lstsq(terms, numpy.ones_like(n), rcond=None)
     serial, kappa = numpy.array(rest) / unit
@@ -125,19 +120,11 @@ def fit_alpha_beta(
     times = _floats("time", time, positive("s"))
     counts = _floats("steps", steps, positive())
     if len(moved) != len(times) or len(times) < 2:
-        raise BadArgument(
-            "fit_alpha_beta",
-            "time",
-            times,
-            f"one time for each of the {len(moved)} transfers, and at least two",
-        )
+        wanted = f"one time for each of the {len(moved)} transfers, and at least two"
+        raise BadArgument("fit_alpha_beta", "time", times, wanted)
     if len(counts) not in (1, len(times)):
-        raise BadArgument(
-            "fit_alpha_beta",
-            "steps",
-            counts,
-            f"one number, or one for each of the {len(times)} times",
-        )
+        wanted = f"one number, or one for each of the {len(times)} times"
+        raise BadArgument("fit_alpha_beta", "steps", counts, wanted)
     power = float(checked("fit_alpha_beta", "exponent", exponent, EXPONENT))
     counts = counts * len(times) if len(counts) == 1 else counts
     most, longest = max(counts), max(times)
@@ -146,22 +133,13 @@ def fit_alpha_beta(
     moves = [(b / t / slow) ** power for b, t in zip(moved, times, strict=True)]
     first, second = _least_squares(waits, moves)
     if not second > 0:
-        raise BadArgument(
-            "fit_alpha_beta",
-            "transfer",
-            moved,
-            "times that grow with the bytes",
-            "The fit has no bandwidth.",
-        )
-    fitted = AlphaBeta(
-        float(first ** (1 / power) * longest / most),
-        float(slow / second ** (1 / power)),
-        power,
-        (),
-    )
+        wanted, hint = "times that grow with the bytes", "The fit has no bandwidth."
+        raise BadArgument("fit_alpha_beta", "transfer", moved, wanted, hint)
+    latency, bandwidth = first ** (1 / power) * longest / most, slow / second ** (1 / power)
+    fitted = AlphaBeta(float(latency), float(bandwidth), power, ())
     rows = zip(moved, counts, times, strict=True)
     residuals = tuple(float(fitted.time(b, n) / t - 1) for b, n, t in rows)
-    return AlphaBeta(fitted.latency, fitted.bandwidth, fitted.exponent, residuals)
+    return replace(fitted, residuals=residuals)
 
 
 def _floats(name: str, values: Series, spec: Argument) -> list[float]:

@@ -31,29 +31,17 @@ WEIGHTS = {"bf16": (2.0, 2.0), "fp8": (1.0, 1.0), "fp4": (0.5 + 1 / 16, 1.0)}
 
 def replica(gpu: str, tensor: int = 1, data: int = 1, number_format: str = "bf16") -> Replica:
     """A catalog GPU's `Replica`; products in the number format, caches narrow as weights are."""
-    chip = find(gpu)
-    if not {"hbm_bandwidth", "link_bandwidth"} <= chip.numbers.keys():
-        raise BadArgument(
-            "replica", "gpu", gpu, "a GPU of the catalog with HBM and links to others"
-        )
-    weight_bytes, cache_bytes = WEIGHTS[
-        one_of("replica", "number_format", number_format, tuple(WEIGHTS))
-    ]
-    have = [name for name in WEIGHTS if name in chip.numbers]
+    numbers = find(gpu).numbers
+    if not {"hbm_bandwidth", "link_bandwidth"} <= numbers.keys():
+        wanted = "a GPU of the catalog with HBM and links to others"
+        raise BadArgument("replica", "gpu", gpu, wanted)
+    widths = WEIGHTS[one_of("replica", "number_format", number_format, tuple(WEIGHTS))]
+    have = [name for name in WEIGHTS if name in numbers]
     if number_format not in have:
-        raise BadArgument(
-            "replica", "number_format", number_format, f"one that {gpu} has: {', '.join(have)}"
-        )
-    numbers = chip.numbers
-    return Replica(
-        numbers[number_format],
-        numbers["hbm_bandwidth"],
-        numbers["link_bandwidth"],
-        tensor,
-        data,
-        weight_bytes,
-        cache_bytes,
-    )
+        wanted = f"one that {gpu} has: {', '.join(have)}"
+        raise BadArgument("replica", "number_format", number_format, wanted)
+    peak, memory, link = (numbers[n] for n in (number_format, "hbm_bandwidth", "link_bandwidth"))
+    return Replica(peak, memory, link, tensor, data, *widths)
 
 
 def inference_step(
@@ -73,15 +61,13 @@ def inference_step(
     >>> round(one.time / eight.time, 1)
     7.9
     """
-    for name, value, spec in (
-        ("requests", requests, positive("request")),
-        ("tokens", tokens, count()),
-        ("seen", seen, nonnegative("token")),
-    ):
-        checked("inference_step", name, value, spec)
+    this = "inference_step"
+    checked(this, "requests", requests, positive("request"))
+    checked(this, "tokens", tokens, count())
+    checked(this, "seen", seen, nonnegative("token"))
     if not model.experts and replica.data > 1:
         raise BadArgument(
-            "inference_step", "replica", replica, "data = 1 for a model without experts",
+            this, "replica", replica, "data = 1 for a model without experts",
             "Replicas that share nothing are separate: give one of them its requests.",
         )  # fmt: skip
     logits = 2 * model.width * model.vocabulary  # for the last token of a request only
@@ -135,11 +121,11 @@ def engine(key: str) -> Engine:
     >>> 0.5 < engine("served").share < 0.8
     True
     """
-    tables = _tables()
+    tables = _engines()
     row = tables[one_of("engine", "key", key, tuple(tables))]
     return Engine(**{name: told["value"] for name, told in row["fitted"].items()})
 
 
 @functools.cache
-def _tables() -> dict[str, Any]:
+def _engines() -> dict[str, Any]:
     return fitted("engines")

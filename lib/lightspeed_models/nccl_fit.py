@@ -14,14 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lightspeed.catalog import measured, number
-from lightspeed.collectives import (
-    COLLECTIVES,
-    RANKS,
-    RINGS,
-    SIZE,
-    busbw_factor,
-    overlapped_time,
-)
+from lightspeed.collectives import COLLECTIVES, RANKS, RINGS, SIZE, busbw_factor, overlapped_time
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count
 from lightspeed_models.fits import AlphaBeta, fit_alpha_beta
@@ -125,12 +118,8 @@ def _rows(name: str, table: dict[str, Any]) -> Iterator[Row]:
         for s, v in zip(table["sizes"], vs, strict=True)
     )
     for nodes, n, size, value in (*table.get("rows", ()), *grid):
-        rate = (
-            value
-            * 1e9
-            / (busbw_factor(table["collective"], n) if table["unit"] == "busbw GB/s" else 1)
-        )
-        time = value * 1e-6 if table["unit"] == "us" else size / rate
+        factor = busbw_factor(table["collective"], n) if table["unit"] == "busbw GB/s" else 1
+        time = value * 1e-6 if table["unit"] == "us" else size / (value * 1e9 / factor)
         fitted = nodes in table.get("fit", ())
         yield Row(
             name, table["fabric"], table["collective"], table["path"], nodes, n, size, time, fitted
@@ -167,16 +156,9 @@ def _fit_all(rows: Sequence[Row], exponent: float) -> dict[tuple[str, str], Alph
         groups.setdefault((FABRICS[row.fabric].link(row.nodes, row.path), row.path), []).append(row)
     fits = {}
     for key, mine in groups.items():
-        columns = [
-            (
-                _transfer(r.path, r.collective, r.size, r.n, r.nodes),
-                r.time,
-                _latency(r.path, r.collective, r.n, r.nodes),
-            )
-            for r in mine
-        ]
-        transfer, time, steps = map(list, zip(*columns, strict=True))
-        fits[key] = fit_alpha_beta(transfer, time, steps, exponent)
+        transfer = [_transfer(r.path, r.collective, r.size, r.n, r.nodes) for r in mine]
+        steps = [_latency(r.path, r.collective, r.n, r.nodes) for r in mine]
+        fits[key] = fit_alpha_beta(transfer, [r.time for r in mine], steps, exponent)
     return fits
 
 
@@ -210,30 +192,22 @@ def predict(
     this = "predict"
     one_of(this, "collective", collective, COLLECTIVES)
     one_of(this, "fabric", fabric, tuple(FABRICS))
-    size, n, nodes = (
-        checked(this, "size", size, SIZE),
-        checked(this, "n", n, RANKS),
-        checked(this, "nodes", nodes, count()),
-    )
+    size, n = checked(this, "size", size, SIZE), checked(this, "n", n, RANKS)
+    nodes = checked(this, "nodes", nodes, count())
     if nodes > 1 and not FABRICS[fabric].network:
         raise BadArgument(this, "nodes", nodes, f"1: {FABRICS[fabric].name} has no network here")
     paths = (one_of(this, "path", path, PATHS),) if path else _paths(collective, n, nodes, fabric)
-    return min(
-        (_predict(collective, size, n, nodes, fabric, path) for path in paths), key=lambda p: p.time
-    )
+    each = (_predict(collective, size, n, nodes, fabric, path) for path in paths)
+    return min(each, key=lambda one: one.time)
 
 
 def _paths(collective: str, n: int, nodes: int, fabric: str) -> tuple[str, ...]:
     if collective == "alltoall" and nodes > 1:
         return ("alltoall",)
     adders = collective == "all_reduce" and n / nodes >= FABRICS[fabric].in_network_from
-    return (
-        ("in_network",)
-        if adders and nodes == 2
-        else ("ring", "in_network")
-        if adders and nodes == 1
-        else ("ring",)
-    )
+    if not adders or nodes > 2:
+        return ("ring",)
+    return ("in_network",) if nodes == 2 else ("ring", "in_network")
 
 
 def _predict(
@@ -254,29 +228,18 @@ def _fit_of(machine: Fabric, path: str, nodes: int) -> tuple[AlphaBeta, float]:
     if (link, path) in fits:
         return fits[link, path], fits[link, path].bandwidth
     if (machine.like, path) not in fits:
-        raise BadArgument(
-            "predict", "path", path, f"a path that was measured; {machine.name} has none for it"
-        )
+        wanted = f"a path that was measured; {machine.name} has none for it"
+        raise BadArgument("predict", "path", path, wanted)
     fit = fits[machine.like, path]
     return fit, fit.bandwidth * machine.rate(nodes, path) / number(machine.like)
 
 
 def residuals(fitted: bool | None = None) -> tuple[tuple[Row, float], ...]:
     """(Row, model / measured - 1) for every row; only fitted or only tested ones if asked."""
+
+    def model(r: Row) -> Prediction:
+        path = r.path if r.nodes == 1 else ""
+        return predict(r.collective, r.size, r.n, r.nodes, r.fabric, path)
+
     rows = (row for row in measurements() if fitted is None or row.fitted == fitted)
-    return tuple(
-        (
-            row,
-            predict(
-                row.collective,
-                row.size,
-                row.n,
-                row.nodes,
-                row.fabric,
-                row.path if row.nodes == 1 else "",
-            ).time
-            / row.time
-            - 1,
-        )
-        for row in rows
-    )
+    return tuple((row, model(row).time / row.time - 1) for row in rows)

@@ -24,7 +24,7 @@ from lightspeed.collectives import RANKS, RINGS, SIZE, ring_steps
 from lightspeed.elementwise import Result, Value, any_of, floor_log2, is_array, maximum, minimum
 from lightspeed.elementwise import where as pick
 from lightspeed.errors import BadArgument, one_of
-from lightspeed.law import Argument, checked, count, law, nonnegative
+from lightspeed.law import Argument, check_fields, checked, count, law, nonnegative
 from lightspeed.roofline import BANDWIDTH
 
 __all__ = (
@@ -41,6 +41,7 @@ PLATEAU = 1.4  # a Simple ring across nodes, from 64 bytes a channel and rank on
 PLATEAU_VOLTA = 1.9
 OVERHEAD = nonnegative("s", hint="NCCL takes 1 µs on Intel hosts and 2 µs on AMD hosts.")
 JOB = {"n": RANKS, "nodes": count()}
+ONE_NUMBER = "one number: each size may choose differently"
 
 
 @functools.cache
@@ -133,15 +134,8 @@ def ring_latency(
     across = _between_nodes("Ring", protocol, n, nodes, net_latency, release)
     closing = 2 if known.rules.closes_the_ring and collective == "all_reduce" else 0
     between = ring_steps(collective, nodes) + closing * minimum(nodes - 1, 1)
-    return (
-        (
-            known.base["Ring"][which]
-            + (ring_steps(collective, n) - between) * inside
-            + between * across
-        )
-        * plateau
-        * 1e-6
-    )
+    hops = (ring_steps(collective, n) - between) * inside + between * across
+    return (known.base["Ring"][which] + hops) * plateau * 1e-6
 
 
 @law("s", **JOB, protocol=PROTOCOLS, link=LINKS, net_latency=nonnegative("s"), release=RELEASES)
@@ -219,20 +213,15 @@ class Job:
     release: str = NEWEST
 
     def __post_init__(self) -> None:
-        known = one_of("Job", "release", self.release, RELEASES)
-        for name, allowed in (
-            ("collective", RINGS),
-            ("architecture", tuple(tables(known).nvlink)),
-            ("cpu", tuple(NET_OVERHEAD)),
-            ("link", LINKS),
-        ):
-            one_of("Job", name, getattr(self, name), allowed)
-        for name in ("n", "nodes", "channels"):
-            checked("Job", name, getattr(self, name), count())
-        for name in ("inside", "across"):
-            checked("Job", name, getattr(self, name), BANDWIDTH)
+        check_fields(self, RELEASES, "release")
+        check_fields(self, RINGS, "collective")
+        check_fields(self, tuple(tables(self.release).nvlink), "architecture")
+        check_fields(self, tuple(NET_OVERHEAD), "cpu")
+        check_fields(self, LINKS, "link")
+        check_fields(self, count(), "n", "nodes", "channels")
+        check_fields(self, BANDWIDTH, "inside", "across")
         _at_least_a_rank_each("Job", self.n, self.nodes)
-        if self.collective != "all_reduce" and not tables(known).rules.nvls_measured:
+        if self.collective != "all_reduce" and not tables(self.release).rules.nvls_measured:
             older = "all_reduce: the other collectives are modelled from release 2.28.3 on"
             raise BadArgument("Job", "collective", self.collective, older)
 
@@ -258,15 +247,9 @@ def tuning_table(job: Job) -> dict[tuple[str, str], Cost]:
     costs: dict[tuple[str, str], Cost] = {}
     for protocol in PROTOCOLS if job.link == "NVLINK" else ("LL", "Simple"):  # LL128 needs NVLink
         latency = ring_latency(
-            job.n,
-            job.nodes,
-            job.collective,
-            protocol,
-            job.link,
-            job.overhead,
-            job.net_latency,
+            job.n, job.nodes, job.collective, protocol, job.link, job.overhead, job.net_latency,
             release=job.release,
-        )
+        )  # fmt: skip
         as_algbw = job.n / max(ring_steps(job.collective, job.n), 1)
         costs["Ring", protocol] = Cost(latency, _ring_bus(job, protocol) * as_algbw)
         if job.collective == "all_reduce":
@@ -277,7 +260,8 @@ def tuning_table(job: Job) -> dict[tuple[str, str], Cost]:
     switch = _nvls_bandwidth(job)
     if switch > 0:
         algorithm = "NVLS" if job.nodes == 1 else "NVLSTree"
-        costs[algorithm, "Simple"] = Cost(_switch_latency(job), switch)
+        latency = nvls_latency(job.nodes, job.net_latency, job.release)
+        costs[algorithm, "Simple"] = Cost(latency, switch)
     if job.collective != "all_reduce" and job.n == job.nodes > 1:
         across = _between_nodes("Tree", "Simple", job.n, job.nodes, job.net_latency, job.release)
         base = tables(job.release).base["PAT"][2]
@@ -292,7 +276,7 @@ def choices(
     """NCCL's `Choice`s for `size` bytes, fastest first; `table`: one it printed, or its model's."""
     size = checked("choices", "size", size, SIZE)
     if is_array(size):
-        raise BadArgument("choices", "size", size, "one number: each size may choose differently")
+        raise BadArgument("choices", "size", size, ONE_NUMBER)
     rows = []
     for (algorithm, protocol), cost in (tuning_table(job) if table is None else table).items():
         latency, bandwidth = cost.latency, cost.bandwidth
@@ -327,29 +311,16 @@ def nccl_choices(
     one_of("nccl_choices", "architecture", architecture, ARCHITECTURES)
     for name, value in (("size", size), ("n", n), ("nodes", nodes)):
         if is_array(value):
-            raise BadArgument(
-                "nccl_choices", name, value, "one number: each size may choose differently"
-            )
-    links, network = (
-        checked("nccl_choices", "links", links, count()),
-        checked("nccl_choices", "network", network, BANDWIDTH),
-    )
+            raise BadArgument("nccl_choices", name, value, ONE_NUMBER)
+    links = checked("nccl_choices", "links", links, count())
+    network = checked("nccl_choices", "network", network, BANDWIDTH)
     speed = tables(more.get("release", NEWEST)).nvlink
     if architecture not in speed:
-        raise BadArgument(
-            "nccl_choices", "release", more["release"], f"a release that knows {architecture}"
-        )
+        wanted = f"a release that knows {architecture}"
+        raise BadArgument("nccl_choices", "release", more["release"], wanted)
     inside = links * speed[architecture] * 1e9
-    job = Job(
-        n,
-        nodes,
-        architecture=architecture,
-        inside=inside,
-        across=min(inside, network),
-        channels=channels,
-        nvls=nvls,
-        **more,
-    )
+    rates: dict[str, Any] = {"inside": inside, "across": min(inside, network)}
+    job = Job(n, nodes, architecture=architecture, channels=channels, nvls=nvls, **rates, **more)
     return choices(job, size)
 
 
@@ -418,29 +389,20 @@ def _nvls_bandwidth(job: Job) -> float:
     return bus * n / (2 * (n - 1))
 
 
-def _switch_latency(job: Job) -> float:
-    return nvls_latency(job.nodes, job.net_latency, job.release)
-
-
 def _kept(job: Job, algorithm: str, protocol: str, size: float) -> float:
     """The share of bandwidth that a tree keeps at this size, up to 256 MiB for Tree."""
     known = tables(job.release)
-    kept: list[float] = known.tree_keeps[protocol]
+    shares: list[float] = known.tree_keeps[protocol]
     power = math.frexp(max(size, 1) / 64)[1] - 1
-    if algorithm == "Tree":
-        return kept[power] if 0 <= power < 23 else 1.0
     corrected = algorithm == "NVLSTree" and known.rules.nvls_tree_keeps
-    if corrected and job.architecture == "blackwell" and job.cpu != "arm":
-        return kept[power] if 0 <= power < 24 else 1.0
-    return 1.0
+    corrected = corrected and job.architecture == "blackwell" and job.cpu != "arm"
+    powers = 23 if algorithm == "Tree" else 24 if corrected else 0
+    return shares[power] if 0 <= power < powers else 1.0
 
 
 def _plateau(job: Job, algorithm: str, protocol: str, size: float) -> float:
     """A large Simple ring across nodes costs more than its steps."""
-    if (
-        (algorithm, protocol) != ("Ring", "Simple")
-        or job.nodes == 1
-        or size < 64 * job.channels * job.n
-    ):
+    small = size < 64 * job.channels * job.n
+    if (algorithm, protocol) != ("Ring", "Simple") or job.nodes == 1 or small:
         return 1
     return PLATEAU_VOLTA if job.architecture == "volta" else PLATEAU

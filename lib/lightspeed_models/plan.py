@@ -13,7 +13,7 @@ from typing import Any
 from lightspeed.catalog import find, link
 from lightspeed.elementwise import Result, Value, any_of, is_array, maximum, minimum, where
 from lightspeed.errors import BadArgument
-from lightspeed.law import checked, count, positive
+from lightspeed.law import check_fields, count, positive
 from lightspeed.memory import RECOMPUTE, STAGE
 from lightspeed.roofline import SHARE
 from lightspeed.transformer import Transformer
@@ -47,16 +47,12 @@ class Machine:
     products: Rates | None = None
 
     def __post_init__(self) -> None:
-        for name, unit in (
-            ("peak", "FLOP/s"),
-            ("memory", "byte/s"),
-            ("capacity", "byte"),
-            ("link", "byte/s"),
-            ("network", "byte/s"),
-        ):
-            checked("Machine", name, getattr(self, name), positive(unit))
-        checked("Machine", "per_node", self.per_node, count())
-        checked("Machine", "share", self.share, SHARE)
+        check_fields(self, positive("FLOP/s"), "peak")
+        check_fields(self, positive("byte/s"), "memory")
+        check_fields(self, positive("byte"), "capacity")
+        check_fields(self, positive("byte/s"), "link", "network")
+        check_fields(self, count(), "per_node")
+        check_fields(self, SHARE, "share")
 
 
 def machine(gpu: str, network: str, per_node: int = 8, share: float = 1.0) -> Machine:
@@ -92,20 +88,11 @@ class Plan:
     placement: tuple[str, ...] = AXES
 
     def __post_init__(self) -> None:
-        for name in (
-            "data",
-            "tensor",
-            "pipeline",
-            "expert",
-            "context",
-            "micro_batches",
-            "micro_size",
-            "chunks",
-        ):
-            checked("Plan", name, getattr(self, name), count())
-        checked("Plan", "stage", self.stage, STAGE)
-        checked("Plan", "recompute", self.recompute, RECOMPUTE)
-        checked("Plan", "schedule", self.schedule, SCHEDULES)
+        check_fields(self, count(), "data", "tensor", "pipeline", "expert", "context")
+        check_fields(self, count(), "micro_batches", "micro_size", "chunks")
+        check_fields(self, STAGE, "stage")
+        check_fields(self, RECOMPUTE, "recompute")
+        check_fields(self, SCHEDULES, "schedule")
         if sorted(self.placement) != sorted(AXES):
             raise BadArgument("Plan", "placement", self.placement, f"{AXES} in some order")
         if _some((self.chunks > 1) & (self.schedule != "1f1b")):
@@ -269,7 +256,6 @@ def model_parallel(gpus: int, per_node: int = 8) -> dict[str, int]:
     """
     tensor = min(gpus, per_node)
     if gpus % tensor:
-        raise BadArgument(
-            "model_parallel", "gpus", gpus, f"a multiple of the {per_node} of a node, or fewer"
-        )
+        wanted = f"a multiple of the {per_node} of a node, or fewer"
+        raise BadArgument("model_parallel", "gpus", gpus, wanted)
     return {"tensor": tensor, "pipeline": gpus // tensor}

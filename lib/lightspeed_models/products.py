@@ -18,7 +18,7 @@ from typing import Any
 from lightspeed.catalog import find, fitted
 from lightspeed.elementwise import Result, Value
 from lightspeed.errors import one_of
-from lightspeed.law import ELEMENT_BYTES, checked, count, law, nonnegative, positive
+from lightspeed.law import ELEMENT_BYTES, check_fields, count, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH, PEAK, SHARE
 
 __all__ = ("Kernel", "Rates", "kernel", "narrowing_bytes", "product_time", "rates")
@@ -99,13 +99,8 @@ class Kernel:
     loop: float
 
     def __post_init__(self) -> None:
-        for name, spec in (
-            ("compute_share", SHARE),
-            ("memory_share", SHARE),
-            ("launch", CYCLES),
-            ("loop", CYCLES),
-        ):
-            checked("Kernel", name, getattr(self, name), spec)
+        check_fields(self, SHARE, "compute_share", "memory_share")
+        check_fields(self, CYCLES, "launch", "loop")
 
 
 @dataclass(frozen=True)
@@ -125,12 +120,10 @@ class Rates:
     narrow: float
 
     def __post_init__(self) -> None:
-        checked("Rates", "clock", self.clock, positive("Hz"))
-        checked("Rates", "element_bytes", self.element_bytes, ELEMENT_BYTES)
-        for name in ("wide", "scores"):
-            checked("Rates", name, getattr(self, name), PEAK)
-        for name in ("ramp", "narrow"):
-            checked("Rates", name, getattr(self, name), nonnegative())
+        check_fields(self, positive("Hz"), "clock")
+        check_fields(self, ELEMENT_BYTES, "element_bytes")
+        check_fields(self, PEAK, "wide", "scores")
+        check_fields(self, nonnegative(), "ramp", "narrow")
 
 
 # Format of training -> what it is called in the table of kernels, and bytes of an element.

@@ -27,13 +27,8 @@ def read_profile(path: str | Path, functions: Iterable[str]) -> dict[str, float]
     for name, key in keys.items():
         for outer in keys.keys() & {key[2] for key in _callers(stats.stats, key)} - {name}:
             hint = f"Name only one of them: {outer} includes it."
-            raise BadArgument(
-                "read_profile",
-                "functions",
-                name,
-                f"functions of which none calls another ({outer} does)",
-                hint,
-            )
+            wanted = f"functions of which none calls another ({outer} does)"
+            raise BadArgument("read_profile", "functions", name, wanted, hint)
     breakdown = {name: stats.stats[key][3] for name, key in keys.items()}
     return breakdown | {REST: max(stats.total_tt - sum(breakdown.values()), 0.0)}
 
@@ -42,9 +37,8 @@ def _key(stats: Mapping[Any, Any], name: str) -> Any:
     keys = [key for key in stats if key[2] == name]
     if len(keys) != 1:
         where = "; ".join(f"{file}:{line}" for file, line, _ in keys) or "none of that name"
-        raise BadArgument(
-            "read_profile", "functions", name, f"one function of the profile (found {where})"
-        )
+        wanted = f"one function of the profile (found {where})"
+        raise BadArgument("read_profile", "functions", name, wanted)
     return keys[0]
 
 

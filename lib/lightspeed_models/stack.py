@@ -4,8 +4,8 @@ Used in chapter 6.
 A stack belongs to one framework on one kind of machine, and so do its constants, wherever they are
 used: nanotron's, fitted to untuned runs, are half as slow again as tuned runs of other frameworks.
 They were fitted to measured runs or counted, as catalog/fitted_stacks.toml says of each; `BOUND`
-has none of them. A cluster may also
-be in a bad *state*, which no plan explains: `Stack.slow`, `far` and `stall` describe one.
+has none of them. A cluster may also be in a bad *state*, which no plan explains: `Stack.slow`,
+`far` and `stall` describe one.
 """
 
 import functools
@@ -15,14 +15,13 @@ from typing import Any
 from lightspeed.catalog import fitted
 from lightspeed.elementwise import Result, Value, where
 from lightspeed.errors import one_of
-from lightspeed.law import ELEMENT_BYTES, checked, fraction, nonnegative
+from lightspeed.law import ELEMENT_BYTES, check_fields, fraction, nonnegative
 from lightspeed.memory import SPLITS
 from lightspeed.roofline import SHARE
 
 __all__ = ("BOUND", "Stack", "stack")
 
 CUTS = ("weighted", "even")
-SECONDS, TIMES, BYTES = nonnegative("s"), nonnegative(), nonnegative("byte")
 
 
 @dataclass(frozen=True)
@@ -77,21 +76,15 @@ class Stack:
     stall: float = 0.0
 
     def __post_init__(self) -> None:
-        for names, spec in (
-            (("share", "inside", "between"), SHARE),
-            (("overlap", "exposed", "contention"), fraction()),
-            (
-                ("host", "ring", "latency", "fixed", "launch", "sync", "slow", "far", "stall"),
-                SECONDS,
-            ),
-            (("passes", "logits_passes", "permutes"), TIMES),
-            (("weight_bytes", "gradient_bytes"), ELEMENT_BYTES),
-            (("optimizer_bytes",), BYTES),
-        ):
-            for name in names:
-                checked("Stack", name, getattr(self, name), spec)
-        one_of("Stack", "split", self.split, SPLITS)
-        one_of("Stack", "cut", self.cut, CUTS)
+        check_fields(self, SHARE, "share", "inside", "between")
+        check_fields(self, fraction(), "overlap", "exposed", "contention")
+        waits = ("host", "ring", "latency", "fixed", "launch", "sync", "slow", "far", "stall")
+        check_fields(self, nonnegative("s"), *waits)
+        check_fields(self, nonnegative(), "passes", "logits_passes", "permutes")
+        check_fields(self, ELEMENT_BYTES, "weight_bytes", "gradient_bytes")
+        check_fields(self, nonnegative("byte"), "optimizer_bytes")
+        check_fields(self, SPLITS, "split")
+        check_fields(self, CUTS, "cut")
 
     def wait(self, ways: Value, near: Value, across: Value) -> Result:
         """Seconds a layer and micro-batch for hops of tensor parallelism, `near` in a node."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lightspeed.errors import BadArgument, one_of
-from lightspeed.law import checked, count, positive
+from lightspeed.law import check_fields, checked, count, positive
 from lightspeed.transformer import Transformer
 from lightspeed_models.plan import Machine, Plan, checked_for
 from lightspeed_models.stack import BOUND, Stack
@@ -58,8 +58,8 @@ class Timed:
     time: float
 
     def __post_init__(self) -> None:
-        checked("Timed", "time", self.time, positive("s"))
-        checked("Timed", "sequence", self.sequence, count())
+        check_fields(self, positive("s"), "time")
+        check_fields(self, count(), "sequence")
         checked_for(self.model, self.plan)
 
 

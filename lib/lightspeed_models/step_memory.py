@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from lightspeed.catalog import fitted
 from lightspeed.elementwise import Result, Value, minimum, where
 from lightspeed.errors import one_of
-from lightspeed.law import checked, nonnegative, positive
+from lightspeed.law import check_fields, nonnegative, positive
 from lightspeed.memory import MemoryUse, transformer_activation_bytes
 from lightspeed.transformer import Transformer
 from lightspeed_models.plan import Machine, Plan, checked_for
@@ -47,11 +47,10 @@ class Footprint:
     cut: str = "weighted"
 
     def __post_init__(self) -> None:
-        held = nonnegative("byte")
-        for name in ("weight_bytes", "gradient_bytes", "optimizer_bytes", "logits_bytes", "base"):
-            checked("Footprint", name, getattr(self, name), held)
-        checked("Footprint", "kept", self.kept, positive())
-        one_of("Footprint", "cut", self.cut, CUTS)
+        states = ("weight_bytes", "gradient_bytes", "optimizer_bytes")
+        check_fields(self, nonnegative("byte"), *states, "logits_bytes", "base")
+        check_fields(self, positive(), "kept")
+        check_fields(self, CUTS, "cut")
 
 
 def footprint(key: str) -> Footprint:

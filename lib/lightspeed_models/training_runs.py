@@ -53,24 +53,16 @@ def training_runs() -> dict[str, Run]:
 def gpt(layers: int, width: int, heads: int, vocabulary: int, sequence: int) -> Transformer:
     """A GPT's `Transformer` as in Megatron's tables: heads of width / heads, an MLP of 4 width."""
     return Transformer(
-        layers,
-        width,
-        heads,
-        width // heads,
-        4 * width,
-        vocabulary,
-        context=sequence,
-        mlp_matrices=2,
-        tied_embeddings=True,
-    )
+        layers, width, heads, width // heads, 4 * width, vocabulary,
+        context=sequence, mlp_matrices=2, tied_embeddings=True,
+    )  # fmt: skip
 
 
 def _run(key: str, table: dict[str, Any], sources: Mapping[str, str]) -> Run:
     shape = ("layers", "width", "heads", "vocabulary", "sequence")
     model = transformer(table["model"]) if "model" in table else gpt(*(table[n] for n in shape))
-    degrees = {
-        n: table.get(n, 1) for n in ("tensor", "pipeline", "context", "chunks", "micro_size")
-    }
+    names = ("tensor", "pipeline", "context", "chunks", "micro_size")
+    degrees = {name: table.get(name, 1) for name in names}
     gpus = table["data"] * degrees["tensor"] * degrees["pipeline"] * degrees["context"]
     plan = plan_of_batch(gpus, table["batch"], **degrees, recompute=table["recompute"])
     counted = plan.recompute if table["counts"] == "hardware" else "none"
@@ -105,24 +97,19 @@ def fit_share(key: str = CALIBRATION) -> float:
     """The share of peak at which `step` takes what was measured: what the bounds leave out."""
     run = training_runs()[key]
 
-    def excess(share: float) -> float:
-        return (
-            step(run.model, run.sequence, run.plan, machine(run.gpu, run.network, share=share)).time
-            - run.time
-        )
-
     low, high = 0.01, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        cluster = machine(run.gpu, run.network, share=middle)
+        took = step(run.model, run.sequence, run.plan, cluster).time
+        low, high = (middle, high) if took > run.time else (low, middle)
     return middle
 
 
 def expected_step(model: Transformer, sequence: int, plan: Plan, gpu: str, network: str) -> Step:
     """The `Step` of a plan at the share of peak that another, measured run set."""
-    return step(
-        model, sequence, plan, machine(gpu, network, share=fit_share(calibration(model, plan)))
-    )
+    share = fit_share(calibration(model, plan))
+    return step(model, sequence, plan, machine(gpu, network, share=share))
 
 
 def predicted(run: Run) -> Step:

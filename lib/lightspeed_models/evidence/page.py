@@ -34,16 +34,9 @@ def residual_chart(found, dots=DOTS, height=360):
         own = np.flatnonzero(judged.regime == name)
         own = own[np.argsort(judged.measured[own], kind="stable")]
         own = evenly(own, dots)
-        marks.append(
-            Points(
-                judged.measured[own].tolist(),
-                ratio[own].tolist(),
-                label=name,
-                color=COLORS[i % len(COLORS)],
-                marker=MARKS[i % len(MARKS)],
-                size=2.5,
-            )
-        )
+        x, y = judged.measured[own].tolist(), ratio[own].tolist()
+        color, marker = COLORS[i % len(COLORS)], MARKS[i % len(MARKS)]
+        marks.append(Points(x, y, label=name, color=color, marker=marker, size=2.5))
     p = found.pairing
     return Chart(
         Axis(f"measured {p.quantity}", p.unit, "log"),
@@ -70,23 +63,16 @@ def to_html(found):
     return page(
         "evidence",
         title="The laws against public measurements",
-        ranking=[
-            [
-                one.pairing.title,
-                f"{one.all.rows:,}",
-                si(one.all.median, "%"),
-                si(one.all.p90, "%"),
-                _worst_regime(one),
-            ]
-            for one in ranking(found)
-        ],
+        ranking=[_ranked(one) for one in ranking(found)],
         parts=[_part(one) for one in found],
     )
 
 
-def _worst_regime(found):
-    worst = max(found.by_regime, key=lambda error: error.median)
-    return f"{worst.regime}: {si(worst.median, '%')}" if len(found.by_regime) > 1 else "–"
+def _ranked(found):
+    whole, worst = found.all, max(found.by_regime, key=lambda error: error.median)
+    regime = f"{worst.regime}: {si(worst.median, '%')}" if len(found.by_regime) > 1 else "–"
+    errors = si(whole.median, "%"), si(whole.p90, "%")
+    return [found.pairing.title, f"{whole.rows:,}", *errors, regime]
 
 
 def _part(found):

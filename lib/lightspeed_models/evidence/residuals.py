@@ -120,15 +120,8 @@ def judged(pairing, rows):
     last = np.argpartition(off, -min(WORST, len(off)))[-WORST:]
     last = last[np.argsort(off[last], kind="stable")[::-1]]
     worst = tuple((answers.names(int(row)), float(ratio[row])) for row in last)
-    everything = np.ones(len(ratio), bool)
-    return Residuals(
-        pairing,
-        rows,
-        answers,
-        error(pairing, answers, ratio, everything, "all"),
-        tuple(regimes),
-        worst,
-    )
+    everything = error(pairing, answers, ratio, np.ones(len(ratio), bool), "all")
+    return Residuals(pairing, rows, answers, everything, tuple(regimes), worst)
 
 
 def error(pairing, found, ratio, mask, regime):
@@ -144,14 +137,6 @@ def error(pairing, found, ratio, mask, regime):
     if found.low is not None:
         inside = (found.low <= found.measured) & (found.measured <= found.high)
         covered = float(inside[mask].mean())
+    median, p90 = float(np.median(off)), float(np.quantile(off, 0.9))
     ratios = tuple(np.quantile(part, (0.05, 0.5, 0.95)).tolist())
-    return Error(
-        regime,
-        int(mask.sum()),
-        float(np.median(off)),
-        float(np.quantile(off, 0.9)),
-        ratios,
-        beaten,
-        excused,
-        covered,
-    )
+    return Error(regime, int(mask.sum()), median, p90, ratios, beaten, excused, covered)

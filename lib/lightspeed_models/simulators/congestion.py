@@ -51,9 +51,8 @@ def dcqcn_resting(flows: int, port: Port, control: DCQCN = DCQCN()) -> Resting: 
     below, above = 1e-12, 1 - 1e-12
     for _ in range(200):
         middle = math.sqrt(below * above)
-        below, above = (
-            (middle, above) if _drift(middle, rate, port, control) > 0 else (below, middle)
-        )
+        rises = _drift(middle, rate, port, control) > 0
+        below, above = (middle, above) if rises else (below, middle)
     return Resting(middle, float(marked_queue(middle, low, high, most)))
 
 

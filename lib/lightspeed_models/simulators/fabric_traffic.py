@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 
 from lightspeed.errors import BadArgument, one_of
-from lightspeed.law import checked, count, positive
+from lightspeed.law import check_fields, checked, count, positive
 
 __all__ = ("Fabric", "Load", "flows_of", "load")
 
@@ -37,11 +37,9 @@ class Fabric:
     design: str = "rail"
 
     def __post_init__(self) -> None:
-        one_of("Fabric", "design", self.design, DESIGNS)
-        for name in ("pods", "pod_nodes", "per_node", "spines"):
-            checked("Fabric", name, getattr(self, name), count())
-        for name in ("bandwidth", "oversubscription"):
-            checked("Fabric", name, getattr(self, name), positive())
+        check_fields(self, DESIGNS, "design")
+        check_fields(self, count(), "pods", "pod_nodes", "per_node", "spines")
+        check_fields(self, positive(), "bandwidth", "oversubscription")
 
     @property
     def nodes(self) -> int:
@@ -137,10 +135,8 @@ def load(
     carried: defaultdict[Link, float] = defaultdict(float)
     inside = leaf = spine = 0.0
     for source, target, size in flows:
-        if (
-            max(source[0], target[0]) >= fabric.nodes
-            or max(source[1], target[1]) >= fabric.per_node
-        ):
+        node, place = map(max, source, target)
+        if node >= fabric.nodes or place >= fabric.per_node:
             raise BadArgument("load", "flows", (source, target), f"GPUs of {fabric.nodes} nodes")
         if source[0] == target[0]:
             inside += size

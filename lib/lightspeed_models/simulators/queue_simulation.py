@@ -114,13 +114,11 @@ def _same_length(law: str, arrivals: Any, name: str, values: Any) -> None:
     import numpy as np
 
     if not is_array(arrivals) or arrivals.ndim != 1 or (np.diff(arrivals) < 0).any():
-        raise BadArgument(
-            law, "arrivals", arrivals, "a one-dimensional array of times in ascending order"
-        )
+        wanted = "a one-dimensional array of times in ascending order"
+        raise BadArgument(law, "arrivals", arrivals, wanted)
     if not is_array(values) or values.shape != arrivals.shape:
-        raise BadArgument(
-            law, name, values, f"an array of {arrivals.size} values, one for each arrival"
-        )
+        wanted = f"an array of {arrivals.size} values, one for each arrival"
+        raise BadArgument(law, name, values, wanted)
 
 
 def _one_server(arrivals: Any, services: Any) -> Path:
@@ -236,23 +234,15 @@ def observed(path: Path, until: float | None = None) -> Observed:
     """
     import numpy as np
 
-    until = (
-        path.departure.max()
-        if until is None
-        else checked("observed", "until", until, positive("s"))
-    )
+    last = path.departure.max()
+    until = last if until is None else checked("observed", "until", until, positive("s"))
     times, counts = number_inside(path)
     # The last event may be later than `until`, and the count is zero before the first.
     edges = np.minimum(np.append(times, until), until)
     arrived = path.arrival <= until
     if not arrived.any():
-        raise BadArgument(
-            "observed",
-            "until",
-            until,
-            f"at least {path.arrival[0]:g}",
-            "Nobody has arrived by then.",
-        )
+        wanted, hint = f"at least {path.arrival[0]:g}", "Nobody has arrived by then."
+        raise BadArgument("observed", "until", until, wanted, hint)
     return Observed(
         float(counts @ np.diff(edges) / until),
         float(arrived.sum() / until),
@@ -277,12 +267,8 @@ def batch_means(
     warmup = checked("batch_means", "warmup", warmup, Argument(above=False, high=0.9))
     confidence = checked("batch_means", "confidence", confidence, Argument(high=0.9999))
     if not is_array(values) or (1 - warmup) * values.size < batches:
-        raise BadArgument(
-            "batch_means",
-            "values",
-            values,
-            f"an array that gives each of {batches} batches a value",
-        )
+        wanted = f"an array that gives each of {batches} batches a value"
+        raise BadArgument("batch_means", "values", values, wanted)
     from scipy.special import stdtrit
 
     length = int((1 - warmup) * values.size) // batches

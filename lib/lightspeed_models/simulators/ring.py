@@ -59,12 +59,8 @@ def run_ring(arrays: Sequence[Any]) -> RingRun:
 
     arrays = [numpy.asarray(a) for a in arrays]
     if not arrays or any(a.shape != arrays[0].shape for a in arrays):
-        raise BadArgument(
-            "run_ring",
-            "arrays",
-            [a.shape for a in arrays],
-            "one array for each rank, all of one shape",
-        )
+        shapes = [a.shape for a in arrays]
+        raise BadArgument("run_ring", "arrays", shapes, "one array for each rank, all of one shape")
     n, steps = len(arrays), ring_schedule(len(arrays))
     chunks = [[c.copy() for c in numpy.array_split(a.ravel(), n)] for a in arrays]
     sent = [0] * n
@@ -72,10 +68,8 @@ def run_ring(arrays: Sequence[Any]) -> RingRun:
         # All ranks send at once: take what leaves before anything arrives.
         leaving = [(rank, chunk, chunks[rank][chunk].copy()) for rank, chunk in step.sends]
         for rank, chunk, data in leaving:
-            right = (rank + 1) % n
-            chunks[right][chunk] = (
-                chunks[right][chunk] + data if step.phase == "reduce_scatter" else data
-            )
+            right = chunks[(rank + 1) % n]
+            right[chunk] = right[chunk] + data if step.phase == "reduce_scatter" else data
             sent[rank] += data.nbytes
     results = tuple(numpy.concatenate(mine).reshape(arrays[0].shape) for mine in chunks)
     return RingRun(results, tuple(sent), steps)

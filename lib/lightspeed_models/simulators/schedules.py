@@ -53,21 +53,13 @@ def order(
     v = int(checked(this, "chunks", chunks, CHUNKS))
     if schedule == "interleaved":
         if m % p:
-            hint = (
-                "Groups of as many micro-batches as there are stages go round the chunks together."
-            )
-            raise BadArgument(
-                this, "micro_batches", m, f"a multiple of the {p} stages when interleaved", hint
-            )
+            wanted = f"a multiple of the {p} stages when interleaved"
+            hint = "Groups of as many micro-batches as stages go round the chunks together."
+            raise BadArgument(this, "micro_batches", m, wanted, hint)
         return tuple(_interleaved(i, p, m, v) for i in range(p))
     if v > 1:
-        raise BadArgument(
-            this,
-            "chunks",
-            v,
-            f"1 for {schedule}",
-            "Only the interleaved schedule gives a GPU several chunks.",
-        )
+        hint = "Only the interleaved schedule gives a GPU several chunks."
+        raise BadArgument(this, "chunks", v, f"1 for {schedule}", hint)
     if schedule in SPLIT:
         return tuple(_zero_bubble(i, p, m, eager=schedule == "zb_h2") for i in range(p))
     return tuple(_one_chunk(i, m, m if schedule == "gpipe" else p - i) for i in range(p))
@@ -86,18 +78,9 @@ def _one_chunk(stage: int, m: int, ahead: int) -> list[Work]:
 
 def _interleaved(stage: int, p: int, m: int, v: int) -> list[Work]:
     """Megatron's order: micro-batches in groups of p, each through all chunks before the next."""
-    forward = [
-        Work("F", group + k, stage, c)
-        for group in range(0, m, p)
-        for c in range(v)
-        for k in range(p)
-    ]
-    backward = [
-        Work("B", group + k, stage, c)
-        for group in range(0, m, p)
-        for c in reversed(range(v))
-        for k in range(p)
-    ]
+    groups = [(group, c) for group in range(0, m, p) for c in range(v)]
+    forward = [Work("F", group + k, stage, c) for group, c in groups for k in range(p)]
+    backward = [Work("B", group + k, stage, v - 1 - c) for group, c in groups for k in range(p)]
     ahead = (p - stage - 1) * 2 + (v - 1) * p + 1 if v > 1 else p - stage
     work = forward[:ahead]  # the whole of it when there are fewer
     for k, b in enumerate(backward):
@@ -227,13 +210,8 @@ def simulate(
     seconds["W"] = _times("weight", [b / 2 for b in seconds["B"]] if weight is None else weight, p)
     if schedule in SPLIT:
         if any(w >= b for w, b in zip(seconds["W"], seconds["B"], strict=True)):
-            raise BadArgument(
-                "simulate",
-                "weight",
-                weight,
-                "less than backward at every stage",
-                "It is a part of backward.",
-            )
+            wanted, hint = "less than backward at every stage", "It is a part of backward."
+            raise BadArgument("simulate", "weight", weight, wanted, hint)
         seconds["B"] = [b - w for b, w in zip(seconds["B"], seconds["W"], strict=True)]
     transfer = checked("simulate", "transfer", transfer, nonnegative("s"))
     return Timeline(schedule, p, int(micro_batches), int(v), _run(orders, seconds, transfer, p, v))
@@ -284,11 +262,7 @@ def _needs(work: Work, p: int, last: int) -> list[Work]:
 
 def _times(name: str, value: Any, p: int) -> list[float]:
     """One number for each stage, from one number or p of them."""
-    values = (
-        [value] * p
-        if not isinstance(value, (list, tuple)) and not hasattr(value, "__len__")
-        else list(value)
-    )
+    values = list(value) if hasattr(value, "__len__") else [value] * p
     if len(values) != p:
         raise BadArgument("simulate", name, value, f"one time, or one for each of the {p} stages")
     return [checked("simulate", name, v, positive("s")) for v in values]

@@ -33,7 +33,7 @@ from math import inf, isinf, sqrt
 from lightspeed.decoder import Decoder
 from lightspeed.errors import BadArgument
 from lightspeed.inference import IDEAL, Engine, Replica, mixed_step
-from lightspeed.law import checked, count, nonnegative, positive
+from lightspeed.law import check_fields, checked, count, nonnegative, positive
 
 __all__ = ("Cost", "Event", "Scheduler", "Served", "Step", "cost_of", "simulate")
 
@@ -50,9 +50,8 @@ class Cost:
     held: float = 0.0
 
     def __post_init__(self) -> None:
-        checked("Cost", "base", self.base, positive("s"))
-        for name in ("token", "row", "held"):
-            checked("Cost", name, getattr(self, name), nonnegative("s"))
+        check_fields(self, positive("s"), "base")
+        check_fields(self, nonnegative("s"), "token", "row", "held")
 
 
 def cost_of(
@@ -86,9 +85,8 @@ class Scheduler:
     ahead: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("budget", "slots", "block"):
-            checked("Scheduler", name, getattr(self, name), count())
-        checked("Scheduler", "blocks", self.blocks, count(infinite=True))
+        check_fields(self, count(), "budget", "slots", "block")
+        check_fields(self, count(infinite=True), "blocks")
         if self.budget <= self.slots:
             raise BadArgument(
                 "Scheduler", "budget", self.budget, f"more than the {self.slots} slots",
@@ -157,9 +155,8 @@ def simulate(
     total = _checked(prompts, outputs, scheduler, arrivals, concurrency, cached)
     checked("simulate", "patience", patience, positive("s", infinite=True))
     if arrivals is None and not isinf(patience):
-        raise BadArgument(
-            "simulate", "patience", patience, "`arrivals`: a closed loop never leaves"
-        )
+        wanted = "`arrivals`: a closed loop never leaves"
+        raise BadArgument("simulate", "patience", patience, wanted)
     known = list(cached) if cached is not None else [0] * total
     came = [0.0] * total if arrivals is None else [float(t) for t in arrivals]
     queue: deque[int] = deque()
@@ -362,11 +359,8 @@ def _checked(
     for name, values in (("outputs", outputs), ("arrivals", arrivals), ("cached", cached)):
         if values is not None and len(values) != total:
             raise BadArgument("simulate", name, len(values), f"one for each of {total} prompts")
-    for name, values, low in (
-        ("prompts", prompts, 1),
-        ("outputs", outputs, 1),
-        ("cached", cached, 0),
-    ):
+    lowest = (("prompts", prompts, 1), ("outputs", outputs, 1), ("cached", cached, 0))
+    for name, values, low in lowest:
         for value in values or ():
             if type(value) is not int or value < low:
                 raise BadArgument(
@@ -383,7 +377,6 @@ def _checked(
         before = time
     longest = max(-(-(p + o - 1) // scheduler.block) for p, o in zip(prompts, outputs, strict=True))
     if longest > scheduler.blocks:
-        raise BadArgument(
-            "simulate", "scheduler", scheduler.blocks, f"{longest} blocks for the longest request"
-        )
+        wanted = f"{longest} blocks for the longest request"
+        raise BadArgument("simulate", "scheduler", scheduler.blocks, wanted)
     return total

@@ -91,26 +91,14 @@ def chain(passes: int, blocks: int, fused: bool) -> tuple[Event, ...]:
     [24, 8]
     """
     p, n = _count("chain", "passes", passes), _count("chain", "blocks", blocks)
-    if fused:
-        return tuple(
-            event
-            for block in range(n)
-            for event in (
-                Event("read", 0, block),
-                *(Event("apply", k, block) for k in range(1, p + 1)),
-                Event("write", p, block),
-            )
-        )
-    return tuple(
-        event
-        for k in range(1, p + 1)
-        for block in range(n)
-        for event in (
-            Event("read", k - 1, block),
-            Event("apply", k, block),
-            Event("write", k, block),
-        )
-    )
+    kernels = [range(1, p + 1)] if fused else [range(k, k + 1) for k in range(1, p + 1)]
+    events: list[Event] = []
+    for kernel in kernels:
+        for block in range(n):
+            events.append(Event("read", kernel[0] - 1, block))
+            events += [Event("apply", k, block) for k in kernel]
+            events.append(Event("write", kernel[-1], block))
+    return tuple(events)
 
 
 def _count(law: str, name: str, value: Any) -> int:

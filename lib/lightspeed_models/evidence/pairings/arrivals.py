@@ -48,21 +48,12 @@ def waits(rows):
         rate = (BLOCK - 1) / times[-1]
         service = UTILIZATION * SERVERS / rate
         # Several draws: the wait of 500 requests varies by itself.
-        measured = np.mean(
-            [
-                simulate(times, rng.exponential(service, BLOCK), SERVERS).waiting.mean()
-                for _ in range(5)
-            ]
-        )
-        parts.append((trace, i, float(mmc(rate, 1 / service, SERVERS).Wq), measured))
-    return Judged(
-        np.array([p[2] for p in parts]),
-        np.array([p[3] for p in parts]),
-        Words.of([p[0] for p in parts]),
-        lambda k: (
-            f"{parts[k][0]}, requests {parts[k][1] * BLOCK:,} to {(parts[k][1] + 1) * BLOCK:,}"
-        ),
-    )
+        draws = [rng.exponential(service, BLOCK) for _ in range(5)]
+        measured = np.mean([simulate(times, each, SERVERS).waiting.mean() for each in draws])
+        name = f"{trace}, requests {i * BLOCK:,} to {(i + 1) * BLOCK:,}"
+        parts.append((float(mmc(rate, 1 / service, SERVERS).Wq), measured, trace, name))
+    predicted, measured, traces, names = zip(*parts, strict=True)
+    return Judged(np.array(predicted), np.array(measured), Words.of(traces), names.__getitem__)
 
 
 PAIRINGS = (

@@ -34,14 +34,8 @@ def hockney(rows):
     (size, factor), link = of_buffers(rows), constant(rows["chip"], "link_bandwidth")
     wires = size * factor
     # What is fitted together: one operation, number of ranks, format and rate of links.
-    group = Words.of(
-        [
-            f"{operation} {ranks:g} {kind} {rate:g}"
-            for operation, ranks, kind, rate in zip(
-                rows["operation"], rows["ranks"], rows["format"], link, strict=True
-            )
-        ]
-    )
+    each = zip(rows["operation"], rows["ranks"], rows["format"], link, strict=True)
+    group = Words.of([f"{what} {ranks:g} {kind} {rate:g}" for what, ranks, kind, rate in each])
     predicted = np.full(len(rows), np.nan)
     for name in group.present():
         own = group == name

@@ -12,11 +12,7 @@ from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_models.evidence.pairings.serving import CHIPS as ENERGY_CHIPS
 from lightspeed_models.evidence.word_column import Words
-from lightspeed_models.inference_step import (
-    engine,
-    inference_step,
-    replica,
-)
+from lightspeed_models.inference_step import engine, inference_step, replica
 
 MODELS = {
     "DeepSeek-R1": "deepseek_v3",
@@ -89,16 +85,15 @@ class Served:
 
 def known(rows):
     """The rows of models whose shape the catalog has, each measurement once."""
-    names = [name.rpartition("/")[2] for name in rows["model"]]
     times = list(zip(rows["system"], rows["first_token"], rows["per_token"], strict=True))
-    return rows.where(
-        np.array(
-            [
-                n in MODELS and times.index(t) == i
-                for i, (n, t) in enumerate(zip(names, times, strict=True))
-            ]
-        )
-    )
+    once = [times.index(time) == i for i, time in enumerate(times)]
+    shapes = [shape in MODELS for shape in short(rows)]
+    return rows.where(np.array(once) & np.array(shapes))
+
+
+def short(rows):
+    """The model of each row, without who published it."""
+    return [name.rpartition("/")[2] for name in rows["model"]]
 
 
 def served(rows):
@@ -108,7 +103,7 @@ def served(rows):
         value = rows[name][i]
         return 1 if np.isnan(value) else int(value)
 
-    found = []
+    runs, models = [], [transformer(MODELS[name]) for name in short(rows)]
     for i in range(len(rows)):
         together = rows["mode"][i] == "agg"
         chip, kind = CHIPS[rows["system"][i]], rows["precision"][i] or "bf16"
@@ -119,14 +114,12 @@ def served(rows):
             ways = cell("prefill_tensor", i), cell("prefill_attention_data", i)
             prefill, readers = replica(chip, *ways, kind), cell("prefill_workers", i)
         requests = cell(f"{own}batch", i) * decode.data
-        model = transformer(MODELS[rows["model"][i].rpartition("/")[2]])
-        found.append(
-            Served(
-                model, decode, prefill, readers, requests, requests * cell("decode_workers", i),
-                cell("input_tokens", i), cell("output_tokens", i), together,
-            )
-        )  # fmt: skip
-    return found
+        every = requests * cell("decode_workers", i)
+        lengths = cell("input_tokens", i), cell("output_tokens", i)
+        runs.append(
+            Served(models[i], decode, prefill, readers, requests, every, *lengths, together)
+        )
+    return runs
 
 
 def fit(runs, times):
@@ -156,7 +149,7 @@ def judged(rows):
     rows = known(rows)
     runs = np.array(served(rows))
     tokens, first = rows["per_token"], rows["first_token"]
-    kinds = Words.of([MODELS[name.rpartition("/")[2]] for name in rows["model"]])
+    kinds = Words.of([MODELS[name] for name in short(rows)])
 
     def learn(others):
         prompt = others & (first < QUEUED)
@@ -209,7 +202,7 @@ def first_alone(rows):
     rows = known(rows)
     rows = rows.where(rows["first_token"] < QUEUED)
     runs, times = np.array(served(rows)), rows["first_token"]
-    kinds = Words.of([MODELS[name.rpartition("/")[2]] for name in rows["model"]])
+    kinds = Words.of([MODELS[name] for name in short(rows)])
 
     def learn(others):
         engine = fit(runs[others], rows["per_token"][others])
@@ -259,22 +252,13 @@ def steps_elsewhere(rows, engine):
         & rows["format"].isin(FORMATS)
         & (rows["data"] == 1)
     )
-    steps = [
-        inference_step(
-            transformer(shape(rows["model"][i])),
-            replica(
-                ENERGY_CHIPS[rows["chip"][i]],
-                int(rows["devices"][i]),
-                1,
-                FORMATS[rows["format"][i]],
-            ),
-            max(1.0, float(rows["batch"][i])),
-            1,
-            float(rows["output_tokens"][i]) / 2,
-            engine,
-        ).time
-        for i in range(len(rows))
-    ]
+    steps = []
+    for i in range(len(rows)):
+        chip, kind = ENERGY_CHIPS[rows["chip"][i]], FORMATS[rows["format"][i]]
+        gpus = replica(chip, int(rows["devices"][i]), 1, kind)
+        model = transformer(shape(rows["model"][i]))
+        batch, seen = max(1.0, float(rows["batch"][i])), float(rows["output_tokens"][i]) / 2
+        steps.append(inference_step(model, gpus, batch, 1, seen, engine).time)
     return rows, np.array(steps)
 
 
@@ -286,73 +270,65 @@ def elsewhere(rows):
     return Judged(steps, rows["latency_median"], Words(KINDS, np.array(codes, np.int32)), rows.name)
 
 
+_SHARED = {
+    "law": "lightspeed_models.inference_step.inference_step", "set": "serving_refs",
+    "chapter": "04",
+}  # fmt: skip
 PAIRINGS = (
     Pairing(
         key="inference-bound",
         title="The bound of a decoding step against served models",
-        law="lightspeed_models.inference_step.inference_step",
-        set="serving_refs",
-        chapter="04",
         judge=bound,
         bound="least",
+        **_SHARED,
     ),
     Pairing(
         key="inference-tokens",
         title="The expected time between tokens on several GPUs",
-        law="lightspeed_models.inference_step.inference_step",
-        set="serving_refs",
-        chapter="04",
         judge=tokens,
         fitted="a share, a cost a layer and the alpha of an exchange, on the rows of other models",
         left_out="model",
         lesson="Reading weights is not all: launches and the latency of exchanges, which no batch"
         " shares, take a third of the step. Rows whose requests wait for a place are furthest off.",
+        **_SHARED,
     ),
     Pairing(
         key="inference-first",
         title="The expected time to the first token on several GPUs",
-        law="lightspeed.inference.burst_time",
-        set="serving_refs",
-        chapter="04",
         judge=first,
         fitted="the engine of the time between tokens, and a wait, on the rows of other models",
         left_out="model",
         lesson="Taken for a burst, which suits servers with many requests and GPUs of their own for"
         " prompts. How requests arrived, how many each place served in turn and the tokens of a"
         " pass would settle it, and the rows don't say them.",
+        **_SHARED | {"law": "lightspeed.inference.burst_time"},
     ),
     Pairing(
         key="inference-first-alone",
         title="The expected time to the first token, of requests that come one by one",
-        law="lightspeed_models.inference_step.inference_step",
-        set="serving_refs",
-        chapter="04",
         judge=first_alone,
         fitted="the engine of the time between tokens, and a wait, on the rows of other models",
         left_out="model",
         lesson="Right in the middle where prompts are read by the GPUs that decode, and still far"
         " off: the wait before a prompt is read differs from server to server, least in vLLM and"
         " most in SGLang, and no model or chip tells it.",
+        **_SHARED,
     ),
     Pairing(
         key="inference-first-bound",
         title="The bound of reading a prompt against the time to the first token",
-        law="lightspeed_models.inference_step.inference_step",
-        set="serving_refs",
-        chapter="04",
         judge=read_alone,
         bound="least",
         lesson="Reading is the smallest part of the wait, a sixteenth in the median.",
+        **_SHARED,
     ),
     Pairing(
         key="inference-elsewhere",
         title="The same engine against the served models of ML.ENERGY",
-        law="lightspeed_models.inference_step.inference_step",
-        set="serving_energy",
-        chapter="04",
         judge=elsewhere,
         fitted="nothing here: the engine of another set, as shipped",
         lesson="Steps are longer than expected: prompts that join, and work for each request beside"
         " the GPU, are not in the law. The bound holds for each row.",
+        **_SHARED | {"set": "serving_energy"},
     ),
 )

@@ -87,13 +87,10 @@ def at_peak(rows):
     rows, left = known(rows)
     flops = needed(rows) * rows["batch"] * rows["sequence"]
     peak = rows["precision"].lookup(lambda p: getattr(find("tpu7x"), PEAKS[p]))
-    experts = [
-        any(getattr(layer.mlp, "experts", 0) for layer in shape(n).layers) for n in rows["model"]
-    ]
-    regime = [
-        f"{'experts' if e else 'no experts'}, {PEAKS[p]}"
-        for e, p in zip(experts, rows["precision"], strict=True)
-    ]
+    regime = []
+    for name, kind in zip(rows["model"], rows["precision"], strict=True):
+        experts = any(getattr(layer.mlp, "experts", 0) for layer in shape(name).layers)
+        regime.append(f"{'experts' if experts else 'no experts'}, {PEAKS[kind]}")
     time = training_time(flops, rows["chips"], peak, 1.0)
     return Judged(time, rows["time"], Words.of(regime), rows.name, left=left)
 

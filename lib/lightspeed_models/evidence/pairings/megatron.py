@@ -14,16 +14,10 @@ from lightspeed_models.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.plan import machine, plan_of_batch
 from lightspeed_models.stack import BOUND, Stack
-from lightspeed_models.stack_fit import (
-    Timed,
-    expected_times,
-    fit_constants,
-    rows_of,
-    stacked,
-)
+from lightspeed_models.stack_fit import Timed, expected_times, fit_constants, rows_of, stacked
 
-# How the names of models begin -> shape: the catalog's (Kimi K2 has that of K2.5), or from the
-# The catalog's, and two by NVIDIA's pages on Megatron-Bridge and the scripts of slime for Megatron.
+# How the names of models begin -> shape: the catalog's (Kimi K2 has that of K2.5), and two by
+# NVIDIA's pages on Megatron-Bridge and the scripts of slime for Megatron.
 MODELS = {
     "LLAMA3_8B": transformer("llama3_8b"),
     "LLAMA3_70B": transformer("llama3_70b"),
@@ -171,12 +165,9 @@ def steps(rows):
 
 def regimes(rows):
     """Models without experts and with, in the format of their products."""
-    return Words.of(
-        [
-            f"{'experts' if shape(i, rows).experts else 'no experts'}, {PEAKS[kind]}"
-            for i, kind in enumerate(rows["precision"])
-        ]
-    )
+    experts = ["experts" if shape(i, rows).experts else "no experts" for i in range(len(rows))]
+    pairs = zip(experts, rows["precision"], strict=True)
+    return Words.of([f"{which}, {PEAKS[kind]}" for which, kind in pairs])
 
 
 def judge_steps(rows, which):

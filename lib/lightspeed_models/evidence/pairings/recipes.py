@@ -140,12 +140,9 @@ def fit_contention():
 def judge(rows):
     """Every recipe's step, its own model left out."""
     told, runs, left = runs_of(rows)
-    kinds = Words.of(
-        [
-            f"{'experts' if run.model.experts else 'no experts'}, {PEAKS[rows['precision'][i]]}"
-            for i, run in zip(told, runs, strict=True)
-        ]
-    )
+    experts = ["experts" if run.model.experts else "no experts" for run in runs]
+    pairs = zip(experts, rows["precision"][np.array(told)], strict=True)
+    kinds = Words.of([f"{which}, {PEAKS[kind]}" for which, kind in pairs])
     times = np.array([run.time for run in runs])
     return Judged(left_out(rows, runs), times, kinds, lambda i: rows.name(told[i]), left=left)
 

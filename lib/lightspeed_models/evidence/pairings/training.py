@@ -15,13 +15,7 @@ from lightspeed_models.evidence.sets import Dataset
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.stack import BOUND, Stack
-from lightspeed_models.stack_fit import (
-    Timed,
-    expected_times,
-    fit_constants,
-    rows_of,
-    stacked,
-)
+from lightspeed_models.stack_fit import Timed, expected_times, fit_constants, rows_of, stacked
 from lightspeed_models.step_memory import Footprint, expected_memory
 from lightspeed_models.training_runs import gpt
 from lightspeed_models.training_step import Work, work
@@ -281,12 +275,8 @@ def judge_fsdp(rows):
     """
     runs = fsdp_runs(rows)
     works, times = stacked(runs, FOUNDRY), np.array([run.time for run in runs])
-    kinds = np.array(
-        [
-            f"{c}{' fp8' if 'fp8' in p else ''}"
-            for c, p in zip(rows["chip"], rows["precision"], strict=True)
-        ]
-    )
+    pairs = zip(rows["chip"], rows["precision"], strict=True)
+    kinds = np.array([f"{chip}{' fp8' if 'fp8' in kind else ''}" for chip, kind in pairs])
     half = np.random.default_rng(0).random(len(runs)) < 0.5
     predicted = np.full(len(runs), np.nan)
     for kind in np.unique(kinds):
