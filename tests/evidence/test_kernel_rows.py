@@ -40,13 +40,17 @@ TABLES = {
 }  # fmt: skip
 
 
+def write(folder, name, rows):
+    with open(folder / f"{name}_perf.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 @pytest.fixture
 def folder(tmp_path):
     for name, rows in TABLES.items():
-        with open(tmp_path / f"{name}_perf.csv", "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, [*rows[0], "latency"])
-            writer.writeheader()
-            writer.writerows(row | {"latency": 10} for row in rows)
+        write(tmp_path, name, [row | {"latency": 10} for row in rows])
     return tmp_path
 
 
@@ -97,10 +101,7 @@ def exchanges(tmp_path):
                     rate, start = (link / 2, 16) if name == "ll" else (20 * 15e9, 40)
                     row[f"{way}_{suffix}"] = start + 1e6 * size / rate
                 rows.append(row)
-        with open(tmp_path / f"wideep_deepep_{name}_perf.csv", "w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        write(tmp_path, f"wideep_deepep_{name}", rows)
     return tmp_path
 
 
@@ -131,10 +132,7 @@ def test_products_of_experts_by_hand(tmp_path):
     row |= {"hidden_size": 7168, "inter_size": 2048, "topk": 8, "num_experts": 256}
     row |= {"moe_tp_size": 2, "moe_ep_size": 1, "latency": 5}
     others = [row | {"distribution": "power_law_1.2"}, row | {"moe_ep_size": 8}]
-    with open(tmp_path / "moe_perf.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, row)
-        writer.writeheader()
-        writer.writerows([row, *others])
+    write(tmp_path, "moe", [row, *others])
     (predicted,) = weigh("expert-products", tmp_path).judged.predicted
     read = 16 * 8 * 3 * 7168 * 1024 * 2 + 16 * 7168 * (2 + 2)  # no two tokens share an expert
     assert predicted == pytest.approx(read / accelerator("h200_sxm").hbm_bandwidth)

@@ -3,55 +3,42 @@
 from itertools import pairwise
 
 import pytest
+from laws import each
 
 from lightspeed import collectives as c
 from lightspeed.errors import BadArgument
 from lightspeed_models.simulators.allreduce import ALGORITHMS, rounds, states
 
-EVERY = [(algorithm, n) for algorithm in ALGORITHMS for n in range(2, 18)]
+
+@each("algorithm, n", ALGORITHMS, range(2, 18))
+def test_all_end_with_the_sum_of_all_by_what_was_sent(algorithm, n):
+    """Nobody is added twice, a node sends what it had before the round, and a switch adds what n
+    GPUs send it, each of them once.
+    """
+    every = states(algorithm, n)
+    for before, after in pairwise(every):
+        for s in after.arrived:
+            mine, theirs = before.held[s.target][s.chunk], before.held[s.source][s.chunk]
+            assert theirs and theirs <= after.held[s.target][s.chunk], s
+            assert not s.adds or (algorithm, s.target) == ("switch", n) or not mine & theirs, s
+    assert all(len(cell) == n for row in every[-1].held[:n] for cell in row)
+    sources = [s.source for s in every[1].arrived]
+    assert algorithm != "switch" or sources == list(range(n))
 
 
-def test_all_end_with_the_sum_of_all_and_nobody_is_added_twice():
-    for algorithm, n in EVERY:
-        found = states(algorithm, n)
-        for before, after in pairwise(found):
-            for s in after.arrived:
-                mine, theirs = before.held[s.target][s.chunk], before.held[s.source][s.chunk]
-                if s.adds and (algorithm, s.target) != ("switch", n):
-                    assert not mine & theirs, (algorithm, n, s)
-        assert all(len(cell) == n for row in found[-1].held[:n] for cell in row), (algorithm, n)
-        # a switch adds what n GPUs send it, each of them once
-        sources = [s.source for s in found[1].arrived]
-        assert algorithm != "switch" or sources == list(range(n))
-
-
-def test_a_node_sends_what_it_had_before_the_round():
-    for algorithm, n in EVERY:
-        for before, after in pairwise(states(algorithm, n)):
-            for s in after.arrived:
-                assert before.held[s.source][s.chunk] <= after.held[s.target][s.chunk]
-                assert before.held[s.source][s.chunk], f"{algorithm}, {n}: {s} has nothing to send"
-
-
-def test_rounds_take_the_time_of_the_law():
-    """With alpha 1 and a buffer of n chunks at 1 chunk/s: each round costs alpha and one message"""
-    for algorithm, n in EVERY:
-        law = {"ring": c.ring_time, "tree": c.tree_time}.get(algorithm)
-        message = 1 if algorithm == "ring" else n
-        if law:
-            took = len(rounds(algorithm, n)) * (1 + message)
-            assert took == pytest.approx(law(float(n), n, 1.0, 1.0)), (algorithm, n)
-
-
-def test_what_each_gpu_sends_is_the_factor_of_the_algorithm():
-    for algorithm, n in EVERY:
-        last = states(algorithm, n)[-1]
-        levels = (n - 1).bit_length()
-        most = {"ring": c.busbw_factor("all_reduce", n), "tree": levels, "switch": 1}[algorithm]
-        sums = sum(last.sent), sum(last.received)
-        assert max(last.sent) == pytest.approx(most), (algorithm, n)
-        # All of them together send 2 (n - 1) buffers; a switch takes two of those upon itself.
-        assert sums == pytest.approx((n, n) if algorithm == "switch" else 2 * (2 * (n - 1),))
+@each("algorithm, n", ALGORITHMS, range(2, 18))
+def test_rounds_and_bytes_are_those_of_the_law(algorithm, n):
+    """With alpha 1 and a buffer of n chunks at 1 chunk/s: each round costs alpha and one message.
+    All GPUs together send 2 (n - 1) buffers; a switch takes two of those upon itself.
+    """
+    last, levels = states(algorithm, n)[-1], (n - 1).bit_length()
+    most = {"ring": c.busbw_factor("all_reduce", n), "tree": levels, "switch": 1}[algorithm]
+    assert max(last.sent) == pytest.approx(most)
+    sums = sum(last.sent), sum(last.received)
+    assert sums == pytest.approx((n, n) if algorithm == "switch" else 2 * (2 * (n - 1),))
+    if law := {"ring": c.ring_time, "tree": c.tree_time}.get(algorithm):
+        took = len(rounds(algorithm, n)) * (1 + (1 if algorithm == "ring" else n))
+        assert took == pytest.approx(law(float(n), n, 1.0, 1.0))
 
 
 @pytest.mark.parametrize(

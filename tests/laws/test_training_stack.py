@@ -144,15 +144,10 @@ def test_states_only_add():
 
 
 def test_bad_constants_are_refused():
-    for bad in (
-        {"share": 0},
-        {"share": 45},
-        {"host": -1e-3},
-        {"gradient_bytes": 16},
-        {"split": "x"},
-    ):
-        with pytest.raises(BadArgument, match=next(iter(bad))):
-            Stack(**bad)
+    for name, value in (("share", 0), ("share", 45), ("host", -1e-3), ("gradient_bytes", 16),
+                        ("split", "x"), ("cut", "x"), ("optimizer_bytes", -1)):  # fmt: skip
+        with pytest.raises(BadArgument, match=name):
+            Stack(**{name: value})
 
 
 def timed(truth, spread=0.0, seed=0, count=160):
