@@ -113,9 +113,7 @@ def test_what_made_the_times_of_exchanges_is_found_on_the_other_chip(exchanges):
 
 
 def test_exchanges_of_a_chip_left_out_are_expected_and_sms_say_more_than_links():
-    found = weigh("expert-exchange")
-    assert found.all.median < 0.15
-    for error in found.by_regime:
+    for error in weigh("expert-exchange").by_regime:
         assert error.median < (0.25 if error.regime.startswith("normal") else 0.45), error.regime
 
 

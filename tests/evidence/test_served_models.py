@@ -26,10 +26,6 @@ def test_every_row_of_a_known_model_is_told_once(known):
     assert {run.decode.gpus for run in runs} == {1, 2, 4, 8, 16}
 
 
-def test_no_step_is_shorter_than_its_bound():
-    assert weigh("inference-bound").all.beaten == 0
-
-
 def test_time_between_tokens_of_a_model_left_out():
     """The target of the course is 25 % in the median."""
     found = weigh("inference-tokens")
@@ -54,8 +50,8 @@ def test_time_to_the_first_token_is_not_reached(known):
     assert 0.9 < stream.regime(together).ratios[1] < 1.1 < burst.regime(together).ratios[1]
     assert stream.regime(crowd).ratios[1] < 0.2
     # Reading a prompt is a bound, and far below.
-    bound = weigh("inference-first-bound")
-    assert bound.all.beaten == 0 and bound.all.ratios[1] < 0.1
+    bound = weigh("inference-first-bound").all
+    assert bound.beaten == 0 and bound.ratios[1] < 0.1
     rows, runs = known
     served = replace(engine("served"), front=0.0)
     waits = rows["first_token"] - [run.alone(served) for run in runs]
@@ -105,5 +101,4 @@ def test_another_set_is_expected_by_the_same_engine():
     assert len(rows) == 235 and (bound < rows["latency_median"]).all()
     found = weigh("inference-elsewhere")
     assert found.all.median <= 0.35 < np.median(1 - bound / rows["latency_median"])
-    assert found.regime("other models without experts").median <= 0.25
     assert np.mean(found.ratio < 1) > 0.75

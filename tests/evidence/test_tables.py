@@ -12,12 +12,9 @@ from lightspeed_models.evidence.sets import Dataset, checked, dataset, read_csv,
 found = functools.cache(weigh)
 
 
-def test_printed_flops_follow_from_shapes():
+def test_gpt_oss_was_counted_otherwise_before_a_release():
+    """The same model, a sixth less."""
     one = found("megatron-flops")
-    for name in ("experts", "no experts"):
-        assert one.regime(name).rows > 70 and one.regime(name).median < 0.003, name
-        assert one.regime(name).p90 < 0.01, name
-    # GPT OSS was counted otherwise before release 26.06: the same model, a sixth less.
     off = {
         release: {
             round(float(one.ratio[i]), 1)
@@ -36,17 +33,9 @@ def test_shapes_have_the_parameters_that_their_makers_state():
         assert active is None or abs(shape.active_parameters / 1e9 - active) < 0.06, name
 
 
-def test_no_tuned_step_beats_its_bound_and_a_chip_left_out_is_expected():
-    assert found("step-megatron-bound").all.beaten == 0
-    expected = found("step-megatron")
-    assert expected.all.rows > 190 and expected.all.median < 0.20
-    assert expected.regime("no experts, fp8").median < 0.13
-    assert expected.regime("no experts, fp4").median < 0.13
-    assert len(expected.judged.left) + expected.all.rows == len(expected.rows)
-
-
 def test_a_system_has_no_part_in_its_own_steps():
     rows, one = dataset("megatron_bridge"), found("step-megatron")
+    assert len(one.judged.left) + one.all.rows == len(one.rows)
     slower = dict(rows.columns)
     own = rows["system"] == "DGX-H100"
     slower["rate"] = np.where(own, rows["rate"] / 2, rows["rate"])
@@ -57,16 +46,11 @@ def test_a_system_has_no_part_in_its_own_steps():
     assert not (after.predicted[~mine] == one.judged.predicted[~mine]).all()
 
 
-def test_flops_on_tpus_follow_from_shapes_and_no_step_beats_the_peak():
-    """Google's 22 steps on TPU7x: 14 to the digits of the table, those with windows to 1 %."""
-    counted, bound = found("ironwood-flops"), found("ironwood-bound")
+def test_steps_on_tpus_are_counted_by_shape_or_left():
+    counted = found("ironwood-flops")
     assert counted.all.rows + len(counted.judged.left) == len(counted.rows) == 22
-    assert counted.regime("no windows").rows == 14
-    assert counted.regime("no windows").p90 < 1e-5
-    assert counted.regime("windows").p90 < 0.01
     left = {name.split(",")[0] for name, _ in counted.judged.left}
     assert left == {"gemma4-2b", "gemma4-4b", "wan2.1-14b"}
-    assert bound.all.beaten == 0
     # The printed times, tokens and rates are one measurement, but for what was rounded.
     rows = dataset("ironwood")
     tokens = rows["batch"] * rows["sequence"] / (rows["chips"] * rows["time"])
@@ -86,7 +70,6 @@ def test_twelve_thousand_gpus_are_shown_and_not_tuned_for():
     assert printed.regime("Megatron-LM").p90 < 0.007  # a digit of the printed times
     # Attention over a window needs less than is counted here, never more.
     assert 1 < printed.regime("MegaScale").ratios[0] < printed.regime("MegaScale").ratios[2] < 1.02
-    assert found("step-megascale-bound").all.beaten == 0
     plain = found("step-megascale").regime("Megatron-LM")
     assert plain.median < 0.07 and plain.p90 < 0.13
     overlapped = found("step-megascale").regime("MegaScale")  # what the law adds
@@ -97,11 +80,6 @@ def test_twelve_thousand_gpus_are_shown_and_not_tuned_for():
     for (gpus, system), rate in tokens.items():
         (own,) = np.flatnonzero((rows["devices"] == gpus) & (rows["system"] == system))
         assert abs(rows["batch"][own] * megascale.SEQUENCE / rows["time"][own] / rate - 1) < 0.002
-
-
-def test_a_burst_has_half_of_its_samples_in_flight():
-    assert found("little-burst").regime("1 ms and more").median < 0.01
-    assert found("little-burst").all.median < 0.01
 
 
 def test_a_mean_that_cannot_be_is_a_sum_that_overflowed():
