@@ -4,10 +4,11 @@
 # Your dashboard says that the GPU is fully utilized. Your profiler says that it does a few per cent
 # of its peak FLOP/s. Both are right, and somebody wants to know whether a faster GPU would help.
 #
-# You can answer that with two divisions and a comparison, for a kernel that you haven't even run.
-# Half an hour will do, or a little more; you need chapter 1, for where the rates come from. And if
-# you doubt it, the [proof page](02_roofline_proof.ipynb) holds the law against tens of thousands of
-# measured kernels.
+# You can answer that with two divisions and a comparison, for a *kernel*, a program on the GPU, that
+# you haven't even run. A quarter of an hour brings you to the law and what it says about a real
+# layer, another to what it takes to count bytes right. You need chapter 1, for where the rates come
+# from. The [proof page](02_roofline_proof.ipynb) holds the law against tens of thousands of measured
+# kernels.
 
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator
@@ -31,14 +32,81 @@ predict("roofline.relu_of_vector", ...)
 # %% [markdown]
 # ## Where does the time go?
 #
-# Follow a single number. It starts in memory, two bytes wide. The chip has to fetch it, look at its
-# sign once, and carry two bytes back, so four bytes travel for every operation.
+# A chip has two jobs: it computes, and it fetches what it computes with. Each job has a rate, so
+# each has a clock, and you read it with one division:
 #
-# How long is that journey? In a steady stream, where the wait of chapter 1 is hidden behind the
-# numbers that are already on their way, only the bandwidth counts:
+# $$T_\text{math} = \frac{\text{FLOPs} }{\text{peak FLOP/s} }
+# \qquad T_\text{comms} = \frac{\text{bytes} }{\text{bandwidth} }$$
+#
+# These are the two rates of an H100, of its *tensor cores*, the units that multiply matrices, and of
+# its memory:
 
 # %%
-h100 = accelerator("h100_sxm")
+h100, B, D = accelerator("h100_sxm"), 64, 8192
+h100.bf16, h100.hbm_bandwidth
+
+# %% [markdown]
+# Now take a pencil. Let {{B}} tokens, each a row of {{D:,}} numbers, pass a matrix of {{D:,}} by
+# {{D:,}} weights. Each weight does one multiplication and one addition for each token, which is
+# twice {{B}} × {{D:,}} × {{D:,}} FLOPs. And each has two bytes, {{si(2 * D * D, "byte")}} together;
+# the tokens on their way in and out add little.
+
+# %% tags=["holds"]
+assert matmul_bytes(B, D, D) < 1.02 * 2 * D * D, "add little"
+
+# %%
+flops, moved = matmul_flops(B, D, D), matmul_bytes(B, D, D)
+math, comms = flops / h100.bf16, moved / h100.hbm_bandwidth
+flops, moved, math, comms
+
+# %% [markdown]
+# So the arithmetic needs {{si(math, "s")}}, and the bytes {{si(comms, "s")}}. A chip can compute one
+# piece while the next one travels, so **the slower clock tells you when you are done**, and the
+# tensor cores work for a fifth of the time. Watch both clocks on this product, in eight pieces, each
+# of which can only be computed once its bytes are there.
+
+# %% tags=["holds"]
+assert flops == 2 * B * D * D and comms > math, "the slower clock"
+assert 0.19 < math / comms < 0.22, "for a fifth of the time"
+assert explore_two_clocks().controls["pieces"].value == 8, "in eight pieces"
+
+# %%
+explore_two_clocks()
+
+# %% [markdown]
+# The thin orange bars are the tensor cores at work, and everything white beside them is waiting.
+# Raise $B$, the number of tokens, and the waiting changes sides. If nothing overlapped, you would
+# wait for the sum, so a real kernel is somewhere between:
+#
+# $$T_\text{lower} = \max(T_\text{math}, T_\text{comms})
+# \qquad T_\text{upper} = T_\text{math} + T_\text{comms}$$
+#
+# A sum of two times is at most twice the longer one, so two divisions tell you the time within a
+# factor of two. Overlap is worth that factor if the clocks are equal, and next to nothing if one of
+# them is much slower.
+#
+# ## And the ReLU?
+#
+# Now for your guess, by the same two clocks. Follow a single number. It starts in memory, two bytes
+# wide. The chip has to fetch it, look at its sign once, and carry two bytes back, so four bytes
+# travel for every operation. In a steady stream, where the wait of chapter 1 is hidden behind the
+# numbers that are already on their way, only the bandwidth counts:
+
+# %% tags=["holds"]
+assert time_bounds(1e12, 1e8, h100.bf16, h100.hbm_bandwidth).math > 1e8 / h100.hbm_bandwidth, (
+    "the waiting changes sides"
+)
+assert all(
+    (bound := time_bounds(work, size, h100.bf16, h100.hbm_bandwidth)).upper <= 2 * bound.lower
+    for work in (1, 1e3, 1e6)
+    for size in (1, 1e3, 1e6)
+), "most twice the longer"
+assert (
+    time_bounds(1, 1, 1, 1).upper == 2 * time_bounds(1, 1, 1, 1).lower
+    and (relu := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).upper < 1.01 * relu.lower
+), "them is much slower"
+
+# %%
 there_and_back = transfer_time(4, h100.hbm_bandwidth)
 there_and_back, there_and_back * h100.fp32_vector
 
@@ -53,72 +121,8 @@ reveal("roofline.relu_of_vector")
 # %% [markdown]
 # Nothing is broken here, for the memory moves its bytes at full speed. Give the chip vector units
 # of twice the peak, and they would show half the share and take just as long. It can look worse
-# still: a tool that divides by the peak of the *tensor cores*, the units that multiply matrices and
-# that a ReLU doesn't even use, shows {{1 / (there_and_back * h100.bf16):.2%}} for the very same
-# kernel, in perfect health.
-#
-# So two clocks are running, one for the arithmetic and one for the bytes, and **the slower one
-# tells you when you are done**. Watch both at work on a matrix product in eight pieces, each of
-# which can only be computed once its bytes are there.
-
-# %% tags=["holds"]
-assert (slow := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).lower == slow.comms and abs(
-    4e9 / slow.lower / h100.hbm_bandwidth - 1
-) < 1e-12, "bytes at full speed"
-assert attainable(elementwise_intensity(), 2 * h100.fp32_vector, h100.hbm_bandwidth) == attainable(
-    elementwise_intensity(), h100.fp32_vector, h100.hbm_bandwidth
-), "show half the share"
-assert (
-    abs(attainable(elementwise_intensity(), h100.bf16, h100.hbm_bandwidth) * there_and_back - 1)
-    < 1e-12
-), "for the very same kernel"
-assert explore_two_clocks().controls["pieces"].value == 8, "product in eight pieces"
-
-# %%
-explore_two_clocks()
-
-# %% [markdown]
-# The thin orange bars are the tensor cores at work, and everything white beside them is waiting.
-# Raise $B$, the number of rows that are multiplied at once, and the waiting changes sides.
-#
-# ## How long will it take?
-#
-# Each clock is a division. The first divides the FLOPs by the rate at which the chip can do them,
-# the second the bytes by the bandwidth of what they cross:
-#
-# $$T_\text{math} = \frac{\text{FLOPs} }{\text{peak FLOP/s} }
-# \qquad T_\text{comms} = \frac{\text{bytes} }{\text{bandwidth} }$$
-#
-# If the chip works on one piece while the next one travels, the two overlap and the slower clock is
-# the time. If it does one after the other, you wait for the sum. Real kernels are somewhere
-# between:
-#
-# $$T_\text{lower} = \max(T_\text{math}, T_\text{comms})
-# \qquad T_\text{upper} = T_\text{math} + T_\text{comms}$$
-#
-# A sum of two times is at most twice the longer one, which is why the two bounds are never more
-# than a factor of two apart. Good overlap is worth that factor if the clocks are equal, and next to
-# nothing if one of them is much slower. Take the ReLU over a billion numbers:
-
-# %% tags=["holds"]
-assert all(
-    (bound := time_bounds(flops, size, h100.bf16, h100.hbm_bandwidth)).upper <= 2 * bound.lower
-    for flops in (1, 1e3, 1e6)
-    for size in (1, 1e3, 1e6)
-), "most twice the longer"
-assert (
-    time_bounds(1, 1, 1, 1).upper == 2 * time_bounds(1, 1, 1, 1).lower
-    and (relu := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).upper < 1.01 * relu.lower
-), "them is much slower"
-
-# %%
-numbers = 1e9
-t = time_bounds(numbers, 4 * numbers, peak=h100.fp32_vector, bandwidth=h100.hbm_bandwidth)
-t
-
-# %% [markdown]
-# The memory needs more than a millisecond, and the vector units are done after a hundredth of it.
-# So overlap changes nothing here, and neither would a better chip with the same memory.
+# still: a tool that divides by the peak of the tensor cores, which a ReLU doesn't even use, shows
+# {{1 / (there_and_back * h100.bf16):.2%}} for the very same kernel, in perfect health.
 #
 # ## Which clock will be the slower one?
 #
@@ -135,10 +139,16 @@ t
 # or *communication-bound* where the bytes cross a link between chips.
 
 # %% tags=["holds"]
-assert t.comms > 1e-3 and 0.01 < t.math / t.comms < 0.015, "a hundredth of it"
+assert (slow := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).lower == slow.comms and abs(
+    4e9 / slow.lower / h100.hbm_bandwidth - 1
+) < 1e-12, "bytes at full speed"
+assert attainable(elementwise_intensity(), 2 * h100.fp32_vector, h100.hbm_bandwidth) == attainable(
+    elementwise_intensity(), h100.fp32_vector, h100.hbm_bandwidth
+), "show half the share"
 assert (
-    time_bounds(numbers, 4 * numbers, 2 * h100.fp32_vector, h100.hbm_bandwidth).lower == t.lower
-), "chip with the same memory"
+    abs(attainable(elementwise_intensity(), h100.bf16, h100.hbm_bandwidth) * there_and_back - 1)
+    < 1e-12
+), "for the very same kernel"
 assert all(
     (
         time_bounds(f, 1.0, h100.bf16, h100.hbm_bandwidth).math
@@ -150,12 +160,14 @@ assert all(
 
 # %%
 ridge = ridge_point(h100.bf16, h100.hbm_bandwidth)
-elementwise_intensity(), ridge
+elementwise_intensity(), flops / moved, ridge
 
 # %% [markdown]
-# The ReLU does {{elementwise_intensity():.2f}} FLOPs for each byte, and the tensor cores of an H100
-# could do {{ridge:.0f}}. The first over the second is the share that the tool showed. From the V100
-# to the B200 the ridge has doubled, but not at each step, so look it up for
+# The ReLU does {{elementwise_intensity():.2f}} FLOPs for each byte, our product of {{B}} tokens
+# {{flops / moved:.0f}}, and the tensor cores of an H100 could do {{ridge:.0f}}. The first over the
+# last is the {{elementwise_intensity() / ridge:.2%}} that the tool showed, the second over the last
+# the {{flops / moved / ridge:.0%}} of the time in which the orange bars work. From the V100 to the
+# B200 the ridge has doubled, but not at each step, so look it up for
 # [your chip](02_roofline_proof.ipynb#The-ridges-of-ten-chips).
 #
 # Now draw the rate that these two limits allow, from low intensity to high, and you have the
@@ -165,8 +177,9 @@ elementwise_intensity(), ridge
 
 # %% tags=["holds"]
 assert abs(elementwise_intensity() / ridge * there_and_back * h100.bf16 - 1) < 1e-12, (
-    "share that the tool showed"
+    "that the tool showed"
 )
+assert abs(flops / moved / ridge - math / comms) < 1e-12, "in which the orange bars work"
 v100, h200, b200 = (accelerator(k) for k in ("v100_sxm", "h200_sxm", "b200"))
 ridges = [
     ridge_point(c.fp16 if "bf16" not in c else c.bf16, c.hbm_bandwidth)
@@ -237,7 +250,6 @@ assert h100.fp32_vector < h100.bf16, "roof of their own"
 assert kernels["dot product"] < vector_ridge, "both are limited by memory"
 
 # %%
-D = 8192
 explore_tokens()
 
 # %% [markdown]
@@ -260,12 +272,51 @@ explore_tokens()
 #
 # A matrix of {{D:,}} by {{D:,}} then needs {{critical_batch_exact(D, D, ridge):.0f}} tokens. It
 # doesn't matter whose tokens they are, as long as they share one copy of the weights: eight hundred
-# users on eight copies make a batch of a hundred for each.
+# users on eight copies make a batch of a hundred for each. And weights that are stored in one byte
+# arrive in half the time, so half as many tokens will do: {{critical_batch(ridge, 1):.0f}}.
 #
 # Now you know why serving systems batch. A model that *decodes* makes one token for each request
 # and step, and each step reads every weight once. With one user the batch is one, and the tensor
 # cores idle nearly the whole time. When it reads a prompt (*prefill*), the tokens of the prompt
 # pass together, and the batch is there for free.
+#
+# ## The job: one layer, on one GPU
+#
+# Now put the law to work. The model of our job is a stack of layers, one like the other, and the
+# matrices of one are {{si(job.layer_bytes(), "byte")}}. A user waits for a single token, and the
+# training run sends {{job.SEQUENCE:,}} tokens at once.
+
+# %% tags=["holds"]
+assert critical_batch(ridge, 1) == critical_batch(ridge) / 2, "half as many tokens will do"
+assert 1 <= critical_batch_exact(8192, 8192, ridge) / ridge < 1.1, (
+    "limited by arithmetic once its batch"
+)
+assert matmul_intensity(3, D, D) < 3 < 1.01 * matmul_intensity(3, D, D), "bytes of their own"
+assert abs(1 / (1 / ridge - 1 / D - 1 / D) - critical_batch_exact(D, D, ridge)) < 1e-6, "then needs"
+assert attainable(matmul_intensity(1, D, D), h100.bf16, h100.hbm_bandwidth) / h100.bf16 < 0.01, (
+    "nearly the whole time"
+)
+
+# %%
+one, many = job.layer(1), job.layer(job.SEQUENCE)
+one.comms, many.comms, many.math
+
+# %% [markdown]
+# For the user the layer has to be read, in {{si(one.comms, "s")}}, while its arithmetic would take
+# {{one.math / one.comms:.2%}} of that. Over all layers and the output that makes
+# {{si(job.read_time(), "s")}} a token, so as long as each token reads all the weights, that user
+# gets {{1 / job.read_time():.0f}} tokens a second at most, at the bandwidth of one H100. The
+# training run reads the same bytes in the same time, but has {{si(many.math, "s")}} of arithmetic
+# to do, seven times as long as the reading.
+#
+# The clocks change places at {{critical_batch_exact(8192, 28672, ridge):.0f}} tokens for the
+# layer's largest matrices, which are wider than those above. Until then one more user costs next to
+# nothing but their cache; the training run, far beyond, hardly notices the memory. Keep the
+# {{si(many.math, "s")}} in mind: chapter 6 will ask how long the same layer takes to *arrive* from
+# the other GPUs.
+#
+# **That is the whole law**: count FLOPs and bytes, divide, compare. If you stop here today, you can
+# use it tomorrow. The next three questions are about counting bytes right.
 #
 # ## Does each matrix really come from memory only once?
 #
@@ -275,17 +326,14 @@ explore_tokens()
 # it is read again; the numbers on the strips say how often.
 
 # %% tags=["holds"]
-assert 1 <= critical_batch_exact(8192, 8192, ridge) / ridge < 1.1, (
-    "limited by arithmetic once its batch"
-)
-assert matmul_intensity(3, D, D) < 3 < 1.01 * matmul_intensity(3, D, D), "bytes of their own"
-assert abs(1 / (1 / ridge - 1 / D - 1 / D) - critical_batch_exact(D, D, ridge)) < 1e-6, "then needs"
-assert attainable(matmul_intensity(1, D, D), h100.bf16, h100.hbm_bandwidth) / h100.bf16 < 0.01, (
-    "nearly the whole time"
-)
+assert one.lower == one.comms and many.lower == many.math, "reads the same bytes in the same time"
+assert 6.5 < many.math / many.comms < 7.5, "seven times as long"
+assert job.layer(200).lower == one.lower and one.comms < many.lower, "next to nothing but"
 assert h100.l2_capacity < 2 * D * D, "fit on the chip"
 
 # %%
+side, wide, high = 128, 11, 12
+wave = tile_intensity(wide * side, high * side)
 explore_tiles()
 
 # %% [markdown]
@@ -293,9 +341,15 @@ explore_tiles()
 # along $D$ a square tile of side $b$ reads $2b$ numbers of two bytes, and does
 # $b^2$ multiplications and additions. Its intensity is $b/2$, and to be limited by arithmetic it
 # needs a side of twice the ridge, {{2 * ridge:.0f}}. A tile that large wouldn't fit into one of the
-# chip's *multiprocessors*, which take a tile each, and there would be too few tiles to keep all of
-# them busy. So kernels use smaller ones, and let neighbours share strips in the L2 cache
-# ([proof](02_roofline_proof.ipynb#Tiling-in-numbers)).
+# chip's *multiprocessors*, which take a tile each.
+#
+# So, only once? For a few tokens, yes: our {{B}} fit into one row of tiles, where no two need the
+# same weights. For many, no, but it hardly matters. The {{h100.sm_count:.0f}} multiprocessors of an
+# H100 make as many tiles at once, say of {{side}} by {{side}}, and what one of them has read is still
+# in the L2 cache when its neighbour wants it. If they stand as {{wide}} by {{high}}, they read like
+# one tile of {{wide * side:,}} by {{high * side:,}}, whose intensity is {{wave:.0f}}. Alone each had
+# {{tile_intensity(side, side):.0f}}. So a strip crosses once for each such wave of tiles, and
+# arithmetic is the limit all the same ([proof](02_roofline_proof.ipynb#Tiling-in-numbers)).
 #
 # ## What else saves bytes?
 #
@@ -311,6 +365,12 @@ assert tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 
     "larger tiles read less"
 )
 assert tile_intensity(600, 600) == 300, "side of twice the ridge"
+assert B <= side and tiled_matmul_bytes(B, D, D, B, side) < tiled_matmul_bytes(
+    2 * B, D, D, B, side
+), "one row of tiles"
+assert wide * high == h100.sm_count, "as many tiles at once"
+assert (wide + high) * side * D * 2 < h100.l2_capacity, "still in the L2 cache"
+assert tile_intensity(side, side) < ridge < wave, "is the limit all the same"
 
 # %%
 heads = transformer(job.MODEL).heads // transformer(job.MODEL).kv_heads
@@ -332,14 +392,14 @@ explore_fusion()
 # head*, so the intensity of decoding is nearly the size of that group: {{heads}} heads in the
 # model of our job. That is far below the ridge, so attention stays memory-bound while it decodes.
 # And in prefill all tokens of a prompt pass the cache together, as a batch passes a weight matrix.
-# Their own bytes count here, too, so it takes {{ridge * (heads + 1) / heads:.0f}} of them
-# to reach the ridge of {{ridge:.0f}} ([proof](02_roofline_proof.ipynb#Attention-derived)).
+# The queries and the results are bytes, too, one more part beside eight, so it takes
+# {{ridge * (heads + 1) / heads:.0f}} tokens to reach it, and not {{ridge:.0f}} ([proof](02_roofline_proof.ipynb#Attention-derived)).
 #
-# ## The job: one layer, on one GPU
+# ## Try it
 #
-# Now put the law to work. The model of our job is a stack of layers, one like the other, and the
-# matrices of one are {{si(job.layer_bytes(), "byte")}}. A user waits for a single token, and the
-# training run sends {{job.SEQUENCE:,}} tokens at once.
+# Choose the hardware and the formats, then drag $B$. Before the first move the picture asks you
+# where the point will go; click there. Then find a setting in which a better memory would be
+# wasted.
 
 # %% tags=["holds"]
 from lightspeed.catalog import entries
@@ -351,35 +411,6 @@ assert sum(m.about.get("kv_heads", m.heads) < m.heads for m in known) > len(know
 assert abs(attention_intensity(1, 100 * 32768, 1) - 1) < 0.001, "however long the context"
 assert 0.99 * heads < attention_intensity(1, 32768, heads) < heads, "size of that group"
 assert heads < ridge / 10, "far below the ridge"
-
-# %%
-one, many = job.layer(1), job.layer(job.SEQUENCE)
-one.comms, many.comms, many.math
-
-# %% [markdown]
-# For the user the layer has to be read, in {{si(one.comms, "s")}}, while its arithmetic would take
-# {{one.math / one.comms:.2%}} of that. Over all layers and the output that makes
-# {{si(job.read_time(), "s")}} a token, so as long as each token reads all the weights, that user
-# gets {{1 / job.read_time():.0f}} tokens a second at most, at the bandwidth of one H100. The
-# training run reads the same bytes in the same time, but has {{si(many.math, "s")}} of arithmetic
-# to do, seven times as long as the reading.
-#
-# The clocks change places at {{critical_batch_exact(8192, 28672, ridge):.0f}} tokens for the
-# layer's largest matrices, which are wider than those above. Until then one more user costs next to
-# nothing but their cache; the training run, far beyond, hardly notices the memory. Keep the
-# {{si(many.math, "s")}} in mind: chapter 6 will ask how long the same layer takes to *arrive* from
-# the other GPUs.
-#
-# ## Try it
-#
-# Choose the hardware and the formats, then drag $B$. Before the first move the picture asks you
-# where the point will go; click there. Then find a setting in which a better memory would be
-# wasted.
-
-# %% tags=["holds"]
-assert one.lower == one.comms and many.lower == many.math, "reads the same bytes in the same time"
-assert 6.5 < many.math / many.comms < 7.5, "seven times as long"
-assert job.layer(200).lower == one.lower and one.comms < many.lower, "next to nothing but"
 
 # %%
 from lightspeed_course.explorers.roofline import explore
@@ -415,6 +446,7 @@ ask("roofline.claim_upgrade", seed="chapter")
 # {{2 * job.SEQUENCE:,}} tokens.
 
 # %% tags=["figure"]
+numbers = 1e9
 work = {
     "the ReLU": (numbers, 4 * numbers),
     "the matmul": tuple(law(2 * job.SEQUENCE, D, D) for law in (matmul_flops, matmul_bytes)),
