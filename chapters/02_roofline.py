@@ -57,7 +57,7 @@ assert matmul_bytes(B, D, D) < 1.02 * 2 * D * D, "add little"
 # %%
 flops, moved = matmul_flops(B, D, D), matmul_bytes(B, D, D)
 math, comms = flops / h100.bf16, moved / h100.hbm_bandwidth
-flops, moved, math, comms
+flops, moved, si(math, "s"), si(comms, "s")
 
 # %% [markdown]
 # So the arithmetic needs {{si(math, "s")}}, and the bytes {{si(comms, "s")}}. A chip can compute one
@@ -160,7 +160,7 @@ assert all(
 
 # %%
 ridge = ridge_point(h100.bf16, h100.hbm_bandwidth)
-elementwise_intensity(), flops / moved, ridge
+elementwise_intensity(), round(flops / moved), ridge
 
 # %% [markdown]
 # The ReLU does {{elementwise_intensity():.2f}} FLOPs for each byte, our product of {{B}} tokens

@@ -69,6 +69,18 @@ def test_a_page_s_minutes_grow_with_its_words_and_pictures():
     assert minutes({"cells": [picture]}) == 5
     row = "1. [Why?](chapters/02_x.md)"
     assert with_minutes(row, {"02_x": {"cells": [prose]}}) == f"{row} · 10 min"
+    shown = with_minutes(row, {"02_x": {"cells": [prose]}}, ["02_x"])
+    assert 'src="_static/pictures/02_x.svg" alt=""' in shown and shown.startswith(row)
+
+
+@pytest.mark.slow
+def test_a_lesson_s_first_picture_stands_beside_its_question(site):
+    start = (site / "index.html").read_text("utf-8")
+    row = r'href="chapters/(\w+)\.html">.*?</a> · \d+ min <img class="sol-thumb" src="(.*?)"'
+    rows = re.findall(row, start)
+    assert len(rows) == 11
+    for stem, picture in rows:
+        assert stem in picture and (site / picture).read_text("utf-8").startswith("<svg")
 
 
 def test_the_start_page_quotes_the_first_row_of_each_proof():

@@ -247,7 +247,7 @@ def translate(source, built, language, address):
     own.mkdir()
     shutil.copytree(HERE / "locale", own / "locale")
     text = (source / "index.md").read_text("utf-8").partition("```{toctree}")[0]
-    text = re.sub(r" · \d+ min$", "", text, flags=re.M)
+    text = re.sub(r" · \d+ min.*$", "", text, flags=re.M)
     text = re.sub(r"\]\(chapters/(\w+)\.md\)", r"](<../chapters/\1.html>)", text)
     text = re.sub(r'<p lang="ko">.*', '<p lang="en"><a href="../index.html">English</a></p>', text)
     (own / "index.md").write_text(text, "utf-8")

@@ -60,7 +60,12 @@ def write_source(course, source, stopped, lite=False):
         "EXPLORER": first_explorer(),
         "BELIEVE": evidence(held, titles),
     }
-    start = with_minutes((HERE / "start.md").read_text("utf-8"), held)
+    lessons = {stem: notebook for stem, notebook in held.items() if not stem.endswith(PROOF)}
+    drawn = {stem: svg for stem, notebook in lessons.items() if (svg := first_picture(notebook))}
+    (source / PICTURES).mkdir(parents=True)
+    for stem, svg in drawn.items():
+        (source / PICTURES / f"{stem}.svg").write_text(svg, "utf-8")
+    start = with_minutes((HERE / "start.md").read_text("utf-8"), held, drawn)
     for name, text in parts.items():
         start = start.replace(f"\n{name}\n", f"\n{text}\n")
     words = HERE / "start.md", "Start", edition.project(course).get("description", "")
@@ -177,6 +182,7 @@ FIRST_PAGE = "00_start_here"
 FIRST = "tokens"  # the control of the first explorer that a newcomer sees
 WORDS = 150  # that are read in a minute
 PAUSE = 2  # minutes for a picture or a question
+PICTURES = "_static/pictures"
 
 
 def first_explorer():
@@ -201,10 +207,27 @@ def minutes(notebook):
     return max(5, 5 * round((words / WORDS + PAUSE * pauses) / 5))
 
 
-def with_minutes(text, notebooks):
-    """A list of links to chapters, each with the time that its page takes."""
-    row = r"(?m)^(\d+\. \[.*\]\(chapters/(\w+)\.md\))$"
-    return re.sub(row, lambda m: f"{m[1]} · {minutes(notebooks[m[2]])} min", text)
+def first_picture(notebook):
+    """The first figure of a page as SVG, or None; an explorer's is a page of notes in small."""
+    for cell in notebook["cells"]:
+        figure = "figure" in cell["metadata"].get("tags", ())
+        for output in cell.get("outputs", ()) if figure else ():
+            shown = inline("".join(output.get("data", {}).get("text/html", "")))
+            if svg := re.search(r"<svg.*?</svg>", shown, re.S):
+                return svg[0]
+    return None
+
+
+def with_minutes(text, notebooks, drawn=()):
+    """A list of links to chapters, each with the time that its page takes, and its picture of
+    those that are `drawn`.
+    """
+
+    def told(match):
+        picture = f' <img class="sol-thumb" src="{PICTURES}/{match[2]}.svg" alt="" loading="lazy">'
+        return f"{match[1]} · {minutes(notebooks[match[2]])} min{picture * (match[2] in drawn)}"
+
+    return re.sub(r"(?m)^(\d+\. \[.*\]\(chapters/(\w+)\.md\))$", told, text)
 
 
 def evidence(notebooks, titles):
