@@ -220,10 +220,9 @@ assert h100.fp32_vector < h100.bf16, "lower roof at"
 # On the left memory is the limit, so twice the intensity gives twice the rate: that's the slope. On
 # the right arithmetic is the limit, so more intensity adds nothing: that's the flat roof, and they
 # meet at the ridge. The dot product reads four bytes for every multiplication and addition, however
-# long its vectors are. ReLU and dot
-# product run on the vector units, which have a roof of their own, with its ridge at
-# {{vector_ridge:.0f}} FLOP/byte; even against this lower roof both are limited by memory. The
-# product of two large matrices is another matter, because it uses each number many times.
+# long its vectors are. ReLU and dot product run on the vector units, which have a roof of their own,
+# with its ridge at {{vector_ridge:.0f}} FLOP/byte; even against this lower roof both are limited by
+# memory. The product of two large matrices is another matter, because it uses each number many times.
 #
 # So what makes a kernel move to the right?
 #

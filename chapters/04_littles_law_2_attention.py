@@ -24,8 +24,9 @@ from lightspeed_models.served import decoder
 job.sheet(until="04.2")
 
 # %% [markdown]
-# **Guess.** Most layers of that new model keep no cache but one table of numbers, a *state*, which
-# each token changes and which never grows. When is that the better deal?
+# **Guess.** A layer may keep something for each token that it has seen, and that grows with the
+# text. Or it may keep one table of numbers, a *state*, which each token changes and which never
+# grows. From which length on is the table the better deal?
 
 # %%
 predict("serving.state_outgrown", ..., seed="chapter")
@@ -66,16 +67,21 @@ assert 10 * old.parameters < 1.05 * llama.parameters and (
 #
 # DeepSeek-V3 has {{mla.heads}} heads and keeps nothing for any of them. A layer keeps *one* vector
 # of {{mla.kv_rank}} numbers a token, the **latent** one, and {{mla.rotary}} more that say where the
-# token stood. Keys and values are made from it by a matrix. Here is the trick: instead of making a
-# key of each vector to meet the query, you can put that matrix into the query, once, and let it
-# meet the vectors as they lie. So a step reads {{si(attention_bytes(1, 1, 576, 0), "byte")}} a
-# token and layer, where a key and a value for each head would be
+# token stood. Keys and values are made from it by a matrix: the key is $Wc$, and a head compares it
+# with its query $q$. Here is the trick. In place of making a key of each vector you can change the
+# query, once:
+#
+# $$q \cdot (W c) = (W^\top q) \cdot c$$
+#
+# What stands on the right meets the vectors as they lie. So a step reads
+# {{si(attention_bytes(1, 1, 576, 0), "byte")}} a token and layer, where a key and a value for each head would be
 # {{si(attention_bytes(1, 128, 192, 128), "byte")}}.
 #
 # It isn't free. The vectors are wider than the keys were, so the same look at the past takes
 # {{attention_flops(1, 128, 576, 512) / attention_flops(1, 128, 192, 128):.1f}} times the
 # arithmetic, {{attention_flops(1, 128, 576, 512) / attention_bytes(1, 1, 576, 0):.0f}} FLOP for
-# each byte. That is close to an H100's ridge (chapter 2). And if many new tokens arrive at once, as
+# each byte. That is close to an H100's ridge (chapter 2), so not much arithmetic more would fit into
+# the time of the reading. And if many new tokens arrive at once, as
 # in a prompt, the trick stops paying: beyond {{absorption_break_even(512, 128, 128):.0f}} of them
 # it's cheaper to make the keys.
 
@@ -160,13 +166,13 @@ figure(
             *paths,
             Points([0] * 16, [-2 * t - 0.5 for t in range(16)], "tokens", color="black", size=4),
             *(
-                Points(
-                    [1] * len(own), [-e for e in own], f"GPU {gpu + 1}, read", color=gpus[gpu]
-                )
+                Points([1] * len(own), [-e for e in own], f"GPU {gpu + 1}, read", color=gpus[gpu])
                 for gpu in range(4)
                 if (own := [e for e in read if e // 8 == gpu])
             ),
-            Points([1] * len(unread), [-e for e in unread], "not read", color="grey", marker="cross"),
+            Points(
+                [1] * len(unread), [-e for e in unread], "not read", color="grey", marker="cross"
+            ),
         ],
         bare=True,
         height=420,
@@ -212,14 +218,15 @@ shares = {
 }
 
 # %% [markdown]
-# Nearly. Among {{len(steps.rows):,}} public steps on nine chips, beyond what caches explain, only
-# one kernel that updates states is faster than its bytes allow. How near the others come differs:
-# on an H100 another that updates states reaches {{shares["gated delta"]:.0%}} of its bound in the
-# median, one of latent attention {{shares["latent"]:.0%}}, and a layer with an index just
-# {{shares["sparse layer"]:.0%}}, because picking tokens takes several small kernels that don't run
-# at the speed of memory. The journeys of tokens to experts have a surprise, too: in large batches
-# their rate depends on the chips, and not on the links between them.
-# [proof](04_littles_law_proof.ipynb#What-a-step-reads,-against-public-steps)
+# Nearly. Among {{len(steps.rows):,}} public steps on nine chips, a few found their bytes in the
+# chip's own cache; of the rest only one kernel that updates states is faster than its bytes allow.
+# How near the others come differs: on an H100 another that updates states reaches
+# {{shares["gated delta"]:.0%}} of its bound in the median, one of latent attention
+# {{shares["latent"]:.0%}}, and a layer with an index just {{shares["sparse layer"]:.0%}}, because
+# picking tokens takes several small kernels that don't run at the speed of memory. The journeys of
+# tokens to experts have a surprise, too: in large batches their rate depends on the chips, and not
+# on the links between them
+# ([proof](04_littles_law_proof.ipynb#What-a-step-reads,-against-public-steps)).
 
 # %% tags=["holds"]
 assert all(
@@ -231,21 +238,31 @@ assert all(
     0.8 < one.ratios[1] < 1.25 for one in exchanges.by_regime if one.regime.startswith("normal")
 ), "and not on the links"
 
+# %% tags=["setup"]
+attending = sum(one.repeat for one in hybrid.layers if getattr(one.mixer, "kv_heads", 0))
+state = hybrid.state_bytes() / (hybrid.depth - attending)
+turn = state_break_even(state, hybrid.kv_cache_bytes_per_token() / attending)
+
 # %% [markdown]
 # ## Did somebody find more memory?
 #
 # No. A request of {{context:,}} tokens keeps {{si(held, "byte")}} in your model, so beside its
 # weights there is room for {{many}}. In the new one it keeps {{si(hybrid_held, "byte")}}, because a
 # quarter of its layers look at the text, with two KV heads each, and the others remember it in a
-# state. Its weights take more room, and yet {{hybrid_many:.0f}} fit. With short texts it would be
-# otherwise: below the break-even that you guessed, a state is larger than such a cache.
+# state. Its weights need more memory, and yet {{hybrid_many:.0f}} fit. With short texts it would be
+# otherwise: below {{turn:,.0f}} tokens one of its states is larger than the cache of the layer beside
+# it. (The model of your guess has narrower states.)
 
 # %% tags=["holds"]
 assert sum(m.repeat for m in hybrid.layers if getattr(m.mixer, "kv_heads", 0) == 2) * 4 == (
     hybrid.depth
 ), "a quarter of"
-assert hybrid_many > 3 * many and 10 <= many <= 14, "take more room"
+assert hybrid_many > 3 * many and 10 <= many <= 14, "need more memory"
 assert many < 15, "beside its weights there is room"
+assert attending * 4 == hybrid.depth and state_bytes(64, 128, 128) > attention_bytes(
+    0.9 * turn, 2, 256, 256
+), "is larger than the cache"
+assert state_bytes(32, 64, 64) < state_bytes(64, 128, 128), "has narrower states"
 
 # %% [markdown] tags=["takeaway"]
 # - A step reads what its kind of attention keeps: ask for bytes a token, and for what never grows.

@@ -56,14 +56,42 @@ token = job.activations() / job.LONG
 # change away (chapter 5). The two means, by which Adam steps, are called its *moments*.
 #
 # **For each byte of weights, training keeps eight**, and that before a single token has come in.
-# These are the *states*. For this job they are {{si(states.total, "byte")}}, and a node of eight
-# H100s has {{si(node, "byte")}}. The weights would fit four times, but with gradients and optimizer
-# they don't fit once. (Recipes differ a little: Megatron keeps gradients in four bytes, for
-# example. [Proof](06_parallelism_proof.ipynb#Recipes))
+# These are the *states*. Here they are for this job, beside the memory of a node of eight H100s:
 
 # %% tags=["holds"]
 assert training_state_bytes(1).total == 8 * training_state_bytes(1).weights, "each byte of weights"
-assert 4 * states.weights < node < states.total, "fit once"
+
+# %% tags=["figure"]
+kinds = {"weights": "blue", "gradients": "green", "optimizer": "purple"}
+sizes = [getattr(states, kind) for kind in kinds]
+begins = [sum(sizes[:k]) for k in range(len(sizes))]
+figure(
+    Chart(
+        Axis("memory", "byte"),
+        Axis(scale="category", categories=["to use it", "to train it"]),
+        [
+            Bars(["to use it"], sizes[:1], [0.0], color="blue"),
+            *(
+                Bars(["to train it"], [a + b], [a], kind, [si(b, "byte")], color)
+                for a, b, (kind, color) in zip(begins, sizes, kinds.items())
+            ),
+            Rule(x=node, label="a node"),
+        ],
+        height=150,
+    ),
+    caption="Llama 3 70B. The weights fit several times, the states not once.",
+    alt="Two bars against the memory of a node. The upper one, the weights, ends far before it. The"
+    " lower one goes on with gradients and optimizer and ends far behind it.",
+)
+
+# %% tags=["holds"]
+assert 2 * states.weights < node < states.total, "fit several times"
+assert node > 2 * sizes[0] and begins[-1] + sizes[-1] > 1.5 * node, "ends far behind it"
+
+# %% [markdown]
+# They are {{si(states.total, "byte")}}, and the node has {{si(node, "byte")}}. (Recipes differ a
+# little: Megatron keeps gradients in four bytes, for example.
+# [Proof](06_parallelism_proof.ipynb#Recipes))
 
 # %% [markdown]
 # ## What if more GPUs join in?
@@ -118,11 +146,11 @@ assert zero_bytes_per_device(1, 4, 0) - zero_bytes_per_device(1, 4, 1) > (
 # product, for instance, because the gradient of a matrix is made of it. These are the
 # *activations*. They have to stay until the backward pass comes by, and they grow with the tokens,
 # which is why a batch is worked through in parts, called *micro-batches*. Here is what one layer of
-# a GPT keeps of a token, each tensor as wide as the bytes that it needs:
+# a GPT keeps of a token, each tensor as wide as the bytes that it needs; add them up:
 
 # %% tags=["figure"]
 parts = {  # bytes of a unit of the model's width; whether tensor parallelism cuts them
-    "norms, in": (4, False), "norms, out": (4, False), "q, k, v": (6, True),
+    "norm in": (4, False), "norm out": (4, False), "q, k, v": (6, True),
     "heads": (2, True), "MLP, hidden": (16, True), "dropout": (2, False),
 }  # fmt: skip
 rows = {"on one GPU": 1, "on each of eight": 8}
@@ -137,7 +165,7 @@ for row, (name, ways) in enumerate(rows.items()):
     marks.append(Text(0, y + 1.15, name, "grey", "start"))
 x = 0.0
 for name, (wide, _) in parts.items():
-    marks.append(Text(x + wide / 2, 0.9 if wide > 3 else 0.4, name))
+    marks.append(Text(x + wide / 2, 0.9 if wide > 3 else 0.4, f"{name}: {wide}"))
     x += wide
 marks += [
     Boxes(*zip(*drawn[True]), "cut by tensor parallelism", color="blue"),
@@ -145,14 +173,14 @@ marks += [
 ]
 figure(
     Chart(Axis(domain=(-0.5, 35)), Axis(domain=(0, 4.8)), marks, height=230, bare=True),
-    caption="What a layer keeps of a token. The whole row is "
-    f"{sum(wide for wide, _ in parts.values())} bytes for each unit of the width.",
+    caption="What a layer keeps of a token, in bytes for each unit of the width: "
+    f"{sum(wide for wide, _ in parts.values())} in all.",
     alt="Two rows of boxes, as wide as their bytes. The largest is the hidden vector of the MLP. "
     "In the second row the blue boxes have an eighth of their width, and the orange ones all of it.",
 )
 
 # %% tags=["holds"]
-assert sum(wide for wide, _ in parts.values()) == of_gpt, "whole row is"
+assert sum(wide for wide, _ in parts.values()) == of_gpt, "in all"
 assert sum(wide for wide, cut in parts.values() if cut) == 2 * (
     of_gpt - activation_bytes(1, 1, 1, 1, tensor=2, recompute="selective")
 ), "eighth of their width"
@@ -207,7 +235,8 @@ assert transformer_activation_bytes(gpt3, 2048, pipeline=8) == transformer_activ
 # Beside states and activations there are three smaller things: the *logits*, a number for each
 # word of the vocabulary at each token; *buffers* for what is sent and for products that aren't fused; and the
 # gaps that an allocator leaves, for which a tenth is a fair premise until you've measured your own.
-# One function adds it all up, and here it is for seven plans and a sequence of {{job.LONG:,}} tokens:
+# One function adds it all up. Your job's sequences have {{job.SEQUENCE:,}} tokens, but Llama 3 was
+# trained on {{job.LONG:,}}, so here are seven plans for one of those:
 
 # %% tags=["figure"]
 ranks = job.GPUS

@@ -395,9 +395,9 @@ alone = spread.mfu / fit_share()
 # {{spread.mfu:.1%}} of its peak. (From a step model that is
 # [off by a tenth](06_parallelism_proof.ipynb#Check:-against-published-runs) in the median.)
 #
-# The picture showed a fifth, and of the peak it's still about that. But alone the GPU would not run
-# at its peak, either: its products reach {{fit_share():.0%}} of it, so the arithmetic takes longer,
-# and less of the time is blank.
+# Why does the picture show a fifth, and not {{alone:.0%}}? It divides by the peak, and a GPU alone
+# doesn't run at its peak, either: its products reach {{fit_share():.0%}} of it. So the arithmetic
+# takes longer than drawn, and less of the time is blank.
 #
 # **What becomes of the week?** A step takes {{si(spread.time, "s")}}, so the
 # {{job.TOKENS / 1e9:.0f}} billion tokens take {{job.run() / 86400:.1f}} days in place of the
@@ -412,7 +412,7 @@ alone = spread.mfu / fit_share()
 assert 1 / 3 < alone < 0.4, "of what it can do alone"
 assert job.tokens_to_hide() * fit_share() > job.SEQUENCE, "it would need more than"
 fifth = job.layer(job.SEQUENCE).math / job.layer_arrives()
-assert abs(spread.mfu - fifth) < 0.02, "still about that"
+assert abs(spread.mfu - fifth) < 0.02, "a fifth, and not"
 assert abs(job.step("spread", 128).mfu / spread.mfu - 1) < 0.01, "as long as the old ones"
 assert spread.largest_loss == "data", "forward and each backward pass"
 assert job.run() > 1.5 * job.planned(), "were planned"

@@ -1,13 +1,14 @@
 # %% [markdown]
 # # 9. Serving
 #
-# Chapter 4 sized your replica: eight GPUs, a token every fiftieth of a second, and more than a dozen
-# answers a second. It went live on Monday. At two requests a second everyone waits longer than
-# promised for each token. At three, the first token takes seconds, then a minute, and the wait goes
-# on growing for as long as anyone looks.
+# Chapter 4 sized your replica: eight GPUs, a token every fiftieth of a second, and more than a
+# dozen answers a second. It went live on Monday. At two requests a second everyone waits longer
+# than promised for each token. At three, the first token takes seconds, then a minute, and the wait
+# goes on growing for as long as anyone looks.
 #
-# Nothing is broken. The plan took the data sheet at its word and assumed that the prompts had been read already.
-# What is left of it once you put back what it left out, and what would you change first?
+# Nothing is broken. The plan took the data sheet at its word and assumed that the prompts had been
+# read already. What is left of it once you put back what it left out, and what would you change
+# first?
 #
 # Half an hour; you need chapters 2 and 4. The evidence is on the
 # [proof page](09_serving_proof.ipynb).
@@ -31,19 +32,49 @@ from lightspeed_models.simulators.serving import Cost, Scheduler, simulate
 job.sheet(until="09")
 
 # %% [markdown]
+# The load is chapter 4's: a prompt of {{job.LONG - job.ANSWER // 2:,}} tokens, an answer of
+# {{job.ANSWER}}, and each of its tokens within {{si(job.BUDGET, "s")}}.
+#
 # **Guess.** An engine serves all its requests together, in *steps*: each step gives everybody their
 # next token. Now your request comes, with a prompt so short that there is next to nothing to read.
 
 # %%
 predict("inference.first_token_steps", ...)
 
+# %% tags=["setup"]
+budget, prompt, short, writers = 2048, 8000, 300, 3
+
 # %% [markdown]
+# ## What does an engine do all day?
+#
+# vLLM, SGLang and TensorRT-LLM go round one loop: choose who takes part in the next step, run the
+# model once over all their tokens, hand out what it wrote. A step has a *budget* of tokens. Those
+# who write come first, with one token each; what is left goes to prompts, oldest first, as far as
+# there is memory for their caches:
+#
+# ```
+# a step with a budget of {{budget:,}} tokens
+# A, B, C   write     1 + 1 + 1
+# D         reads     {{budget - writers:,}} of a prompt of {{prompt:,}}
+# E         waits     nothing is left for its {{short}}
+# ```
+#
+# D's prompt takes four such steps. In vLLM the budget is `max_num_batched_tokens`, and all that
+# follows turns one of its numbers: what the step costs, how much of it D may take, who has memory,
+# and how D might read less or A write more.
+#
 # ## What does a step cost?
 #
-# You know two items of its bill from chapter 4: it reads the weights, once for everybody, and it reads
-# everyone's cache. Three more belong on it. Because the GPUs split each layer, they have to exchange
-# results, twice a layer. Both they and their links reach only a share of what the data sheet promises.
-# And the host has to launch each kernel, which takes its time even where there is little to compute.
+# You know two items of its bill from chapter 4: it reads the weights, once for everybody, and it
+# reads everyone's cache. Three more belong on it. Because the GPUs split each layer, they have to
+# exchange results, twice a layer. Both they and their links reach only a share of what the data
+# sheet promises. And the host has to launch each kernel, which takes its time even where there is
+# little to compute.
+
+# %% tags=["holds"]
+assert simulate([prompt], [1], Cost(1.0), Scheduler(budget - writers), [0.0]).first == [4.0], (
+    "takes four such steps"
+)
 
 # %%
 model, gpus, vllm = replica()
@@ -51,13 +82,13 @@ context, promise, plan = job.LONG, job.BUDGET, job.replica()
 alone = mixed_step(model, gpus, rows=1, contexts=context, engine=vllm)
 bound = mixed_step(model, gpus, rows=1, contexts=context)
 unseen = fitted("engines")["vllm"]["left_out"]  # how far off it is on models it was not fitted to
-alone.time, alone.host, alone.exchange, bound.time
+{"a step": alone.time, "host": alone.host, "exchange": alone.exchange, "by data sheet": bound.time}
 
 # %% [markdown]
 # Take vLLM, with constants that were fitted to published runs. A lone user gets a token every
-# {{si(alone.time, "s")}}, where the data sheet would allow one in {{si(bound.time, "s")}}, and the host
-# and the exchange together take {{(alone.host + alone.exchange) / alone.time:.0%}} of the step. Now let
-# others in.
+# {{si(alone.time, "s")}}, where the data sheet would allow one in {{si(bound.time, "s")}}, and the
+# host and the exchange together take {{(alone.host + alone.exchange) / alone.time:.0%}} of the
+# step. Now let others in.
 
 # %% tags=["holds"]
 assert alone.time > 1.5 * bound.time, "the data sheet would allow one"
@@ -91,8 +122,8 @@ assert all(a.kv < b.kv for a, b in zip(steps, steps[1:])), "is everybody's own"
 assert 1.7 * promise < steps[-1].time < 2 * promise, "nearly twice as long as"
 
 # %% [markdown]
-# The batch of the plan would take {{si(steps[-1].time, "s")}} a step, so it is the engine's step that
-# we have to plan with. How many requests does *it* allow within the promise?
+# The batch of the plan would take {{si(steps[-1].time, "s")}} a step, so it is the engine's step
+# that we have to plan with. How many requests does *it* allow within the promise?
 
 
 # %%
@@ -108,12 +139,12 @@ allowed(IDEAL), allowed(vllm)
 
 # %% [markdown]
 # The exchange costs a little: of the {{plan.rate:.1f}} answers a second that were planned,
-# {{allowed(IDEAL)[1]:.1f}} are left. The engine costs far more and leaves **{{allowed(vllm)[1]:.1f}}**.
-# Is that the engine, or is it our law of the engine? On models that
+# {{allowed(IDEAL)[1]:.1f}} are left. The engine costs far more and leaves
+# **{{allowed(vllm)[1]:.1f}}**. Is that the engine, or is it our law of the engine? On models that
 # its constants had not seen, the law misses the measured time between tokens by
 # {{unseen["per_token"]["error"]:.0%}} in the median
-# ([proof](09_serving_proof.ipynb#How-well-does-a-step-hold?)), so a drop to a third is no artefact. And
-# we haven't read a single prompt yet.
+# ([proof](09_serving_proof.ipynb#How-well-does-a-step-hold?)), so a drop to a third is no artefact.
+# And we haven't read a single prompt yet.
 
 # %% tags=["holds"]
 assert plan.rate > allowed(IDEAL)[1] > 0.85 * plan.rate, "costs a little"
@@ -124,8 +155,8 @@ assert 0.25 < allowed(vllm)[1] / allowed(IDEAL)[1] < 0.4, "a drop to a third"
 # ## What happens when somebody new comes?
 #
 # A prompt has to be read before it can be answered, and the replica reads it in the same steps in
-# which the others write. Do a case on paper. A step takes one second, and may read as many tokens as
-# you like. Request A comes at the start, B half a second later, and both want three tokens:
+# which the others write. Do a case on paper. A step takes one second, and may read as many tokens
+# as you like. Request A comes at the start, B half a second later, and both want three tokens:
 #
 # ```
 # seconds   0         1         2         3         4
@@ -147,8 +178,9 @@ two.first, two.last
 
 # %% [markdown]
 # Real engines plan a step while the one before it runs. That keeps the GPUs busy, and it costs the
-# newcomer one step more. On average there is half a step to go of the one that is running, then comes
-# the one that has been planned already, and then their own. Add them up, and compare with your guess.
+# newcomer one step more. On average there is half a step to go of the one that is running, then
+# comes the one that has been planned already, and then their own. Add them up, and compare with
+# your guess.
 
 # %% tags=["holds"]
 late = [
@@ -162,12 +194,12 @@ assert abs(sum(late) / len(late) - 2.5) < 0.02, "Add them up"
 reveal("inference.first_token_steps")
 
 # %% [markdown]
-# In published runs of vLLM it was {{vllm.ahead + 1:.1f}} steps, since nothing else in a server is free
-# either, and {{si(vllm.front, "s")}} on top for the way in and out.
+# In published runs of vLLM it was {{vllm.ahead + 1:.1f}} steps, since nothing else in a server is
+# free either, and {{si(vllm.front, "s")}} on top for the way in and out.
 #
-# And the others? A step that reads a prompt has thousands of tokens to multiply, so arithmetic decides
-# how long it takes, and everyone who writes waits it out. To keep that wait short, engines cut prompts
-# into *chunks*, one a step. Then fewer tokens hold up each step, and more steps are held up.
+# And the others? A step that reads has thousands of tokens to multiply, so arithmetic decides how
+# long it takes, and everyone who writes waits it out. That is what the budget is for: it cuts D's
+# prompt into *chunks*. With a small one fewer tokens hold up each step, and more steps are held up.
 
 # %% tags=["holds"]
 read = mixed_step(model, gpus, 2048, 16, context, context / 2, engine=vllm)
@@ -182,13 +214,14 @@ beside
 # %% [markdown]
 # So sixteen people wait {{si(beside[0], "s")}} for a token while nobody new comes,
 # {{si(beside[2048], "s")}} while two thousand tokens of somebody's prompt are read beside them, and
-# {{si(beside[8192], "s")}} where prompts are read whole. With $\lambda$ requests a second, prompts of $s$
-# tokens and chunks of $c$, each in a step of $t(c)$, the share of time that goes to such steps is
+# {{si(beside[8192], "s")}} where prompts are read whole. With $\lambda$ requests a second, prompts
+# of $s$ tokens and chunks of $c$, each in a step of $t(c)$, the share of time that goes to such
+# steps is
 #
 # $$\lambda \cdot \frac{s}{c} \cdot t(c)$$
 #
-# The law is Little's again: how often, times how long. Below, each bar is a request. Before you touch
-# anything, guess: at how many requests a second does the median user's token take longer than
+# The law is Little's again: how often, times how long. Below, each bar is a request. Before you
+# touch anything, guess: at how many requests a second does the median user's token take longer than
 # promised?
 
 # %% tags=["holds"]
@@ -199,8 +232,9 @@ explore_serving_steps()
 
 # %% [markdown]
 # Did you find it near one a second? The median hides half of the story, so look at the lower
-# picture too: with chunks of {{sorted(beside)[1]}} tokens its peaks are low and stand close together; with
-# {{max(beside):,}} they are rare, and each is a third of a second in which nobody gets a token.
+# picture too: with chunks of {{sorted(beside)[1]}} tokens its peaks are low and stand close
+# together; with {{max(beside):,}} they are rare, and each is a third of a second in which nobody
+# gets a token.
 
 # %% tags=["holds"]
 from lightspeed_course.explorers.serving_steps import middle, run, waits
@@ -212,9 +246,9 @@ assert 0.3 < mixed_step(model, gpus, 8000, 16, 8000, 4000, engine=vllm).time < 0
 # %% [markdown]
 # ## Why does a first token suddenly take ten times as long?
 #
-# A request holds memory for as long as it stays. Engines hand it out in *blocks* of a few tokens, as a
-# sequence grows, so that nothing is kept in reserve. That lets many in, and then each of them wants
-# more. Here is a small pool, stopped just after it has run out:
+# A request holds memory for as long as it stays. Engines hand it out in *blocks* of a few tokens,
+# as a sequence grows, so that nothing is kept in reserve. That lets many in, and then each of them
+# wants more. Here is a small pool, stopped just after it has run out:
 
 # %%
 from lightspeed_course.explorers.blocks import explore_blocks, states
@@ -222,12 +256,12 @@ from lightspeed_course.explorers.blocks import explore_blocks, states
 explore_blocks()
 
 # %% [markdown]
-# A newcomer waits until there are blocks for its prompt, because those who write take theirs first. And
-# when even these need more than there is, the engine *evicts* the one that got its slot last: it drops
-# its cache, and later reads all of it again. Press play, and follow the one that has just lost its
-# blocks. By the end of this run {{states(16, 16)[-1].again}} tokens have been read after an eviction; with
-# as many blocks as the slider gives there are {{states(28, 16)[-1].again}}. So there is a wall, and where
-# it stands is a matter of room. Count it for a real GPU.
+# A newcomer waits until there are blocks for its prompt, because those who write take theirs first.
+# And when even these need more than there is, the engine *evicts* the one that got its slot last:
+# it drops its cache, and later reads all of it again. Press play, and follow the one that has just
+# lost its blocks. By the end of this run {{states(16, 16)[-1].again}} tokens have been read after
+# an eviction; with as many blocks as the slider gives there are {{states(28, 16)[-1].again}}. So
+# there is a wall, and where it stands is a matter of room. Count it for a real GPU.
 
 # %% tags=["holds"]
 stop = states(16, 16)[explore_blocks().first.opens]
@@ -244,10 +278,10 @@ si(on_one.room(), "byte"), round(on_one.places())
 
 # %% [markdown]
 # The same model in one byte a weight fits on a single H200. What is left of its memory, after the
-# weights and the tenth that an engine leaves alone, holds {{on_one.places():.0f}} requests of
-# this length. So thirty-two at once are fine, and sixty-four are not. How long do those wait who have no
-# place? With $N$ in flight and $p$ places, your turn to write comes once in $N/p$ answers. One of these
-# is your own, and you wait for the others:
+# weights and the tenth that an engine leaves alone, holds {{on_one.places():.0f}} requests of this
+# length. So thirty-two at once are fine, and sixty-four are not. How long do those wait who have no
+# place? With $N$ in flight and $p$ places, your turn to write comes once in $N/p$ answers. One of
+# these is your own, and you wait for the others:
 #
 # $$\left(\frac{N}{p} - 1\right) \cdot \text{answer} \cdot \text{time between tokens}$$
 #
@@ -257,7 +291,7 @@ si(on_one.room(), "byte"), round(on_one.places())
 assert 32 < on_one.places() < 64, "thirty-two at once are fine"
 assert 0 < on_one.room() < memory / 2, "fits on a single H200"
 
-# %%
+# %% tags=["figure"]
 from lightspeed_tools.serve.check import published
 
 runs = [
@@ -269,8 +303,6 @@ waited = {int(row.run.requests): row.first_token for row in runs}
 told = {int(row.run.requests): row.run.first(vllm) for row in runs}
 place = {int(row.run.requests): row.run.waiting * row.run.between(vllm) for row in runs}
 off = max(told[n] / waited[n] for n in waited if n < on_one.places())
-
-# %% tags=["figure"]
 table(
     [[n, si(place[n], "s"), si(told[n], "s"), si(waited[n], "s")] for n in sorted(waited)],
     ["requests in flight", "wait for a place", "first token, by the law", "measured"],
@@ -287,63 +319,50 @@ assert place[64] > 0.8 * told[64] and abs(told[64] / waited[64] - 1) < 0.25, (
 assert all(place[n] == 0 for n in waited if n < 44), "up to the wall"
 
 # %% [markdown]
-# Twice the requests, {{waited[64] / waited[32]:.0f}} times the wait. If a first token suddenly takes ten
-# times as long, don't look for a slow kernel: count the places.
+# Twice the requests, {{waited[64] / waited[32]:.0f}} times the wait. If a first token suddenly
+# takes ten times as long, don't look for a slow kernel: count the places.
 #
 # ## Why does a mixture of experts slow down sooner?
 #
-# A batch was a bargain because everybody shares the weights. In a mixture of experts each token picks a
-# few experts for itself, so a lone user reads little of the model, and each newcomer makes the step read
-# more of it, until all of it is read (chapter 4 counts how fast). Two published curves, side by side:
+# A batch was a bargain because everybody shares the weights. In a mixture of experts each token
+# picks a few experts for itself, so a lone user reads little of the model, and each newcomer makes
+# the step read more of it, until all of it is read (chapter 4 counts how fast).
 
 # %% tags=["holds"]
 assert waited[64] > 10 * waited[32], "Twice the requests,"
 
-# %%
-curves = {
-    name: {int(row.run.requests): row for row in published()
-           if row.model.endswith(name) and (row.system, row.engine) == ("h200_sxm", engine)
-           and (row.run.decode.gpus, row.run.prompt, row.run.output) == (8, 1024, 1024)}
-    for name, engine in (("DeepSeek-R1", "sglang"), ("Llama-3.1-70B", "vllm"))
-}  # fmt: skip
-sparse, dense = curves.values()
+# %% tags=["setup"]
+both, rows = ("DeepSeek-R1", "Llama-3.1-70B"), published()
+on_eight = [r for r in rows if r.system == "h200_sxm" and r.run.decode.gpus == 8]
+alike = [r for r in on_eight if (r.run.prompt, r.run.output) == (1024, 1024)]
+alike = [r for r in alike if r.engine == ("sglang" if r.model.endswith(both[0]) else "vllm")]
+sparse, dense = ({int(r.run.requests): r for r in alike if r.model.endswith(n)} for n in both)
+
+# %% tags=["setup"]
 mlp = sparse[min(sparse)].run.model.layers[-1].mlp
 crowds = sorted(sparse.keys() & dense.keys())
 slower = [one[crowds[-1]].per_token / one[crowds[0]].per_token for one in (sparse, dense)]
-slower
-
-# %% tags=["figure"]
-table(
-    [
-        [
-            n,
-            round(experts_read(n, mlp.experts, mlp.active)),
-            si(sparse[n].per_token, "s"),
-            si(dense[n].per_token, "s"),
-        ]
-        for n in crowds
-    ],
-    ["requests in flight", f"experts read of {mlp.experts}", *curves],
-    caption="Time between tokens, measured on eight H200. The mixture reads nearly all of its experts at"
-    " sixty-four, and its tokens slow down far more than those of the dense model.",
-)
-
-# %% tags=["holds"]
-assert experts_read(64, mlp.experts, mlp.active) > 0.85 * mlp.experts, "reads nearly all of its"
-assert slower[0] > 1.8 * slower[1], "far more than"
+few, many = (experts_read(n, mlp.experts, mlp.active) for n in (crowds[0], crowds[-1]))
 
 # %% [markdown]
-# The mixture starts at the speed of a far smaller model and loses it: from {{crowds[0]}} to
-# {{crowds[-1]}} requests its tokens take {{slower[0]:.1f}} times as long, those of the dense model
-# {{slower[1]:.1f}} times. Measure a mixture at the load that it will have, not alone.
-#
+# On eight H200, published runs of DeepSeek-R1 and of our dense model show it. With {{crowds[0]}}
+# requests in flight a layer of the mixture reads {{few:.0f}} of its {{mlp.experts}} experts, with
+# {{crowds[-1]}} nearly all, {{many:.0f}}; and from the one to the other its tokens take
+# {{slower[0]:.1f}} times as long, those of the dense model {{slower[1]:.1f}} times. Measure a
+# mixture at the load that it will have, not alone.
+
+# %% tags=["holds"]
+assert many > 0.85 * mlp.experts, "nearly all"
+assert slower[0] > 1.8 * slower[1], "times as long, those of"
+
+# %% [markdown]
 # ## Must every prompt be read?
 #
 # Not if somebody has read its beginning before. A chat sends its whole history again with each
-# message, an agent its instructions, so an engine keeps the caches of *prefixes* for as long as it has
-# blocks to spare. What it finds, it need not read: pull the last slider above to one half and see how
-# many requests a second the promise allows then. In a cache that is too small the entry you need has
-# just been thrown out. Forty chats, none of which is in a hurry:
+# message, an agent its instructions, so an engine keeps the caches of *prefixes* for as long as it
+# has blocks to spare. What it finds, it need not read: pull the last slider above to one half and
+# see how many requests a second the promise allows then. In a cache that is too small the entry you
+# need has just been thrown out. Forty chats, none of which is in a hurry:
 
 # %%
 import random
@@ -358,14 +377,15 @@ for turn in range(2000):  # somebody says something, and the whole chat so far i
     chat += [rng.random() for _ in range(rng.randint(2, 8))]
     prompts.append(list(chat))
 lengths = [16 * len(keys) for keys in prompts]
-found = {blocks: shared(found_tokens(prompts, lengths, blocks, 16), lengths)
+found = {blocks: round(shared(found_tokens(prompts, lengths, blocks, 16), lengths), 3)
          for blocks in (100, 300, 900, 1200, 1800)}  # fmt: skip
 found
 
 # %% [markdown]
-# The same chats find {{found[300]:.0%}} of their prompts with few blocks to spare, {{found[1800]:.0%}} with
-# many. Between two messages of one chat those of the others come, and where there is no room for theirs
-# too, each finds its own gone. So the share found is a number to measure, not to assume.
+# The same chats find {{found[300]:.0%}} of their prompts with few blocks to spare,
+# {{found[1800]:.0%}} with many. Between two messages of one chat those of the others come, and
+# where there is no room for theirs too, each finds its own gone. So the share found is a number to
+# measure, not to assume.
 
 # %% tags=["holds"]
 assert found[300] < 0.25 and found[1800] > 0.8, "with few blocks to spare"
@@ -374,10 +394,10 @@ assert list(found.values()) == sorted(found.values()), "no room for theirs"
 # %% [markdown]
 # ## One pool, or two?
 #
-# Reading is arithmetic and writing is memory traffic (chapter 2), and in one replica each gets in the
-# other's way. So give each its own GPUs: some read prompts and send the caches over, the others write,
-# and no chunk holds up their steps. The price is that neither helps out when the other is busy, and
-# that each half holds the weights. `lightspeed serve` tries all such divisions:
+# Reading is arithmetic and writing is memory traffic (chapter 2), and in one replica each gets in
+# the other's way. So give each its own GPUs: some read prompts and send the caches over, the others
+# write, and no chunk holds up their steps. The price is that neither helps out when the other is
+# busy, and that each half holds the weights. `lightspeed serve` tries all such divisions:
 
 # %%
 from dataclasses import replace
@@ -403,20 +423,20 @@ assert best["bf16"][0].run.together and not best["bf16"][1].run.together, "Which
 assert not best["fp8"][0].run.together and best["fp8"][1].run.together, "halves still have room"
 
 # %% [markdown]
-# In bf16 the weights fill much of four GPUs and a lone step on four takes longer, so staying together
-# wins. In fp8 there is room and time to spare, and the two pools take half as many requests again. So
-# "disaggregate" is no advice; it is a question to compute.
+# In bf16 the weights fill much of four GPUs and a lone step on four takes longer, so staying
+# together wins. In fp8 there is room and time to spare, and the two pools take half as many
+# requests again. So "disaggregate" is no advice; it is a question to compute.
 #
 # ## Can a step give more than one token?
 #
-# A lone user's step reads all the weights for one token. If something cheap *drafts* the next few, the
-# model can check these guesses in that same reading, and keep those that it would have written itself,
-# up to the first wrong one. Kept with a chance of $a$ each, $k$ guesses make
+# A lone user's step reads all the weights for one token. If something cheap *drafts* the next few,
+# the model can check these guesses in that same reading, and keep those that it would have written
+# itself, up to the first wrong one. Kept with a chance of $a$ each, $k$ guesses make
 #
 # $$\frac{1 - a^{k+1} }{1 - a}$$
 #
-# tokens a step: the ones kept, and one of its own. Is that free? Say that the guesses themselves cost nothing. Even then it is free only as long as the
-# step is busy reading.
+# tokens a step: the ones kept, and one of its own. Is that free? Say that the guesses themselves
+# cost nothing. Even then it is free only as long as the step is busy reading.
 
 # %% tags=["holds"]
 assert best["bf16"][0].run.together and best["bf16"][0].rate > best["bf16"][1].rate, (
@@ -443,8 +463,8 @@ tokens, gains
 
 # %% [markdown]
 # A lone user gets {{gains[1]:.1f}} times the tokens. {{max(gains)}} users with shorter texts get
-# {{gains[256]:.1f}} times, because in a full batch each guess takes arithmetic that somebody else could
-# have used. And if only three guesses in ten are kept, the full replica loses by it: it makes
+# {{gains[256]:.1f}} times, because in a full batch each guess takes arithmetic that somebody else
+# could have used. And if only three guesses in ten are kept, the full replica loses by it: it makes
 # {{faster(256, 0.3):.2f}} times what it made without.
 #
 # ## The job
@@ -457,7 +477,7 @@ inside, rate = job.served()
 load = job.loaded(inside)
 loose = plans(replace(asked, per_token=2.5 * promise))[0][0].rate  # had we promised less
 share = 1 * (context / 2048) * beside[2048]  # of the time that reads, at one request a second
-si(load.between(job.engine()), "s"), si(load.first(job.engine()), "s"), rate
+si(load.between(job.engine()), "s"), si(load.first(job.engine()), "s"), round(rate, 2)
 
 # %% [markdown]
 # {{plan.rate:.1f}} answers a second on the data sheet, {{allowed(IDEAL)[1]:.1f}} with the exchange,
@@ -483,21 +503,67 @@ ask("inference.drafts_at_night", seed="third")
 # %% [markdown]
 # ## The answer
 #
-# **What is left of the plan?** About one request a second in place of fifteen. An engine that does not reach its data sheet, its launches and its exchanges cost a factor of three; reading its own prompts cost another five.
-#
-# **What would you change first?** The cheapest thing is the promise: at {{si(2.5 * promise, "s")}} a token
-# the same GPUs take {{loose:.1f}} a second. Then the bytes: fp8 weights with prompts on GPUs of their own
-# take {{best["fp8"][0].rate:.1f}} at the old promise. A prefix cache costs nothing where prompts share beginnings, so try it before you buy. Smaller chunks cost no money, but they cost first tokens: each prompt takes longer to read, and the line grows sooner. Drafts help at night, when few are served, and can hurt at noon.
-#
-# **How far may you trust this?** Far enough to rank layouts and to refuse what can't work. Not far
-# enough to promise a first token: there the law is off by {{unseen["first_token"]["error"]:.0%}} in the
-# median, since nobody writes down how the requests of a benchmark came.
+# **What is left of the plan?** About one request a second in place of fifteen. An engine that does
+# not reach its data sheet, its launches and its exchanges cost a factor of three; reading its own
+# prompts cost another five.
 
 # %% tags=["holds"]
 assert plan.rate / 18 < rate < plan.rate / 14, "in place of fifteen"
 assert 2.5 < allowed(IDEAL)[1] / allowed(vllm)[1] < 3.5, "a factor of three"
 assert 4.5 < allowed(vllm)[1] / rate < 5.7, "cost another five"
-assert context / 512 * beside[512] > 1.2 * context / 2048 * beside[2048], "they cost first tokens"
+
+# %% [markdown]
+# **What would you change first?** Whatever costs least, from the top:
+
+
+# %% tags=["figure"]
+from lightspeed_course.explorers.serving_steps import middle, run, waits
+
+
+def within(chunk, found=0.0):
+    """The most requests a second, in tenths, whose median token keeps the promise."""
+    rates = [n / 10 for n in range(4, 40)]
+    return max(r for r in rates if middle(waits(run(r, 8000, chunk, found))[1]) <= promise)
+
+
+usual = within(2048)
+times = {
+    f"promise {si(2.5 * promise, 's')} a token": (loose / rate, "–", "patience"),
+    "find half of each prompt": (
+        within(2048, 0.5) / usual, "`--enable-prefix-caching`", "blocks to spare"),
+    f"chunks of {512}": (
+        within(512) / usual, "`--max-num-batched-tokens`", "a later first token"),
+    "fp8 weights": (best["fp8"][1].rate / rate, "`--quantization fp8`", "a test of the answers"),
+    "fp8, and prompts read elsewhere": (
+        best["fp8"][0].rate / rate, "`--kv-transfer-config`", "two pools to balance"),
+}  # fmt: skip
+table(
+    [[what, f"{gain:.1f}", flag, cost] for what, (gain, flag, cost) in times.items()],
+    ["change", "times the requests", "in vLLM", "what it costs"],
+    caption="The job's own levers, each pulled alone. The second and third are simulated, as above.",
+)
+
+# %% tags=["holds"]
+assert all(gain > 1 for gain, *_ in times.values()), "The job's own levers"
+
+# %% [markdown]
+# Smaller chunks take longer over each prompt, so the line for first tokens grows sooner. Drafts
+# aren't in the table: they help at night, when few are served, and can hurt at noon.
+
+# %% tags=["holds"]
+slow, quick = (middle(waits(run(0.8, 8000, c, 0.0))[0]) for c in (512, 8192))
+assert slow > 1.1 * quick, "grows sooner"
+assert context / 512 * beside[512] > 1.2 * context / 2048 * beside[2048], (
+    "take longer over each prompt"
+)
+assert gains[1] > 2 and faster(256, 0.3) < 1, "help at night"
+
+# %% [markdown]
+# **How far may you trust this?** Far enough to rank layouts and to refuse what can't work. Not far
+# enough to promise a first token: there the law is off by {{unseen["first_token"]["error"]:.0%}} in
+# the median, since nobody writes down how the requests of a benchmark came.
+
+# %% tags=["holds"]
 assert unseen["first_token"]["error"] > 2 * unseen["per_token"]["error"], (
     "Not far enough to promise"
 )
@@ -517,14 +583,14 @@ assert rate < 0.1 * plan.rate, "can leave a tenth of it"
 # |---|---|---|---|
 # | $t$ = caches + max(weights, arithmetic) + exchange + host | a step | s | {{si(alone.time, "s")}} alone |
 # | $\lambda \, s / c \cdot t(c)$ | share of time in steps that read | – | {{share:.0%}} at one a second |
-# | room / bytes held | places | requests | {{load.places():.0f}} |
+# | (nine tenths of memory − weights) / bytes held | places | requests | {{load.places():.0f}} |
 # | $(1 - a^{k+1}) / (1 - a)$ | tokens of a step with $k$ guesses | tokens | {{tokens:.1f}} |
 
 # %% [markdown]
 # ## One reading
 #
-# A service makes its users wait longer than planned, and somebody looks at how long each request takes
-# once it is being served. Which of three suspects can go home?
+# A service makes its users wait longer than planned, and somebody looks at how long each request
+# takes once it is being served. Which of three suspects can go home?
 
 # %%
 from lightspeed_course import bench
@@ -536,12 +602,18 @@ bench("09")
 #
 # Your server counts all of this already. In vLLM's metrics, `num_requests_running` beside
 # `kv_cache_usage_perc` tells how far the wall is, `num_preemptions_total` that you have hit it, and
-# the histograms of time to first token and between tokens are the two promises. For your own model,
-# GPUs and load there is a command:
+# the histograms of time to first token and between tokens are the two promises.
+#
+# And the same sum for *your* model, GPUs, load and promise is one command. `config.json` is the
+# model's own, from its hub or folder; the numbers are the job's, so replace them:
 #
 # ```sh
-# lightspeed serve config.json --gpus 8 --hardware h100_sxm
+# lightspeed serve config.json --gpus 8 --hardware h100_sxm --format bf16 --in {{job.LONG - job.ANSWER // 2}} --out {{job.ANSWER}} --tpot {{1e3 * job.BUDGET:.0f}}ms
 # ```
+#
+# Its first line is the most that the promise allows: {{rate:.2f}} requests a second here. Below
+# stand all layouts, how long the median and the last in a hundred wait, and the measured runs that
+# are nearest to yours.
 #
 # [Exercises](../exercises/09_serving.ipynb) · [Proof](09_serving_proof.ipynb) · Next: plan a run.
 # Further: Kwon and others (2023) on blocks, Agrawal and others (2024) on chunks, Zhong and others

@@ -8,7 +8,7 @@
 import numpy as np
 
 from lightspeed.catalog import fitted
-from lightspeed_course import figure, residual_chart, table, weigh
+from lightspeed_course import figure, job, residual_chart, table, weigh
 from lightspeed_models.evidence.pairings import recipes, training
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_tools.plan.answer import short
@@ -40,9 +40,10 @@ table(
 # %% [markdown]
 # ## What does following it cost?
 #
-# In the Ultra-Scale sweep somebody ran {{len(sweep.rows):,}} plans of several models on up to sixty-four nodes,
-# so for each model and number of nodes we know which plan was really the best. Let the law choose among
-# the same plans, with its memory *predicted*, and count a plan that failed as zero.
+# In the Ultra-Scale sweep somebody ran {{len(sweep.rows):,}} plans of several models on up to
+# sixty-four nodes, so for each model and number of nodes we know which plan was really the best.
+# Let the law choose among the same plans, with its memory *predicted*, and count a plan that failed
+# as zero.
 
 # %%
 clean = followed(sweep.where(training.clean(sweep.rows)))
@@ -63,11 +64,12 @@ table(
 
 # %% [markdown]
 # **Where it breaks.** Over all rows the first pick is far from the best in some cells, because a
-# pipeline over sixty-four nodes stalled there and nothing that the law knows says so. Three picks that
-# differ save most of it: {{every[1].mean():.0%}} in the mean instead of {{every[0].mean():.0%}}. Of the
-# plans that failed, memory and two rules refuse {{caught:.0%}}, and {{false:.1%}} of those that ran. (A pipeline
-# can't have more stages than layers, and nanotron's asks for nearly as many micro-batches.) If a plan might fill a little more of the card, it
-# would be {{later:.0%}} and {{fewer:.1%}}, but then more of the first picks fail.
+# pipeline over sixty-four nodes stalled there and nothing that the law knows says so. Three picks
+# that differ save most of it: {{every[1].mean():.0%}} in the mean instead of
+# {{every[0].mean():.0%}}. Of the plans that failed, memory and two rules refuse {{caught:.0%}}, and
+# {{false:.1%}} of those that ran. (A pipeline can't have more stages than layers, and nanotron's
+# asks for nearly as many micro-batches.) If a plan might fill a little more of the card, it would
+# be {{later:.0%}} and {{fewer:.1%}}, but then more of the first picks fail.
 
 # %% tags=["holds"]
 assert every[1].mean() > every[0].mean() + 0.05, "Three picks that"
@@ -77,9 +79,9 @@ assert caught > 15 * false, "Of the plans that failed"
 # %% [markdown]
 # ## They chose this: why?
 #
-# NVIDIA tuned these runs by hand. Move each of them along one axis, with the rest as well as it can be: a
-# move that would have been worse is a reason for the choice, and one that the law thinks better is either
-# its error or something that the table doesn't say.
+# NVIDIA tuned these runs by hand. Move each of them along one axis, with the rest as well as it can
+# be: a move that would have been worse is a reason for the choice, and one that the law thinks
+# better is either its error or something that the table doesn't say.
 
 # %%
 rows = dataset("dgx_cloud")
@@ -93,11 +95,14 @@ changes = [m["change"] for _, moves in chosen.values() for m in moves if "change
 better = sum(change < -0.005 for change in changes)
 len(changes), better
 
+
 # %% tags=["figure"]
 def said(moves):
     """The moves along an axis in a cell."""
-    return "; ".join(f"{m['value']}: {m['change']:+.0%}" if "change" in m else f"{m['value']}: {m['why']}"
-                     for m in moves)
+    return "; ".join(
+        f"{m['value']}: {m['change']:+.0%}" if "change" in m else f"{m['value']}: {m['why']}"
+        for m in moves
+    )
 
 
 table(
@@ -111,9 +116,10 @@ table(
 )  # fmt: skip
 
 # %% [markdown]
-# Of {{len(changes)}} moves that are possible the law thinks {{better}} better, and by {{-min(changes):.1%}} at most, which is less
-# than its own error. Twice the tensor ways cost all of them something, and half of them make activations be
-# computed again, or don't divide: tensor ways are where memory puts them.
+# Of {{len(changes)}} moves that are possible the law thinks {{better}} better, and by
+# {{-min(changes):.1%}} at most, which is less than its own error. Twice the tensor ways cost all of
+# them something, and half of them make activations be computed again, or don't divide: tensor ways
+# are where memory puts them.
 
 # %% tags=["holds"]
 assert 0 < better < len(changes) / 10, "moves that are possible"
@@ -124,14 +130,37 @@ assert len(wider) == len(chosen) and min(wider) > 0, "Twice the tensor ways cost
 fewer_ways = [m["why"] for now, m in pairs if m["value"] < now]
 assert all("again" in why or "divide" in why for why in fewer_ways), "or don't divide"
 
+# %% tags=["setup"]
+anew = job.planned_anew()
+
+# %% [markdown]
+# ## Why can so few run?
+#
+# The lesson counts {{anew["plans"]:,}} plans and says that {{anew["passing"]:,}} can run. Each of
+# the others is counted under the first rule that it breaks:
+
+# %% tags=["figure"]
+table(
+    [*([anew["rules"][rule], f"{n:,}"] for rule, n in anew["refused"].items()),
+     ["**can run**", f"**{anew['passing']:,}**"]],
+    ["first rule that a plan breaks", "plans"],
+    caption="The numbers add up, and no plan is left out without a reason.",
+)  # fmt: skip
+
+# %% tags=["holds"]
+assert anew["passing"] + sum(anew["refused"].values()) == anew["plans"], "The numbers add up"
+
 # %% [markdown]
 # ## How well does a step hold?
+
 
 # %%
 def cloud(found, what):
     """What is expected of each run over what was measured."""
     half = f"{what}, expected over measured: half of them within {found.all.median:.0%}."
-    return figure(residual_chart(found, height=300), half, f"A cloud around the right answer: {what}.")
+    return figure(
+        residual_chart(found, height=300), half, f"A cloud around the right answer: {what}."
+    )
 
 
 cloud(times, "A step of every untuned run")

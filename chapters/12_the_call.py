@@ -6,6 +6,7 @@
 # left is the order in which to use them.
 
 # %% tags=["setup"]
+from collections import Counter
 from dataclasses import replace
 from lightspeed_course import incident, job, si, table
 from lightspeed_course.incidents import policy, training_job
@@ -47,6 +48,47 @@ assert abs(alone / (step.compute + step.memory) - 1) < 1e-6, "if nothing were se
 assert step.time > planned, "what you look for"
 
 # %% [markdown]
+# ## Which reading shows which suspect?
+#
+# Here are all suspects of the room. A reading is named where it would look different from a sound
+# job's, the cheapest first, and a suspect's last one is seldom what you need:
+
+# %% tags=["figure"]
+says = {c: incident_of("card", WEEK, c).findings for c in WEEK.causes}
+sound = {m.id: Counter(found[m.id] for found in says.values()).most_common(1)[0][0]
+         for m in WEEK.measurements if m.id != "profile"} | {"profile": "every term as planned"}  # fmt: skip
+shows = {
+    c: [m for m in sorted(WEEK.measurements, key=lambda m: m.minutes) if found[m.id] != sound[m.id]]
+    for c, found in says.items()
+}
+table(
+    [[f"`{c.id}`", c.name, "; ".join(f"**{m.id}** ({m.minutes} min): {says[c][m.id]}" for m in ms)]
+     for c, ms in shows.items()],
+    ["suspect", "in words", "readings that it changes"],
+    caption="The card for a call. Read a row to see how a suspect betrays itself, and look for a reading"
+    " in many rows to see what can't tell them apart.",
+)  # fmt: skip
+
+# %% tags=["holds"]
+assert all(shows.values()), "Read a row to see how"
+
+# %% [markdown]
+# Look at `profile`: it stands in {{sum("profile" in [m.id for m in ms] for ms in shows.values())}}
+# of {{len(shows)}} rows, but it never says *which* node or *why*. On your own cluster these
+# readings are `torch.profiler` with `lightspeed trace` (profile, ranks),
+# `nvidia-smi -q -d CLOCK,PERFORMANCE` or DCGM (clocks), `lightspeed measure` (roofline), and
+# nccl-tests with `lightspeed nccl` (inside, nccl, pairs). The habit behind the card works for any
+# machine, and is the one of Gregg's USE method: list everything that can be busy, full or broken,
+# look at each once, and cross it off.
+
+# %% tags=["holds"]
+assert sum("profile" in [m.id for m in ms] for ms in shows.values()) > len(shows) / 2, (
+    "Look at `profile`"
+)
+per = [says[c]["profile"] for c in shows]
+assert len(set(per)) < len(per) / 2, "it never says"
+
+# %% [markdown]
 # ## One call, from the phone to the repair
 
 # %% tags=["setup"]
@@ -80,12 +122,12 @@ crawls = (plan.data + plan.hidden) / (plan.data + plan.hidden + missing)
 # nobody took a sparse peak or fp8 at its word. To recompute all activations costs
 # {{si(again, "s")}}, which is not enough. A slow GPU would have to be down to {{slow:.0%}} of its
 # speed, and a slow link to {{crawls:.0%}} of its rate; you can't rule out either from a chair. But
-# three suspects are gone, and you haven't paid a minute.
+# `sparse_peak`, `narrow_plan` and `recompute` are gone, and you haven't paid a minute.
 
 # %% tags=["holds"]
 assert again < missing / 2, "which is not enough"
 assert {"sparse_peak", "narrow_plan", "recompute"} < {c.id for c in WEEK.causes}, (
-    "three suspects are gone"
+    "are gone, and you"
 )
 
 # %% tags=["figure"]
