@@ -639,9 +639,6 @@ from lightspeed_course import gallery
 
 gallery("01")
 
-# %%
-ask("numbers.transfer_time", seed="chapter")
-
 # %% [markdown]
 
 # ## What these numbers leave out

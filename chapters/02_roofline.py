@@ -42,7 +42,8 @@ predict("roofline.relu_of_vector", ...)
 # its memory:
 
 # %%
-h100, B, D = accelerator("h100_sxm"), 64, 8192
+h100 = accelerator("h100_sxm")
+B, D = 64, 8192
 h100.bf16, h100.hbm_bandwidth
 
 # %% [markdown]

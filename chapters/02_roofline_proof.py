@@ -624,9 +624,6 @@ assert (
 # how large a batch reaches the peak of a TPU.
 
 # %%
-ask("roofline.exact_critical_batch", seed="chapter")
-
-# %%
 v6e = accelerator("tpu_v6e")
 tokens = np.arange(1.0, 1025.0)
 

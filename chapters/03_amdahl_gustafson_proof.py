@@ -250,10 +250,6 @@ assert size[1] == 2 and abs(karp_flatt(2 / (1 + trend[1]), 2) - trend[1]) < 1e-9
     "two shares would agree"
 )
 
-# %%
-ask("scaling.karp_flatt", seed="chapter")
-
-
 # %% [markdown]
 # ## Where it breaks
 #
@@ -554,9 +550,6 @@ assert all(
     for n in (8, cluster)
 ), "Everything that this chapter"
 
-# %%
-ask("training.days", seed="chapter")
-
 # %% [markdown]
 # ### MFU and HFU
 #
@@ -601,13 +594,6 @@ si(hardware, "%"), si(needed, "%")
 # The paper on Megatron gives {{hardware:.0%}} of peak for a model of a trillion parameters. Its
 # count of FLOPs includes a repeated forward pass, so that is HFU; the MFU is {{needed:.0%}}.
 
-# %%
-ask("training.mfu", seed="read")
-
-# %%
-ask("training.mfu_from_hfu", seed="chapter")
-
-
 # %% [markdown]
 # ## What is serial in training
 #
@@ -645,9 +631,6 @@ table(
 
 # %% tags=["holds"]
 assert lost[2] < lost[1], "this is weak scaling"
-
-# %%
-ask("scaling.accumulation", seed="chapter")
 
 # %% [markdown]
 # ### Map is parallel; reduce is a tree
@@ -689,9 +672,6 @@ table(
 # %% [markdown]
 # [Chapter 6](06_parallelism_proof.ipynb#The-critical-path-of-a-training-step) follows such a path
 # through a training step, with its network beside its GPUs.
-
-# %%
-ask("scaling.critical_path", seed="chapter")
 
 # %% [markdown]
 # ## Measure it here
@@ -871,10 +851,6 @@ assert all(amdahl_speedup(10.0**k, parallel=p) < 1 / (1 - p) for p in shares for
     "faster than that beats"
 )
 
-# %%
-ask("scaling.fast_or_many", seed="chapter")
-
-
 # %% [markdown]
 # ## One law, two baselines
 #
@@ -925,13 +901,6 @@ assert all(
     < 1e-9
     for n in (8, 32, most)
 ), "That is why growing"
-
-# %%
-ask("scaling.grown_job", seed="chapter")
-
-# %%
-ask("scaling.peak", seed="read")
-
 
 # %% [markdown]
 # ## For a second reading

@@ -580,9 +580,6 @@ fit = accelerator_memory / per_request
 ceiling = throughput(fit, stay)
 print(f"{fit.magnitude:.0f} at a time, at most {ceiling.magnitude:.0f} requests a second")
 
-# %%
-ask("queueing.checkpoint_memory", seed="read")
-
 # %% [markdown]
 # ## The curve, simulated
 #
@@ -1259,31 +1256,6 @@ table(
 # %% tags=["holds"]
 assert long_samples.median < 0.01, "half of the rows"
 assert len(at_once.rows.refused) > 50, "half of the samples"
-
-# %% [markdown]
-# ## Worked problems
-#
-# Work with a pencil first, and with the library where a law has too many terms for one. The first
-# two questions are from chapters 2 and 3: what a new chip does for a service, and what more of them
-# do.
-
-# %%
-ask("queueing.checkpoint_hardware", seed="read")
-
-# %%
-ask("queueing.checkpoint_scaling", seed="chapter")
-
-# %%
-ask("queueing.most_for_a_budget", seed="chapter")
-
-# %%
-ask("queueing.mixed_lengths", seed="chapter")
-
-# %%
-ask("serving.slots_in_memory", seed="chapter")
-
-# %%
-ask("serving.batch_within_budget", seed="chapter")
 
 # %% [markdown]
 # ## Further reading

@@ -223,9 +223,6 @@ assert (
 # %% tags=["holds"]
 assert abs(narrow / wide - 2) < 0.01, "doubled as the bytes"
 
-# %%
-ask("quantization.int8_batch", seed="chapter")
-
 # %% [markdown]
 # ## Where it breaks
 #
@@ -627,15 +624,6 @@ table(
     caption=f"What becomes of {written(too_large)}.",
 )
 
-# %%
-ask("precision.largest", seed="chapter")
-
-# %%
-ask("precision.decode", seed="chapter")
-
-# %%
-ask("precision.spacing", seed="here")
-
 # %% [markdown]
 # ## Small numbers vanish
 #
@@ -990,9 +978,6 @@ assert np.isclose(symmetric.scale * symmetric.codes.max(), np.abs(x).max()), (
     "the largest magnitude over"
 )
 
-# %%
-ask("quantization.symmetric_scale", seed="page")
-
 # %% [markdown]
 # After a ReLU nothing is negative, and nearly half of the symmetric codes stand idle.
 # **Asymmetric** quantization counts its codes from zero up and spreads them over the range that is
@@ -1051,9 +1036,6 @@ assert (
     )
     < 0.3
 ), "it is the bit that one-sided data waste"
-
-# %%
-ask("quantization.zero_point", seed="chapter")
 
 # %% [markdown]
 # ## How much noise?
@@ -1132,9 +1114,6 @@ slider.observe(read, "value")
 read()
 display(slider, reading)
 
-# %%
-ask("quantization.sqnr", seed="page")
-
 # %% [markdown]
 # ### Outliers
 #
@@ -1169,9 +1148,6 @@ table(
 
 # %% tags=["holds"]
 assert normal.size == 100_000, "One value among a hundred thousand"
-
-# %%
-ask("quantization.outlier", seed="chapter")
 
 # %% [markdown]
 # ### Share the scale with fewer
@@ -1513,9 +1489,6 @@ assert (
     and points["Q8_0"][1] > points["mxfp6_e2m3"][1] + 10
 ), "NVFP4 lies above MXFP4"
 
-# %%
-ask("quantization.model_bytes", seed="chapter")
-
 # %% [markdown]
 # ## Training in eight bits, and in four
 #
@@ -1553,9 +1526,6 @@ assert (
     abs(e4m3.round(e4m3.max / 3) / (e4m3.max / 3) - scaled(e4m3)(np.array([3e-9, 1e-9]))[1] / 1e-9)
     < 1e-9
 ), "and the nearest number"
-
-# %%
-ask("precision.tensor_scale", seed="chapter")
 
 # %%
 narrow_runs = {
@@ -1734,9 +1704,6 @@ assert rows[0][4] / rows[2][4] > 3 * rows[0][3] / rows[2][3], "appears only with
 assert energy("jouppi_7nm").gddr6_64b_least / 2 > 100 * energy("jouppi_7nm").fp32_multiply, (
     "a hundred times the energy"
 )
-
-# %%
-ask("quantization.int8_energy", seed="page")
 
 # %% [markdown]
 # ## Further reading

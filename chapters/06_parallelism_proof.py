@@ -630,9 +630,6 @@ mine = X.T @ ((gradient @ down[:16].T) * (hidden[:, :16] > 0))
 # %%
 np.allclose(mine, whole[:, :16])
 
-# %%
-ask("parallelism.mlp_backward", seed="other")
-
 # %% [markdown]
 # ### Exceptions of tensor parallelism
 #
@@ -1041,9 +1038,6 @@ assert runs["zb_h2"].window == max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy
     "all GPUs have finished"
 )
 
-# %%
-ask("parallelism.pipeline_steps", seed="chapter")
-
 # %% [markdown]
 # ### One slow stage, slow transfers
 
@@ -1356,4 +1350,3 @@ table(
 #   *The Llama 3 Herd of Models* (2024), on failures.
 # - Pasanen, *Deep Learning for Network Engineers*, chapter 8: these strategies, as the network sees
 #   them.
-

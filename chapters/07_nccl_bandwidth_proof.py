@@ -16,7 +16,7 @@ from ipywidgets import Output, SelectionSlider
 from lightspeed.catalog import find, link, number
 from lightspeed.collectives import *
 from lightspeed_course import Area, Axis, Chart, Line, Points, Rule
-from lightspeed_course import ask, figure, predict, residual_chart, reveal, si, sweep, table, weigh
+from lightspeed_course import figure, predict, residual_chart, reveal, si, sweep, table, weigh
 from lightspeed_models.evidence.nccl_pictures import busbw_over_nodes, busbw_over_size
 from lightspeed_models.evidence.nccl_pictures import residual_rows
 from lightspeed_models.evidence.peers import percentile
@@ -205,9 +205,6 @@ slider.observe(on_the_wire, "value")
 on_the_wire()
 display(slider, shown)
 
-# %%
-ask("nccl.busbw", seed="chapter")
-
 # %% [markdown]
 # ### Rates of links
 #
@@ -280,9 +277,6 @@ assert busbw("all_reduce", 2 * per_node, published[2]) > line > published[2], "n
 # ## How long any algorithm must take
 #
 # The lesson says that half of the best rate is reached at $S = n\,\alpha\,W$.
-
-# %%
-ask("nccl.half_size", seed="chapter")
 
 # %% [markdown]
 # ### Two bounds
@@ -398,9 +392,6 @@ assert (
     > 1
 ), "No algorithm wins"
 
-# %%
-ask("nccl.best_algorithm", seed="read")
-
 # %% [markdown]
 # ### Two levels in numbers
 #
@@ -431,9 +422,6 @@ assert (
     < max(busbw("all_reduce", per_node * k, message / t.lower) for k, t in levels.items())
     <= nvlink.bandwidth + efa.bandwidth
 ), "can exceed NVLink's rate"
-
-# %%
-ask("nccl.two_levels", seed="chapter")
 
 # %% [markdown]
 # ### A switch that adds, measured
@@ -491,18 +479,12 @@ assert all(
     "all_reduce", *pick["switch adds"][-1]
 ), "Below, busbw"
 
-# %%
-ask("nccl.switch_busbw", seed="page")
-
 # %% [markdown]
 # ### `alltoall`
 #
 # With $k$ nodes the share $1/k$ of a buffer stays inside, and the rest leaves: the line is a GPU's own
 # {{si(efa.bandwidth, "byte/s")}}, not the node's. That takes a switch between the nodes. Where ranks
 # have links to neighbours alone, as in a torus, a byte takes several links, and all of them count.
-
-# %%
-ask("nccl.alltoall_across", seed="chapter")
 
 # %% [markdown]
 # ## What NCCL itself believes
@@ -637,17 +619,6 @@ assert (
     / (message / asked)
     < 1.6
 ), "half as much time"
-
-# %% [markdown]
-# ## More questions
-#
-# Gathering the weights of a layer, and what a sales page means:
-
-# %%
-ask("nccl.gather_time", seed="chapter")
-
-# %%
-ask("nccl.rate_per_gpu", seed="lesson")
 
 # %% [markdown]
 # ## Check: models against measurements
@@ -1030,9 +1001,6 @@ table([[line] for line in in_words(broken)], [f"verdict: {broken.level}"])
 # ## Which test to run
 #
 # Each strategy of chapter 6 sends something else.
-
-# %%
-ask("nccl.fsdp_over_ddp", seed="chapter")
 
 # %% [markdown]
 # For one layer of a {{find("llama2_7b").name}}, and one micro-batch:

@@ -17,7 +17,7 @@ from lightspeed.collectives import hierarchical_time
 from lightspeed.fabrics import *
 from lightspeed.networks import *
 from lightspeed_course import Axis, Chart, Line, Rule
-from lightspeed_course import ask, figure, shipped, si, table
+from lightspeed_course import figure, shipped, si, table
 from lightspeed_models.simulators.network_simulation import simulate_transport
 
 # %%
@@ -113,9 +113,6 @@ slider.observe(on_the_line, "value")
 on_the_line()
 display(slider, shown)
 
-# %%
-ask("network.loss_budget", seed="chapter")
-
 # %% [markdown]
 # ### Lost again
 #
@@ -189,9 +186,6 @@ assert all(
     abs(slowest_of(0, 1, n) - sum(1 / k for k in range(1, n + 1))) < 1e-3 for n in (8, 8192)
 ), "mean of the largest"
 
-# %%
-ask("network.quantile", seed="first")
-
 # %% [markdown]
 # ## Incast
 #
@@ -207,12 +201,6 @@ assert (
 # %%
 burst, buffer = 1e6, 64e6  # assumed
 {n: incast_queue(n, burst, wire, wire) for n in (4, 16, 64)}, incast_senders(buffer, burst)
-
-# %%
-ask("network.incast_queue", seed="chapter")
-
-# %%
-ask("network.incast_senders", seed="chapter")
 
 # %% [markdown]
 # Every setting at once, with the bursts, links and timers that the lesson's tank keeps fixed:
@@ -268,9 +256,6 @@ assert pfc_headroom(wire, 50e-6, packet) > 40 * pfc_headroom(wire, 0.5e-6, packe
     "hard to make lossless"
 )
 
-# %%
-ask("network.headroom", seed="chapter")
-
 # %% [markdown]
 # ### Mark early, pause late
 #
@@ -301,9 +286,6 @@ table(
     ],
     ["threshold", "computed", "printed"],
 )
-
-# %%
-ask("network.pause_threshold", seed="chapter")
 
 # %% [markdown]
 # ### How DCQCN settles
@@ -396,9 +378,6 @@ fast, slow_line
 # and {{paper.fails_from:.0f}} flows on the fast line, below {{paper.fails_from_10g / 2:.0f}} on the
 # slow one. We have not found why.
 
-# %%
-ask("network.flows_in_step", seed="first")
-
 # %% [markdown]
 # ## A job on a fabric
 #
@@ -429,9 +408,6 @@ assert (
     == k
     == 2 * leaf_spine(fat_tree_hosts(k, 2), k).spines
 ), "half as many spines"
-
-# %%
-ask("network.fat_tree", seed="chapter")
 
 # %% [markdown]
 # ### Rails
@@ -487,9 +463,6 @@ assert (
 eight = ecmp_collisions(8, 8)
 eight.none, eight.idle, eight.fullest
 
-# %%
-ask("network.ecmp_none", seed="pod")
-
 # %% [markdown]
 # ### Oversubscription
 #
@@ -511,9 +484,6 @@ table(
     ["oversubscription", *(f"{share:.0%} leaves" for share in leaving)],
     caption="What one GPU can send if the load is spread evenly.",
 )
-
-# %%
-ask("network.across_rate", seed="read")
 
 # %% [markdown]
 # ### Larger domains, and switches that add
@@ -557,12 +527,6 @@ table(
     f" {si(hopper.bandwidth, 'byte/s')}.",
 )
 
-# %%
-ask("network.domain", seed="taught")
-
-# %%
-ask("network.sharp", seed="page")
-
 # %% [markdown]
 # ## Design: a fabric for two thousand GPUs
 #
@@ -585,9 +549,6 @@ table(
     caption=f"{joined:,} links of {si(wire, 'byte/s')}, switches of {radix} ports, two layers. A "
     "cable counts with its optics at both ends.",
 )
-
-# %%
-ask("network.budget", seed="bill")
 
 # %% [markdown]
 # Which ratio do you *need*? Go back to chapter 6 and list what the job sends, and to whom. Rings of

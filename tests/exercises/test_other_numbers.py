@@ -29,3 +29,10 @@ def test_the_exercise_has_other_numbers_than_the_chapter(chapter):
     taught, set_ = set().union(*map(asked, pages)), asked(ROOT / "solutions" / f"{chapter}.py")
     assert taught and set_
     assert not {id for id, _ in taught & set_}
+
+
+@pytest.mark.parametrize("proof", sorted(p.stem for p in ROOT.glob("chapters/*_proof.py")))
+def test_a_proof_sets_no_problem_that_the_exercise_sets(proof):
+    [exercise] = ROOT.glob(f"solutions/{proof[:2]}_*.py")
+    there, here = asked(exercise), asked(ROOT / "chapters" / f"{proof}.py")
+    assert not {id for id, _ in there} & {id for id, _ in here}

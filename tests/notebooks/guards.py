@@ -28,8 +28,9 @@ def faults(notebook):
     share = sum(bool(cell.outputs) for cell in code) / max(len(code), 1)
     if code and share < LEAST_WITH_OUTPUT:
         found.append(f"only {share:.0%} of the code cells have an output")
-    if code and median(map(_lines, code)) > MEDIAN_CELL:
-        found.append(f"the median code cell has {median(map(_lines, code))} lines")
+    seen = [_lines(cell) for cell in code if not FOLDED & {*cell.metadata.get("tags", [])}]
+    if seen and median(seen) > MEDIAN_CELL:
+        found.append(f"the median code cell in sight has {median(seen)} lines")
     if {key: set(value) for key, value in notebook.metadata.items()} != _METADATA:
         found.append("the notebook has more metadata than its kernel's name")
     found += [
