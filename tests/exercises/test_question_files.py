@@ -5,6 +5,7 @@ import math
 import pytest
 
 from lightspeed_course import diagnose
+from lightspeed_course.practice import question_files as files
 from lightspeed_course.practice import questions
 from lightspeed_course.practice.question_files import compiled, texts
 from lightspeed_course.practice.question_proof import faults
@@ -105,12 +106,32 @@ def test_its_formulas_call_the_python_beside_it(mine):
     assert list(q.variant().right) == [80.0]
 
 
+def test_a_line_of_a_step_names_something_in_that_step_alone(mine):
+    """Here `slow` is another number in the second step, and the result of the first stays."""
+    text = COPY.replace(
+        "size / left == roofline.transfer_time(size, link * slow)", "size / left * slow"
+    )
+    text = text.replace("left * slow`\n", "left * slow`\n   `slow = 3`\n")
+    (q,) = load(mine(text))
+    assert list(q.variant().right) == [240.0]
+
+
+def test_the_python_beside_it_may_take_the_name_of_a_verb(mine):
+    (q,) = load(mine(COPY.replace("size / left ==", "size / left * number =="), "number = 1\n"))
+    assert list(q.variant().right) == [80.0] and "1" in q.variant().solution
+
+
 SLIPS = [
     ("- level: apply", "- levle: apply", 7, "Did you mean 'level'?"),
     ("- level: apply", "- level: hard", 5, "level is one of recall"),
+    ("- unit: ms", "- unti: ms", 8, "Did you mean 'unit'?"),
     ("- unit: ms", "- unit: fortnite", 8, "no unit 'fortnite'"),
     ("- tolerance: 5 %", "- tolerance: tight", 9, "expected is a share, such as 2 %"),
     ('unit="GB/s"', 'unit="GB/parsek"', 12, "no unit 'parsek'"),
+    ("- valid: `size != link`", "- edges: `3`", 14, "edges: 3: expected are values by name"),
+    ("{{slow}}", "{{nope}}", 5, "{{nope}}: name 'nope' is not defined"),
+    ("{{slow}}", "{{slow +}}", 5, "'{{slow +}}' is not Python"),
+    ('link, "is given"', "link, is given", 34, "is not Python"),
     ("given(0.5, 0.25, 0.5)", "0.5", 13, "expected is a parameter, as given("),
     ("given(0.5, 0.25, 0.5)", "gven(0.5)", 13, "name 'gven' is not defined"),
     ("{{si(link", "{{so(link", 5, "name 'so'"),
@@ -123,11 +144,12 @@ SLIPS = [
     ("left = rate", "size = rate", 19, "the name 'size' is taken by a parameter of this question"),
     ("left = rate", "given = rate", 19, "the name 'given' is taken by a verb"),
     ("`size / link`", "`size / `", 27, "is not Python"),
+    ("`size / link`", "`*size`", 27, "'*size': expected is a formula"),
     ("`size / link`", "`size / (link * slow)`", 27, "is the right answer; expected is a wrong one"),
     ("`size / link`", "`roofline.ridge_point(size, link)`", 27, "float(...)"),
     ("link * slow < link", "link < 0", 35, "does not hold: is given"),
     ('assert link * slow < link, "is given"', "x = 1", 34, "expected assert CONDITION"),
-    ("> - `40` missing term:", "> - 40 missing term:", 38, "expected Right: `answer`"),
+    ("> - `40` missing term:", "> - 40 missing term:", 40, "expected Right: `answer`"),
     ("## mine.copy_time", "## Copy time", 5, "topic.name"),
     ("## mine.copy_time", "## roofline.copy_time", 5, "is a topic of the course"),
     ("## mine.copy_time", "### mine.copy_time", 5, "begins with two signs"),
@@ -167,20 +189,12 @@ def test_units_and_values_of_each_question_are_right(topic):
     assert found == []
 
 
-def test_what_the_site_gets_compiled_answers_as_the_text_does():
-    """And compiles nothing when it is loaded."""
-    from lightspeed_course.practice import question_files as files
-
-    made = {}
-    exec(compiled("nccl"), made)
-    before = len(made["CODES"])
-    import lightspeed_course.content.nccl as helpers
-
-    names = files._common() | vars(helpers)
-    for each in made["TEXTS"]:
-        q = files.built(files.Text(*each), names, "nccl.md", made["CODES"])
+def test_what_the_site_gets_read_answers_as_the_text_does():
+    module = {}
+    exec(compiled("nccl"), module)
+    for each in module["TEXTS"]:
+        q = files.built(files.Text(*each), files.names_of("nccl"), "nccl.md")
         ours, theirs = question(q.id).variant(3), q.variant(3)
         assert ours.right == theirs.right and ours.prompt == theirs.prompt
         for m, n in zip(ours.question.misconceptions, q.misconceptions, strict=True):
             assert repr(ours.wrong(m)) == repr(theirs.wrong(n))
-    assert len(made["CODES"]) == before

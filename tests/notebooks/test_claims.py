@@ -204,7 +204,7 @@ def test_each_claim_of_a_question_turned_round_fails(topic):
             for node in plain.turned(ast.parse(code, mode="eval").body):
                 other = ast.unparse(ast.fix_missing_locations(node))
                 turned = replace(text, holds=[(words, other, line)])
-                asked = files.built(turned, files.names_of(topic), topic, {})
+                asked = files.built(turned, files.names_of(topic), topic)
                 if any(asked.holds[words](**variant.inputs(case)) for case in variant.samples):
                     found.append(f"{topic}.md:{line}: {other}")
     assert found == []

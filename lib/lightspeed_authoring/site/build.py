@@ -226,7 +226,7 @@ def zip_course(path):
                 if LEFT_OUT.search(inside) and not KEPT.search(inside):
                     continue
                 add(archive, inside, file.read_bytes())
-        for topic in topics():  # read and compiled here, where it does not keep a reader waiting
+        for topic in topics():  # read here, where it does not keep a reader waiting
             inside = f"lightspeed_course/content/{topic}_questions.py"
             add(archive, inside, compiled(topic))
         # Of what `course_root` finds, cells of a page read two files.

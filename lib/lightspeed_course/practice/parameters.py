@@ -1,9 +1,16 @@
-"""Parameters as questions write them: the canonical value, then those that variants draw from. The
+"""The verbs that the Python of every question knows.
+
+Those that write a parameter take the canonical value, then those that variants draw from. The
 canonical value is one of these, named again or not; without any, it is the only one.
 """
 
-from lightspeed.catalog import accelerator
+import math
+
+from lightspeed.catalog import accelerator, find, link, number
+from lightspeed_course.practice.amounts import nice, powers_of_two
+from lightspeed_course.practice.derivation import FUNCTIONS, derivation, step
 from lightspeed_course.practice.question_model import Parameter
+from lightspeed_show.format import plain as written
 from lightspeed_show.format import si
 
 FACTS = {
@@ -54,3 +61,11 @@ def _parameter(canonical, choices, unit="", show=None):
     if choices and canonical not in choices:
         choices = (canonical, *choices)
     return Parameter(canonical, choices, unit, show)
+
+
+VERBS = FUNCTIONS | {
+    "Parameter": Parameter, "given": given, "plain": plain, "rate": rate, "counted": counted,
+    "named": named, "chip": chip, "accelerator": accelerator, "find": find, "link": link,
+    "number": number, "derivation": derivation, "step": step, "math": math, "nice": nice,
+    "powers_of_two": powers_of_two, "si": si, "written": written,
+}  # fmt: skip

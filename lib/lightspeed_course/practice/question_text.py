@@ -30,6 +30,7 @@ expected.
 import ast
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from lightspeed.errors import did_you_mean
 
@@ -37,8 +38,10 @@ FACTS = (
     *("chapter", "level", "kind", "unit", "tolerance", "names", "edges", "valid", "answer"),
     *("smaller", "rests", "why"),
 )
-CODES = re.compile(r"(?:^|(?<=\n))(?:`[^`]+`(?:\n|\Z))+\Z")
+FORMULAS = ("edges", "valid", "answer")  # of these, what is Python
+CODES: Any = re.compile(r"(?:(?:^|(?<=\n))(?:`[^`]+`(?:\n|\Z))+)?\Z")
 MISCONCEPTION = re.compile(r"\*\*(.+?)\*\*( \(slight\))?\s*`([^`]+)`\s*(.+)\Z", re.S)
+PARAMETER = re.compile(r"`(\w+)\s+=\s+([^`]+)`\Z")
 OPTION = re.compile(r"`(\w+)`:?\s+(.+)\Z", re.S)
 MET = re.compile(r"`([^`]+)`\s+([^:]+):\s+(.+?)\s+→\s+`([^`]+)`\Z", re.S)
 
@@ -68,122 +71,128 @@ class Text:
     wrong: list = field(default_factory=list)  # (answer, class, mistake, pattern)
 
 
-# --- Markdown ------------------------------------------------------------------------------------
-
-
 def read(text, file):
     """The questions that a text has, each as a `Text`. `file` is its name in errors."""
-    found, facts = [], {}
+    questions, facts = [], {}
     for kind, block, line in _blocks(text):
         try:
             if kind == "h2":
-                found.append(Text(block, line, dict(facts)))
+                questions.append(Text(block, line, dict(facts)))
             elif re.fullmatch("h[3-6]", kind):
                 raise ValueError(f"{block!r}: a question begins with two signs, as ## network.copy")
-            elif found:
-                _take(found[-1], kind, block, line)
-            elif kind == "bullets":
-                facts = {_fact(item)[0]: (_fact(item)[1], at) for item, at in block}
+            elif questions:
+                _take(questions[-1], kind, block, line)
+            elif kind == "bullet":
+                key, value = _fact(block)
+                facts[key] = value, line
+        except SyntaxError as error:
+            reason = f"{(error.text or '').strip()!r} is not Python: {error.msg}"
+            raise QuestionError(file, line, reason) from None
         except ValueError as error:
-            raise QuestionError(file, getattr(error, "line", line), error) from None
-    if not found:
+            raise QuestionError(file, line, error) from None
+    if not questions:
         raise QuestionError(file, 1, "no question: one begins with a line such as ## network.copy")
-    return found
+    return questions
 
 
 def _blocks(text):
-    """(kind, content, line) of each block: of a list the items with their lines, else the text."""
+    """(kind, text, line) of each block, of each item of a list, and of each part of a quotation."""
     from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
 
     reader, tokens, lines = MarkdownIt("commonmark"), [], text.split("\n")
     reader.block.parse(text, reader, {}, tokens)
-    for at, token in enumerate(tokens):
-        if token.level or not token.map:
-            continue
-        line = token.map[0] + 1
-        source = "\n".join(lines[token.map[0] : token.map[1]]).rstrip()
-        if token.type in ("bullet_list_open", "ordered_list_open"):
-            items = [
-                n
-                for n in range(at, _end(tokens, at))
-                if tokens[n].type == "list_item_open" and tokens[n].level == 1
-            ]
-            block = [(tokens[n + 2].content, tokens[n].map[0] + 1) for n in items]
-            yield token.type.split("_")[0].replace("bullet", "bullets"), block, line
-        elif token.type == "heading_open":
-            yield token.tag, tokens[at + 1].content, line
-        elif token.type == "blockquote_open":
-            inside = tokens[at : _end(tokens, at)]
-            yield "quote", [(t.content, t.map[0] + 1) for t in inside if t.type == "inline"], line
-        elif token.type != "html_block" and token.nesting >= 0:
-            kind = "asserts" if re.match(r"```python\n\s*assert\b", source) else "words"
-            yield kind, _joined(source) if token.type == "paragraph_open" else source, line
-
-
-def _end(tokens, start):
-    return next(n for n in range(start + 1, len(tokens)) if tokens[n].level == 0)
+    document: Any = SyntaxTreeNode(tokens)
+    for node in document.children:
+        start, end = node.map
+        source = "\n".join(lines[start:end]).rstrip()
+        match node.type:
+            case "bullet_list" | "ordered_list" as kind:
+                for item in node.children:
+                    texts = [part.content for part in item.walk() if part.type == "inline"]
+                    yield kind.removesuffix("_list"), (texts or [""])[0], item.map[0] + 1
+            case "heading":
+                yield node.tag, node.children[0].content, start + 1
+            case "blockquote":
+                for part in node.walk():
+                    if part.type == "inline":
+                        yield "quote", part.content, part.map[0] + 1
+            case "fence" if re.match(r"```python\n\s*assert\b", source):
+                yield "asserts", source, start + 1
+            case "paragraph":
+                yield "words", _joined(source), start + 1
+            case kind if kind != "html_block":
+                yield "words", source, start + 1
 
 
 def _take(into, kind, block, line):
     """Put a block where its place among the others says that it belongs."""
-    if kind == "bullets":
-        for text, at in block:
-            _item(into, text, at)
-    elif kind == "ordered":
-        into.steps += [(*_step(text), at) for text, at in block]
-    elif kind == "words" and not into.misconceptions:
-        part = "after" if into.steps else "prompt"
-        setattr(into, part, "\n\n".join(filter(None, (getattr(into, part), block))))
-    elif kind == "asserts":
-        body = block.removeprefix("```python\n").removesuffix("```")
-        for node in ast.parse(body).body:
-            if not (isinstance(node, ast.Assert) and isinstance(node.msg, ast.Constant)):
-                raise ValueError('expected assert CONDITION, "words of the question"')
-            into.holds.append((node.msg.value, ast.unparse(node.test), line + node.lineno))
-    elif kind == "quote":
-        for text, _ in block:
-            if text.startswith("Right:"):
-                into.right += [ast.literal_eval(a) for a in re.findall(r"`([^`]+)`", text)]
-            elif met := MET.match(text):
-                answer, of, mistake = map(_joined, met.groups()[:3])
-                into.wrong.append((ast.literal_eval(answer), of, mistake, _line(met[4])))
-            else:
-                raise ValueError(
-                    "expected Right: `answer`, … or - `answer` class: mistake → `says`"
-                )
-    else:
-        raise ValueError('expected assert CONDITION, "words of the question", or a quotation')
+    match kind:
+        case "bullet":
+            _item(into, block, line)
+        case "ordered":
+            codes = CODES.search(block)[0]
+            words, python = _joined(block.removesuffix(codes)), re.findall(r"`([^`]+)`", codes)
+            lines = python if words else filter(None, [" ".join(python)])
+            into.steps.append((words, [_formula(each, bool(words)) for each in lines], line))
+        case "words" if not into.misconceptions:
+            part = "after" if into.steps else "prompt"
+            setattr(into, part, "\n\n".join(filter(None, (getattr(into, part), block))))
+        case "asserts":
+            body = block.removeprefix("```python\n").removesuffix("```")
+            for node in ast.parse(body).body:
+                if not (isinstance(node, ast.Assert) and isinstance(node.msg, ast.Constant)):
+                    raise ValueError('expected assert CONDITION, "words of the question"')
+                into.holds.append((node.msg.value, ast.unparse(node.test), line + node.lineno))
+        case "quote" if block.startswith("Right:"):
+            into.right += [ast.literal_eval(answer) for answer in re.findall(r"`([^`]+)`", block)]
+        case "quote" if met := MET.match(block):
+            answer, of, mistake = map(_joined, met.groups()[:3])
+            into.wrong.append((ast.literal_eval(answer), of, mistake, _line(met[4])))
+        case "quote":
+            raise ValueError("expected Right: `answer`, … or - `answer` class: mistake → `says`")
+        case _:
+            raise ValueError('expected assert CONDITION, "words of the question", or a quotation')
 
 
 def _item(into, text, line):
     if met := MISCONCEPTION.match(text):
         name, slight, python, hint = met.groups()
-        into.misconceptions.append((name, bool(slight), _joined(python), _joined(hint), line))
-    elif text.startswith("`") and (named := re.match(r"`(\w+)\s+=\s+([^`]+)`\Z", text)):
-        into.parameters[named[1]] = (_joined(named[2]), line)
+        hint = _joined(hint)
+        into.misconceptions.append((name, bool(slight), _formula(python), hint, line))
+    elif met := PARAMETER.match(text):
+        into.parameters[met[1]] = _formula(met[2]), line
     elif met := OPTION.match(text):
         into.options[met[1]] = _joined(met[2])
     else:
         key, value = _fact(text)
-        into.facts[key] = (value, line)
+        into.facts[key] = value, line
 
 
 def _fact(text):
     key, colon, value = text.partition(":")
     if not colon or key not in FACTS:
         meant = did_you_mean(key, FACTS) or f"There are {', '.join(FACTS)}."
+        first = text.partition("\n")[0]
         raise ValueError(
-            f"{text.splitlines()[0]!r}: expected - key: value, - `name = given(...)`, - `key`: an "
-            f"option, or - **misconception** `Python` and a hint. {meant}"
+            f"{first!r}: expected - key: value, - `name = given(...)`, - `key`: an option, or - "
+            f"**misconception** `Python` and a hint. {meant}"
         )
     code = re.fullmatch(r"`([^`]+)`", value.strip())
-    return key, _joined(code[1] if code else value)
+    value = _joined(code[1] if code else value)
+    return key, _formula(value) if key in FORMULAS else value
 
 
-def _step(text):
-    codes = CODES.search(text)
-    lines = [_joined(c) for c in re.findall(r"`([^`]+)`", codes[0])] if codes else []
-    return _joined(text[: codes.start()] if codes else text), lines
+def _formula(python, named=False):
+    """Python of one line; what is neither a formula nor, if `named`, name = formula is refused."""
+    python = _joined(python)
+    match ast.parse(python).body:
+        case [ast.Expr(tree)] if not isinstance(tree, ast.Starred):
+            return python
+        case [ast.Assign([ast.Name()])] if named:
+            return python
+    also = ", or name = formula" if named else ""
+    raise ValueError(f"{python!r}: expected is a formula{also}")
 
 
 def _joined(text):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-__all__ = ("Unit", "UnknownUnit", "known", "unit")
+__all__ = ("Unit", "UnknownUnit", "base_unit", "known", "unit")
 
 # The course's own base units are byte and kilogram; the file's are bit and gram.
 BASE = {"[information]": 1 / 8, "[mass]": 1e-3}
@@ -67,6 +67,22 @@ def known(name: str) -> bool:
     except UnknownUnit:
         return False
     return True
+
+
+@cache
+def base_unit(text: str) -> str:
+    """The unit of the library in which an amount in this one is counted.
+
+    >>> base_unit("GB/s"), base_unit("TFLOP/s"), base_unit("ms/token")
+    ('byte/s', 'FLOP/s', 's/token')
+    """
+    bases = ("byte", "s", "m", "FLOP", "OP", "Hz", "W", "J")
+
+    def base(word: re.Match[str]) -> str:
+        own = unit(word[0]).dimensions
+        return next((name for name in bases if unit(name).dimensions == own), word[0])
+
+    return re.sub(r"[^\W\d]+", base, text)
 
 
 def _factors(text: str) -> list[tuple[str, int]]:
