@@ -19,6 +19,8 @@ from lightspeed_class.notebooks import Assignment
 from lightspeed_class.reports.results import outcomes
 from lightspeed_cli import main
 
+pytestmark = pytest.mark.slow
+
 NAME, RIDGE, BYTES, DOT = (
     "02_roofline",
     "roofline.ridge",

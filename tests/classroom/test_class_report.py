@@ -30,6 +30,8 @@ from lightspeed_class.reports.class_report import (
 from lightspeed_class.reports.class_report_page import to_html, write_report
 from lightspeed_course.practice.questions import question
 
+pytestmark = pytest.mark.slow
+
 DOT, OPS, WORD, ROOF = (
     "roofline.dot_intensity",
     "roofline.int8_ops",

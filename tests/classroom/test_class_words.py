@@ -15,6 +15,8 @@ from lightspeed_class.lateness import late
 from lightspeed_cli import main
 from lightspeed_cli.argument_types import when
 
+pytestmark = pytest.mark.slow
+
 NAME = "02_roofline"
 OUTDATED = f"class.toml gives other points than the release; run lightspeed class release {NAME}"
 TRIPLED = f'[points.{NAME}]\n"roofline.budget_batch" = 3\n'

@@ -19,6 +19,8 @@ from lightspeed_class.reports.export import Outdated, export_csv
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.roster import add_roster
 
+pytestmark = pytest.mark.slow
+
 NAME = "02_roofline"
 
 

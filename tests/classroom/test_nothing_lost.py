@@ -68,6 +68,7 @@ def test_two_equal_answers_in_a_row_are_two(sandboxed):
     assert list(found.values()) == [True, False, False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.holds("docs/teach.md", "costs its own cell")
 def test_a_call_that_cannot_be_stopped_costs_its_own_cell(sandboxed):
     """Two of them: the answer between them counts, and the one after them."""

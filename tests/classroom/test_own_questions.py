@@ -18,6 +18,8 @@ from lightspeed_course.practice.questions import question
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "exercises"))
 from test_question_files import COPY
 
+pytestmark = pytest.mark.slow
+
 ID = "mine.copy_time"
 
 

@@ -47,6 +47,8 @@ def test_a_page_comes_alive_and_its_explorers_say_what_python_says(visit, opened
         page.wait_for_function(SAYS, arg=[node, said(explorer.first.verdict)])
         if (skip := cell.get_by_role("button", name="without a guess")).is_visible():
             skip.click()
+        if (more := cell.get_by_role("button", name="More controls")).is_visible():
+            more.click()  # the start page keeps the link behind it
         cell.evaluate(MOVE)
         cell.get_by_role("button", name=re.compile("^Cop|^The address")).click()
         page.wait_for_function("location.hash.includes('?')")

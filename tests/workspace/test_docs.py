@@ -45,8 +45,11 @@ def shown(key):
 
 
 # The recipes of CONTRIBUTING are walked through by tests/notebooks/test_new.py.
+LONG = {"evidence.md 1", "measure.md 1"}  # all of the evidence, a whole measurement
 HERE = [
-    pytest.param(block, id=f"{page.name} {number}")
+    pytest.param(
+        block, id=(name := f"{page.name} {number}"), marks=pytest.mark.slow if name in LONG else ()
+    )
     for page in PAGES
     if page.name != "CONTRIBUTING.md"
     for number, block in enumerate(blocks(page))
