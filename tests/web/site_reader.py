@@ -24,11 +24,15 @@ def written(cell):
     return cell.locator(".cm-content")
 
 
+DRAWN = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
 def serious(page, contrast=True):
     """What axe finds serious or worse in a page: its rule and the first place. Contrast
     takes long, and the pages are of one make: two tests look at it, in both themes.
     """
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page.evaluate(DRAWN)  # what became wider than its place is told to the keyboard with a frame
     options = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": contrast}}}
     found = axe.Axe().run(page, context=".content", options=options).response["violations"]
     return [
