@@ -29,7 +29,7 @@ test: dev  ## prove the course in minutes; a part of it: make test ARGS=tests/la
 test-slow: dev  ## the rest of the proof: a real JupyterLab in a real Chromium, damaged copies, hostile notebooks
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m slow $(ARGS)
 
-test-install: dev  ## whatever installs: the lock by uv and by pip, nbgrader, a Dask cluster
+test-install: dev  ## whatever installs: the lock by uv and by pip, a Dask cluster
 	@$(BIN)/python -m pytest -m install tests/install tests/classroom/test_cluster.py
 
 check: dev  ## fail if `lightspeed check` finds a fault; the sources alone, in seconds: make check ARGS=--fast

@@ -51,15 +51,6 @@ feedback = "full"
 # counts for all of them, the last of any that can be read. Not these assignments, though:
 # alone = ["02_roofline"]
 
-# Canvas by its API (lightspeed class canvas): the numbers stand in the addresses of the course and
-# of each assignment. The token stands in $LIGHTSPEED_CANVAS_TOKEN, or in a file that only you can
-# read, and never here.
-# [canvas]
-# url = "https://canvas.example.edu"
-# course = 1234
-# token_file = "~/.canvas-token"
-# assignments = {{ 02_roofline = 5678 }}
-
 # Points of a question; those that are not named here have one.
 # After a change: release, then regrade.
 # [points.02_roofline]
@@ -82,7 +73,6 @@ class ClassFolder:
     points: dict
     late: Rule = field(default_factory=Rule)
     alone: tuple = ()
-    canvas: dict = field(default_factory=dict)
 
     @classmethod
     def find(cls, folder=None):
@@ -124,7 +114,6 @@ class ClassFolder:
             table.get("points", {}),
             _rule(path, table.get("late", {})),
             table.get("alone", ()),
-            table.get("canvas", {}),
         )
         for key, sound, wanted in (
             ("name", isinstance(found.name, str), "a text"),
@@ -136,12 +125,12 @@ class ClassFolder:
                 'tables such as [points.02_roofline] with lines such as "roofline.ridge" = 2',
             ),
             ("alone", _is_names(found.alone), 'a list of assignments, such as ["02_roofline"]'),
-            ("canvas", isinstance(found.canvas, dict), "a table [canvas]"),
         ):
             if not sound:
                 raise ClassError(f"{path}: {key} must be {wanted}")
-        known = ("name", "variants", "feedback", "points", "late", "alone", "canvas")
-        if unknown := set(table) - set(known):
+        known = ("name", "variants", "feedback", "points", "late", "alone")
+        # an older class.toml may have the table of an API that is no longer spoken
+        if unknown := set(table) - {*known, "canvas"}:
             raise ClassError(
                 f"{path}: there is no setting {', '.join(sorted(unknown))}; there are"
                 f" {', '.join(known)}"

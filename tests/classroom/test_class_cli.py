@@ -306,10 +306,6 @@ def test_help_tells_the_tour(say):
         "history",
         "replay",
         "status",
-        "canvas",
-        "nbgrader",
-        "gradescope",
-        "github",
         "sample",
         "vote",
     ]

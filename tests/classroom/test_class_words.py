@@ -204,10 +204,6 @@ def test_small_words(folder, say, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "Next: cd 'ML 2026'; " in say("new", "ML 2026")
     assert "make one: lightspeed class new DIR" in say("status", status=2)
-    say("nbgrader", "2", "there")
-    assert "02_roofline.ipynb is there already, and is not written over" in say(
-        "nbgrader", "2", "there", status=2
-    )
 
 
 def test_a_date_is_the_end_of_that_day(folder, say):

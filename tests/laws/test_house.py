@@ -15,7 +15,6 @@ from processes import finished
 import lightspeed
 from lightspeed_authoring.site import build as site
 from lightspeed_class.grading import sandbox
-from lightspeed_class.handout import autograder as for_autograders
 
 LIB = Path(lightspeed.__file__).parents[1]
 # each may import those before it, and authoring and the class not each other
@@ -150,8 +149,8 @@ def test_a_circle_is_seen():
 
 
 def test_what_a_student_gets_has_no_authoring():
-    """What an autograder brings along, what the sandbox shows, what the browser loads."""
-    for packed in (for_autograders.PACKAGES, sandbox.WHOLE, site.PACKAGES):
+    """What the sandbox shows, what the browser loads."""
+    for packed in (sandbox.WHOLE, site.PACKAGES):
         reached = {
             package(other)
             for name, path in MODULES.items()

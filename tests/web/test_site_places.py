@@ -1,7 +1,6 @@
 """Where a page stands, its first screen, its print, and what a stopped cell keeps."""
 
 import re
-from urllib.parse import urljoin
 
 import pytest
 from site_reader import PATIENCE, alive, written
@@ -161,18 +160,6 @@ def test_a_figure_opens_large_on_a_phone(stranger, address):
     assert not page.locator("dialog").count()
 
 
-def test_the_korean_page_leads_somewhere_and_back(stranger, address, site):
-    page = stranger(address + "ko/index.html", SIZES[0])
-    links = page.locator("a[href]").evaluate_all("all => all.map(({href}) => href)")
-    own = {link.partition("#")[0] for link in links if link.startswith(address)}
-    lost = [link for link in own if page.request.get(link).status != 200]
-    assert not lost and len(own) > 18, "the sidebar has the chapters and the exercises"
-    icon = page.locator('link[rel="icon"]').get_attribute("href")
-    assert page.request.get(urljoin(page.url, icon)).status == 200
-    page.get_by_role("link", name="English").click()
-    page.wait_for_url(address + "index.html")
-
-
 def test_progress_is_kept_for_good_and_its_table_is_the_reader_s(stranger, address):
     page = stranger(address + "chapters/00_start_here.html", SIZES[0])
     page.evaluate("navigator.storage.persist = async () => (window.asked = true)")
@@ -197,7 +184,7 @@ def test_where_motion_is_unwanted_the_page_jumps(stranger, address):
 
 
 @pytest.mark.parametrize(
-    "name", ["index.html", "ko/index.html", "search.html", "404.html", "chapters/02_roofline.html"]
+    "name", ["index.html", "search.html", "404.html", "chapters/02_roofline.html"]
 )
 @pytest.mark.parametrize("size", SIZES, ids=["desk", "phone"])
 def test_axe_finds_nothing_at_all_in_the_whole_page(stranger, address, name, size):

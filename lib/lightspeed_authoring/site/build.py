@@ -42,7 +42,6 @@ KEPT = re.compile(r"/instruments/(__init__|timing|latency_levels)\.py$|/tuning.*
 ALONG = ("markdown_it", "mdurl", "mdit_py_plugins")
 PYODIDE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip",
            "pyodide-lock.json")  # fmt: skip
-LANGUAGES = ("ko",)  # those of locale/
 NODE = "The site takes Python for the browser from npm: install Node.js 20 or newer, then again."
 
 
@@ -64,8 +63,6 @@ def build(course, out, report=print, lite=None):
         if address:
             shutil.copy(course / "docs" / "clock.png", built.parent / "source" / edition.CARD)
         run_sphinx(source, built, {"html_baseurl": address})
-        for language in LANGUAGES:
-            translate(source, built, language, address)
         if lite:
             lite(course, built, packages, report)
         pages = finish(built, packages, address)
@@ -237,37 +234,6 @@ def zip_course(path):
 
 
 # --- Sphinx and what follows it -----------------------------------------------------------------
-
-
-def translate(source, built, language, address):
-    """The start page in another language, from its catalogue: `locale/<language>`. Its explorer and
-    the chapters that it links to are those of the site.
-    """
-    own = source.parent / language
-    own.mkdir()
-    shutil.copytree(HERE / "locale", own / "locale")
-    text = (source / "index.md").read_text("utf-8").partition("```{toctree}")[0]
-    text = re.sub(r" · \d+ min.*$", "", text, flags=re.M)
-    text = re.sub(r"\]\(chapters/(\w+)\.md\)", r"](<../chapters/\1.html>)", text)
-    text = re.sub(r'<p lang="ko">.*', '<p lang="en"><a href="../index.html">English</a></p>', text)
-    (own / "index.md").write_text(text, "utf-8")
-    carried = {
-        name: [f"../../_static/{file}" for file in SETTINGS[name]] for name in ("html_css_files",)
-    }
-    script = [(f"../../_static/{file}", kind) for file, kind in SETTINGS["html_js_files"]]
-    more = {"language": language, "locale_dirs": ["locale"], "html_static_path": [],
-            "html_favicon": None, "html_js_files": script, "exclude_patterns": ["locale"],
-            "html_title": "Speed of Light", "myst_all_links_external": True,
-            "html_baseurl": address and f"{address}{language}/", **carried}  # fmt: skip
-    run_sphinx(own, built / language, more)
-    # Its sidebar leads to the chapters, as everywhere; its icon is that of the site.
-    tree = re.compile(r'<div class="sidebar-tree">.*?</div>', re.S)
-    [theirs] = tree.findall((built / "index.html").read_text("utf-8"))[:1]
-    theirs = re.sub(r'href="(?!#)', 'href="../', theirs)
-    icon = '<link rel="icon" href="../_static/icon.svg">'
-    for page in (built / language).glob("*.html"):
-        text = tree.sub(lambda _: theirs, page.read_text("utf-8"))
-        page.write_text(text.replace("</head>", f"{icon}\n</head>", 1), "utf-8")
 
 
 def run_sphinx(source, out, more=(), builder="html"):

@@ -146,27 +146,6 @@ class Marks(GradebookFile):
         latest = {d.student: d.value for d in self.decisions(what, assignment)}
         return {student: value for student, value in latest.items() if value is not None}
 
-    # What was sent to a platform
-
-    def add_sent(self, place, student, what, value, done):
-        """Keep that something is about to be sent, or (`done`) has arrived."""
-        with self._transaction():
-            self._file.execute(
-                "INSERT INTO sent (place, student, what, value, done, at) VALUES (?, ?, ?, ?, ?,"
-                " ?)",
-                (place, student, what, value, done, time.time()),
-            )
-
-    def sent(self, place):
-        """(student, what) -> {value: whether it has arrived}, the last value last."""
-        sendings = {}
-        for student, what, value, done in self._file.execute(
-            "SELECT student, what, value, done FROM sent WHERE place = ? ORDER BY number", (place,)
-        ):
-            mine = sendings.setdefault((student, what), {})
-            mine[value] = mine.pop(value, False) or bool(done)
-        return sendings
-
     @property
     def late_rule(self):
         """What a late day costs, as class.toml said last."""

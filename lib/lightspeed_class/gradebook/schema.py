@@ -87,9 +87,7 @@ MIGRATIONS = (
     ALTER TABLE manual ADD COLUMN base REAL NOT NULL DEFAULT 0;
     ALTER TABLE manual ADD COLUMN undoes INTEGER;
     """,
-    # What was sent to a platform: `place` names the assignment there, `what` is "grade" or
-    # "feedback", `value` what was sent of it. Kept before it is sent, and `done` after, so that a
-    # run that was stopped knows what may have arrived.
+    # What earlier versions of the course sent to Canvas by its API; nothing is added any more.
     """
     CREATE TABLE sent (
         number INTEGER PRIMARY KEY, place TEXT NOT NULL, student TEXT NOT NULL REFERENCES

@@ -1,1 +1,1 @@
-"""Giving out: a notebook for each student, and the form of nbgrader."""
+"""Giving out: a notebook for each student."""

@@ -52,8 +52,8 @@ One file for each student: what that takes
            that assignment, which its grading worksheet lists. This course does not make that zip,
            and we have not tried it.
   Canvas   Gives all the same file: lightspeed class release {name} --one-notebook makes one that
-           draws each student's numbers. Feedback goes back to all at once as a zip, or by its API:
-           lightspeed class feedback {name} --canvas, lightspeed class canvas push {name}.
+           draws each student's numbers. Feedback goes back to all at once as a zip:
+           lightspeed class feedback {name} --canvas.
 """
 ABOUT = {"own": OWN, "one": ONE, "shared": SHARED}
 

@@ -122,13 +122,6 @@ def collect(course, book, name, paths, student=None):
     )
 
 
-def take_in(course, book, name, items, left=()):
-    """The same of files from elsewhere, as an API; `left`: what it could not look at, and why."""
-    people = People(book.students())
-    desk = _Desk(course.collected(name), book, book.assignment(name), people, None, {})
-    return desk.take(items, left)
-
-
 def one_of(people, text):
     """The id of the one student who goes by this. Raises ClassError."""
     matches = people.named(text)

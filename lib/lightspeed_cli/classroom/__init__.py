@@ -3,7 +3,6 @@
 import argparse
 
 from lightspeed_cli.classroom import (
-    canvas,
     choose,
     collect,
     desk,
@@ -11,13 +10,10 @@ from lightspeed_cli.classroom import (
     export,
     extend,
     feedback,
-    github,
     grade,
-    gradescope,
     history,
     incident,
     left,
-    nbgrader,
     new,
     points,
     preview,
@@ -55,14 +51,10 @@ VERBS = {
     "history": history,
     "replay": replay,
     "status": status,
-    "canvas": canvas,
-    "nbgrader": nbgrader,
-    "gradescope": gradescope,
-    "github": github,
     "sample": sample,
     "vote": vote,
 }
-WITHOUT_CLASS = (new, sample, vote, nbgrader)
+WITHOUT_CLASS = (new, sample, vote)
 TOUR = """\
 A class in nine lines:
 

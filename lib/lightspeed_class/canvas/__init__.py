@@ -1,1 +1,0 @@
-"""Canvas by its API: roster, submissions and due times from it, grades and feedback to it."""
