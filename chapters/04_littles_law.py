@@ -460,7 +460,7 @@ slots, batch_within(job.BUDGET, **replica)
 # [proof](04_littles_law_proof.ipynb#A-replica,-batch-by-batch)
 
 # %% tags=["holds"]
-from lightspeed.mixers import Attention
+from lightspeed_models.llm.mixers import Attention
 
 assert per_token == 2 * model.layers * model.kv_heads * model.head_width * 2, "two bytes a number"
 near = Attention(model.width, model.heads, model.kv_heads, model.head_width, window=1024)

@@ -22,7 +22,8 @@ assert middle(waits(run(2.0, 8000, 2048, 0.0))[1]) > job.BUDGET, "everyone waits
 
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator, fitted
-from lightspeed.inference import drafted_tokens, experts_read, IDEAL, mixed_step
+from lightspeed.inference import drafted_tokens, experts_read
+from lightspeed_models.llm import IDEAL, mixed_step
 from lightspeed.serving import request_rate
 from lightspeed_course import ask, Axis, Bars, Chart, figure, job, predict, reveal, Rule, si, table
 from lightspeed_course.explorers.serving_steps import explore_serving_steps, replica

@@ -3,7 +3,8 @@ Derived in chapter 4.
 
 Softmax attention keeps something of every token and reads it in every step: keys and values of
 its heads, one compressed vector that all heads share, or either for a part of the tokens only. A
-recurrence keeps a matrix of one size instead. `mixers` puts whole layers together of these laws.
+recurrence keeps a matrix of one size instead. `lightspeed_models.llm` puts layers together of these
+laws.
 
 Sources: Shazeer (2019) and Ainslie et al. (2023) for shared heads; DeepSeek-V2 (2024) for
 compressed vectors and their absorption; DeepSeek-V3.2 (2025) for the index; Yang et al., Gated

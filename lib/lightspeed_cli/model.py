@@ -2,11 +2,11 @@
 
 import json
 
-from lightspeed.config_keys import ConfigRefused
-from lightspeed.configs import read_config
 from lightspeed.values import si
 from lightspeed_cli import argument_types
 from lightspeed_cli.errors import UserError
+from lightspeed_models.llm.config import read_config
+from lightspeed_models.llm.keys import ConfigRefused
 
 FORMATS = {"bf16": 2.0, "fp8": 1.0, "fp4": 0.5}  # bytes an element, without scales
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from lightspeed.catalog import entries
-from lightspeed.config_keys import ConfigRefused
-from lightspeed.configs import read_config
 from lightspeed.errors import BadArgument, meant
 from lightspeed.values import si
 from lightspeed_cli import argument_types
 from lightspeed_cli.errors import UserError
+from lightspeed_models.llm.config import read_config
+from lightspeed_models.llm.keys import ConfigRefused
 from lightspeed_models.served import ENGINES, FORMATS, decoder
 
 LESSON = "Why: chapter 9; `lightspeed evidence served_models` has every row behind the interval."

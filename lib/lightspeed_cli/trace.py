@@ -47,7 +47,7 @@ def add(parser):
 
 def run(options):
     """Print where the time went and what to fix first."""
-    from lightspeed.configs import read_config
+    from lightspeed_models.llm.config import read_config
     from lightspeed_tools.trace import report
     from lightspeed_tools.trace.diagnosis import diagnose
 

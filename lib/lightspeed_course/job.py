@@ -34,7 +34,7 @@ from lightspeed.transformer import transformer
 from lightspeed_show.format import si
 
 if TYPE_CHECKING:
-    from lightspeed.inference import Engine
+    from lightspeed_models.llm.step import Engine
     from lightspeed_models.served import Served
     from lightspeed_models.training_step import Step
     from lightspeed_tools.plan.answer import Job

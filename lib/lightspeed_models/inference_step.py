@@ -10,18 +10,10 @@ from typing import Any
 
 from lightspeed.catalog import find, fitted
 from lightspeed.errors import BadArgument, one_of
-from lightspeed.inference import (
-    IDEAL,
-    Engine,
-    Replica,
-    ShardedStep,
-    cache_ways,
-    exchange_time,
-    experts_read,
-    sharded_step,
-)
+from lightspeed.inference import ShardedStep, cache_ways, exchange_time, experts_read, sharded_step
 from lightspeed.law import checked, count, nonnegative, positive
 from lightspeed.transformer import Transformer
+from lightspeed_models.llm.step import IDEAL, Engine, Replica
 
 __all__ = ("engine", "inference_step", "replica")
 

@@ -1,5 +1,5 @@
 """A model served at a load: the time between its tokens and the time to the first, by
-`lightspeed.inference.mixed_step` and the constants of an engine.
+`lightspeed_models.llm.step.mixed_step` and the constants of an engine.
 
 The load is a closed loop: so many requests are in flight, and each that ends makes room for the
 next. Over the tokens of one request, as many others are read as are in flight, a chunk a step.
@@ -14,12 +14,12 @@ from importlib.resources import files
 from typing import Any
 
 from lightspeed.catalog import find
-from lightspeed.configs import read_config
-from lightspeed.decoder import Decoder, Experts
 from lightspeed.elementwise import Result, Value, maximum, minimum
 from lightspeed.errors import BadArgument, one_of
-from lightspeed.inference import IDEAL, Bill, Engine, Replica, cached_heads, step_bill
 from lightspeed_models.inference_step import replica
+from lightspeed_models.llm.config import read_config
+from lightspeed_models.llm.decoder import Decoder, Experts
+from lightspeed_models.llm.step import IDEAL, Bill, Engine, Replica, cached_heads, step_bill
 
 __all__ = (
     "Measured", "Refused", "Served", "between", "decoder", "first", "measured", "measured_rows",

@@ -19,9 +19,15 @@ from lightspeed.attention import (
     state_break_even,
     state_bytes,
 )
-from lightspeed.configs import read_config
-from lightspeed.mixers import Attention, DeltaNet, LatentAttention, LightningAttention, Mamba
 from lightspeed.serving import kv_cache_bytes
+from lightspeed_models.llm.config import read_config
+from lightspeed_models.llm.mixers import (
+    Attention,
+    DeltaNet,
+    LatentAttention,
+    LightningAttention,
+    Mamba,
+)
 
 CONFIGS = json.loads((Path(__file__).parents[1] / "published/model_configs.json").read_text())
 LATENT = LatentAttention(7168, 128, 512, 64, 128, 128, 1536)

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 from laws import each
 
-from lightspeed.config_families import FAMILIES
-from lightspeed.config_keys import ConfigRefused
-from lightspeed.configs import read_config
-from lightspeed.mixers import (
+from lightspeed.transformer import transformer
+from lightspeed_cli import main
+from lightspeed_models.llm.config import read_config
+from lightspeed_models.llm.families import FAMILIES
+from lightspeed_models.llm.keys import ConfigRefused
+from lightspeed_models.llm.mixers import (
     Attention,
     CompressedAttention,
     DeltaNet,
     LatentAttention,
     ShortConvolution,
 )
-from lightspeed.transformer import transformer
-from lightspeed_cli import main
 
 MODELS = json.loads((Path(__file__).parents[1] / "published/model_configs.json").read_text("utf-8"))
 del MODELS["_about"]

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from lightspeed.catalog import accelerator
-from lightspeed.configs import read_config
-from lightspeed.decoder import Decoder, Layer, Mlp
 from lightspeed.errors import BadArgument
-from lightspeed.mixers import Attention, Mamba
 from lightspeed.transformer import transformer
 from lightspeed_cli.main import main
+from lightspeed_models.llm.config import read_config
+from lightspeed_models.llm.decoder import Decoder, Layer, Mlp
+from lightspeed_models.llm.mixers import Attention, Mamba
 from lightspeed_models.stack import stack
 from lightspeed_tools.plan import answer, inputs
 from lightspeed_tools.plan.check import checked_cases

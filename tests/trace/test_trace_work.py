@@ -5,9 +5,9 @@ import json
 import pytest
 
 from lightspeed.catalog import accelerator
-from lightspeed.configs import read_config
-from lightspeed.inference import Replica, mixed_step
 from lightspeed_cli.main import main
+from lightspeed_models.llm.config import read_config
+from lightspeed_models.llm.step import Replica, mixed_step
 from lightspeed_models.simulators import serving
 from lightspeed_tools.trace.account import accounts
 from lightspeed_tools.trace.pieces import TraceError

@@ -5,7 +5,7 @@
 
 import functools
 
-from lightspeed.mixers import Attention, CompressedAttention, LatentAttention
+from lightspeed_models.llm.mixers import Attention, CompressedAttention, LatentAttention
 from lightspeed_models.served import decoder
 from lightspeed_show import (
     Axis,

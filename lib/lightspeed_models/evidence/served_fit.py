@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lightspeed.inference import Bill, Engine
+from lightspeed_models.llm.step import Bill, Engine
 from lightspeed_models.served import ENGINES, Measured, between, first
 
 __all__ = ("Table", "contradicted", "engines_of", "fit", "intervals", "left_out", "spread")

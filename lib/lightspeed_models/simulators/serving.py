@@ -30,10 +30,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isinf, sqrt
 
-from lightspeed.decoder import Decoder
 from lightspeed.errors import BadArgument
-from lightspeed.inference import IDEAL, Engine, Replica, mixed_step
 from lightspeed.law import check_fields, checked, count, nonnegative, positive
+from lightspeed_models.llm.decoder import Decoder
+from lightspeed_models.llm.step import IDEAL, Engine, Replica, mixed_step
 
 __all__ = ("Cost", "Event", "Scheduler", "Served", "Step", "cost_of", "simulate")
 

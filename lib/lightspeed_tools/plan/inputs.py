@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from lightspeed.catalog import entries, find, fitted, link
-from lightspeed.config_keys import ConfigRefused
-from lightspeed.configs import read_config
-from lightspeed.decoder import Decoder, Experts, Mlp
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count, nonnegative
-from lightspeed.mixers import Attention, LatentAttention
 from lightspeed.transformer import Transformer, transformer
+from lightspeed_models.llm.config import read_config
+from lightspeed_models.llm.decoder import Decoder, Experts, Mlp
+from lightspeed_models.llm.keys import ConfigRefused
+from lightspeed_models.llm.mixers import Attention, LatentAttention
 from lightspeed_models.plan import Machine, machine
 from lightspeed_models.products import rates
 from lightspeed_models.stack import Stack, stack

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lightspeed.inference import Engine
 from lightspeed_models.inference_step import engine
+from lightspeed_models.llm.step import Engine
 from lightspeed_models.served import CHUNK, Measured, Served
 from lightspeed_models.simulators.pools import apart
 from lightspeed_models.simulators.prefixes import found_tokens

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from lightspeed.decoder import Decoder
 from lightspeed_models.evidence.pairings.served import printed
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.inference_step import engine
+from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.served import BEATEN, DRAFTS, ENGINES, Measured, Served, measured_rows
 from lightspeed_tools.serve.plan import Job
 

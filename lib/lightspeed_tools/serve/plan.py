@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lightspeed.catalog import find, fitted
-from lightspeed.decoder import Decoder, Experts
-from lightspeed.inference import Engine
 from lightspeed.values import si
 from lightspeed_models.inference_step import engine
+from lightspeed_models.llm.decoder import Decoder, Experts
+from lightspeed_models.llm.step import Engine
 from lightspeed_models.served import CHUNK, Served, served_replica
 
 NODE = 8  # GPUs that split a layer at most

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from lightspeed.decoder import Decoder
+from lightspeed_models.llm.decoder import Decoder
 from lightspeed_show.format import si
 from lightspeed_tools.measure.instruments.gpu import catalog_key
 from lightspeed_tools.trace.account import Account

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from lightspeed.catalog import accelerator
-from lightspeed.decoder import Decoder
-from lightspeed.inference import Replica, mixed_step
+from lightspeed_models.llm.decoder import Decoder
+from lightspeed_models.llm.step import Replica, mixed_step
 from lightspeed_tools.measure.instruments.gpu import catalog_key
 from lightspeed_tools.trace.account import Account
 from lightspeed_tools.trace.pieces import TraceError

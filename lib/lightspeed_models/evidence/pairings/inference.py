@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lightspeed.inference import IDEAL, Engine, Replica, burst_time, interrupted_step
+from lightspeed.inference import burst_time, interrupted_step
 from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_models.evidence.pairings.serving import CHIPS as ENERGY_CHIPS
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.inference_step import engine, inference_step, replica
+from lightspeed_models.llm.step import IDEAL, Engine, Replica
 
 MODELS = {
     "DeepSeek-R1": "deepseek_v3",

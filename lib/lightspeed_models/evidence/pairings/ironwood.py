@@ -7,10 +7,10 @@ import functools
 import numpy as np
 
 from lightspeed.catalog import find
-from lightspeed.configs import read_config
 from lightspeed.training import training_time
 from lightspeed_models.evidence.pairing import Judged, Pairing
 from lightspeed_models.evidence.word_column import Words
+from lightspeed_models.llm.config import read_config
 from lightspeed_models.served import decoder
 
 PEAKS = {"bf16": "bf16", "fp8_full": "fp8"}
@@ -99,7 +99,7 @@ PAIRINGS = (
     Pairing(
         key="ironwood-flops",
         title="FLOPs of a training step by the shape of a model against those printed for TPU7x",
-        law="lightspeed.decoder.Decoder",
+        law="lightspeed_models.llm.decoder.Decoder",
         set="ironwood",
         chapter="06",
         quantity="model FLOP/s of a chip",

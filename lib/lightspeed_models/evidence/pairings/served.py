@@ -67,7 +67,7 @@ PAIRINGS = (
     Pairing(
         key="served-tokens",
         title="The expected time between tokens under load",
-        law="lightspeed.inference.mixed_step",
+        law="lightspeed_models.llm.step.mixed_step",
         set="served_models",
         chapter="09",
         judge=tokens,
@@ -80,7 +80,7 @@ PAIRINGS = (
     Pairing(
         key="served-first",
         title="The expected time to the first token under load",
-        law="lightspeed.inference.mixed_step",
+        law="lightspeed_models.llm.step.mixed_step",
         set="served_models",
         chapter="09",
         judge=first,

@@ -6,9 +6,9 @@ and the models' own repositories for MiniMax-M2 and Nemotron's search).
 
 from collections.abc import Callable
 
-from lightspeed.config_keys import ConfigRefused, Keys
-from lightspeed.decoder import Decoder, Layer, Mlp
-from lightspeed.mixers import Attention
+from lightspeed_models.llm.decoder import Decoder, Layer, Mlp
+from lightspeed_models.llm.keys import ConfigRefused, Keys
+from lightspeed_models.llm.mixers import Attention
 
 __all__ = (
     "alike", "attention", "bloom", "cohere", "decoder", "dense", "divided", "every_other",

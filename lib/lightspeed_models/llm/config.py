@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lightspeed.config_defaults import DEFAULTS
-from lightspeed.config_families import FAMILIES
-from lightspeed.config_keys import ConfigRefused, Keys
-from lightspeed.config_towers import tower
-from lightspeed.decoder import Decoder
 from lightspeed.errors import BadArgument, nearest
+from lightspeed_models.llm.decoder import Decoder
+from lightspeed_models.llm.defaults import DEFAULTS
+from lightspeed_models.llm.families import FAMILIES
+from lightspeed_models.llm.keys import ConfigRefused, Keys
+from lightspeed_models.llm.towers import tower
 
 __all__ = ("read_config",)
 

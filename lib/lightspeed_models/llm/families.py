@@ -8,10 +8,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from lightspeed.config_hybrids import HYBRIDS
-from lightspeed.config_keys import ConfigRefused, Keys
-from lightspeed.config_more import MORE
-from lightspeed.config_parts import (
+from lightspeed_models.llm.decoder import Decoder, Experts, Layer, Mlp
+from lightspeed_models.llm.hybrids import HYBRIDS
+from lightspeed_models.llm.keys import ConfigRefused, Keys
+from lightspeed_models.llm.mixers import (
+    Attention,
+    CompressedAttention,
+    DeltaNet,
+    LatentAttention,
+    LightningAttention,
+    Mixer,
+)
+from lightspeed_models.llm.parts import (
     attention,
     bloom,
     cohere,
@@ -29,15 +37,7 @@ from lightspeed.config_parts import (
     shape,
     windows,
 )  # fmt: skip
-from lightspeed.decoder import Decoder, Experts, Layer, Mlp
-from lightspeed.mixers import (
-    Attention,
-    CompressedAttention,
-    DeltaNet,
-    LatentAttention,
-    LightningAttention,
-    Mixer,
-)
+from lightspeed_models.llm.relatives import MORE
 
 __all__ = ("FAMILIES",)
 

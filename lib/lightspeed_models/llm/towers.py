@@ -7,8 +7,8 @@ of sound, and those that are not in the table, are left out of a count, which sa
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lightspeed.config_keys import ConfigRefused, Keys
-from lightspeed.decoder import Mlp
+from lightspeed_models.llm.decoder import Mlp
+from lightspeed_models.llm.keys import ConfigRefused, Keys
 
 __all__ = ("tower",)
 

@@ -7,10 +7,9 @@ Sources: the public configuration and modelling code of each architecture (huggi
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from lightspeed.config_keys import ConfigRefused, Keys
-from lightspeed.config_parts import alike, attention, decoder, shape
-from lightspeed.decoder import Decoder, Experts, Layer, Mlp
-from lightspeed.mixers import (
+from lightspeed_models.llm.decoder import Decoder, Experts, Layer, Mlp
+from lightspeed_models.llm.keys import ConfigRefused, Keys
+from lightspeed_models.llm.mixers import (
     DeltaNet,
     LatentAttention,
     Mamba,
@@ -18,6 +17,7 @@ from lightspeed.mixers import (
     SelectiveScan,
     ShortConvolution,
 )
+from lightspeed_models.llm.parts import alike, attention, decoder, shape
 
 __all__ = ("HYBRIDS",)
 _STATE = ("mamba", "linear_attention")  # one kind of layer, under its old name and its new one

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from lightspeed.attention import CONTEXT
 from lightspeed.errors import BadArgument
 from lightspeed.law import ELEMENT_BYTES, checked, count, with_unit
-from lightspeed.mixers import Mixer
 from lightspeed.values import Whole
+from lightspeed_models.llm.mixers import Mixer
 
 __all__ = ("Decoder", "Experts", "Layer", "Mlp")
 
@@ -121,7 +121,7 @@ class Decoder:
     the last norm, learned positions, biases. `tower` counts those of a tower that sees, which is no
     part of anything else here. `assumed` says in words what nobody wrote down.
 
-    >>> from lightspeed.mixers import Attention
+    >>> from lightspeed_models.llm.mixers import Attention
     >>> tiny = Decoder(64, 1000, True, (Layer(Attention(64, 4, 2, 16), Mlp(64, 256), 128, 2),), 64)
     >>> tiny.parameters, tiny.kv_cache_bytes_per_token()
     (187,200 parameters, 256 bytes)

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from lightspeed.config_keys import ConfigRefused, Keys
-from lightspeed.config_parts import (
+from lightspeed_models.llm.decoder import Decoder, Experts, Layer, Mlp
+from lightspeed_models.llm.keys import ConfigRefused, Keys
+from lightspeed_models.llm.mixers import Attention
+from lightspeed_models.llm.parts import (
     attention,
     decoder,
     dense,
@@ -18,8 +20,6 @@ from lightspeed.config_parts import (
     shape,
     windows,
 )
-from lightspeed.decoder import Decoder, Experts, Layer, Mlp
-from lightspeed.mixers import Attention
 
 __all__ = ("MORE",)
 
