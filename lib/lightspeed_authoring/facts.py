@@ -11,6 +11,9 @@ arguments, bounds of an axis and seeds are nobody's facts.
 
 import ast
 from collections.abc import Iterator
+from datetime import date
+
+from lightspeed.catalog import entries
 
 
 def typed_facts(source: str) -> Iterator[tuple[int, str]]:
@@ -42,3 +45,13 @@ def _is_quantity(value: object) -> bool:
     digits, _, exponent = f"{abs(value):.15e}".partition("e")
     of_a_scale = float(digits) == 1 or (value == int(value) and int(value) & (int(value) - 1) == 0)
     return not of_a_scale and not -4 < int(exponent) < 4
+
+
+def aged(day: date) -> list[str]:
+    """What the catalog says of other people's software and should be read again by this day."""
+    return [
+        f"catalog/software.toml: {each.name} was read in {each.release} on {each.read}; since "
+        f"{each.again} it is to be read again: look what a newer release does, then set all three"
+        for each in entries("software").values()
+        if each.again <= day
+    ]

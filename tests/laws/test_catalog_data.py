@@ -142,6 +142,20 @@ def test_plain_metadata_hides_no_quantity():
             assert numeric <= allowed, (kind, key, numeric - allowed)
 
 
+def test_facts_about_software_name_their_release_and_grow_old():
+    habits = {
+        "prefix_caching": {"on", "off"}, "when_full": {"evicts", "reserves"},
+        "prompts": {"beside", "apart"}, "pxn": {"on", "off"}, "profile_ready": {"a cycle"},
+    }  # fmt: skip
+    for key, e in catalog.entries("software").items():
+        about = dict(e.about)
+        assert about.pop("release"), key
+        assert about.pop("again") > about.pop("read") >= max(n.read for n in e.numbers.values())
+        assert all(value in habits[name] for name, value in about.items()), (key, about)
+    assert catalog.find("vllm").memory_share == 0.92
+    assert 4 < catalog.find("nccl").timeout < 4.5  # 4.096 us times two to the twentieth
+
+
 @each("key", [k for k, (_, raw) in NUMBERS.items() if "formula" in raw])
 def test_a_formula_has_the_dimension_of_its_unit(key):
     _, raw = NUMBERS[key]

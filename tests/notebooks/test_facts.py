@@ -1,9 +1,12 @@
 """Facts that a chapter's cell assigns as bare literals are refused; what it assumes says so."""
 
+from datetime import date
+
 import pytest
 
+from lightspeed.catalog import entries
 from lightspeed_authoring.build import unbound
-from lightspeed_authoring.facts import typed_facts
+from lightspeed_authoring.facts import aged, typed_facts
 
 
 @pytest.mark.parametrize(
@@ -47,3 +50,9 @@ def test_only_chapters_are_asked(tmp_path):
         found = unbound(page)
         assert len(found) == count
         assert all("01_page.py:5: typed number: 1.98e9: a fact belongs into" in f for f in found)
+
+
+def test_facts_about_software_are_asked_for_again_by_name_and_release():
+    last = max(each.again for each in entries("software").values())
+    assert len(aged(last)) == len(entries("software")) and not aged(date(2026, 11, 27))
+    assert any("vLLM was read in 0.33.0 on 2026-11-27" in fact for fact in aged(last))

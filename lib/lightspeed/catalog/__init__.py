@@ -243,7 +243,7 @@ MEASURED = ("nccl", "scaling", "serving", "training")
 FITTED = ("attention", "engines", "products", "stacks")
 KINDS = (
     "accelerators", "tested", "links", "memory", "energy", "budgets", "measured", "models",
-    "networks",
+    "networks", "software",
 )  # fmt: skip
 
 
