@@ -106,6 +106,8 @@ def svg_of(figure, title, description):
     text = re.sub(r'style="([^"]*)"', _as_attributes, text[text.index("<svg") :])
     # one rule, said at the root below
     text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.S)
+    text = re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
+    text = re.sub(r'(?<= )(?:d|x|y|width|height|viewBox|transform)="[^"]*"', _placed, text)
     width, height = (f"{size * 72:g}" for size in figure.get_size_inches())
     text = re.sub(
         r'<svg [^>]*?viewBox="([^"]*)"[^>]*>',
@@ -128,6 +130,15 @@ def _as_attributes(style):
         for name, value in pairs
         if name.strip() != "font-family"
     )
+
+
+def _placed(attribute):
+    """An attribute with its places to a hundredth of a pixel, as far as no processor matters."""
+    return re.sub(r"-?\d+\.\d{3,}", lambda place: _hundredths(float(place[0])), attribute[0])
+
+
+def _hundredths(place):
+    return f"{round(place, 2) + 0.0:.2f}".rstrip("0").rstrip(".")  # + 0.0: no "-0"
 
 
 def image(svg, alt):
