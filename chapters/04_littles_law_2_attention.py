@@ -18,7 +18,7 @@ from lightspeed.experts import copies_sent, rows_per_expert
 from lightspeed.inference import experts_read
 from lightspeed_course import Axis, Chart, Line, Points, ask, figure, job, predict, reveal, si, weigh
 from lightspeed_course.explorers.attention import explore_attention
-from lightspeed_models.served import decoder
+from lightspeed_models.llm import decoder
 
 # %%
 job.sheet(until="04.2")

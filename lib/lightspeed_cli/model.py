@@ -1,19 +1,22 @@
-"""What `lightspeed model` says: a model's config.json, counted."""
+"""What `lightspeed model` says: a model, counted."""
 
 import json
 
 from lightspeed.values import si
 from lightspeed_cli import argument_types
 from lightspeed_cli.errors import UserError
-from lightspeed_models.llm.config import read_config
-from lightspeed_models.llm.keys import ConfigRefused
+from lightspeed_models.llm import ConfigRefused, load
 
 FORMATS = {"bf16": 2.0, "fp8": 1.0, "fp4": 0.5}  # bytes an element, without scales
 
 
 def add(parser):
     """Put the arguments of the verb on its parser."""
-    parser.add_argument("config", help="a config.json, or the folder that holds one")
+    parser.add_argument(
+        "config",
+        metavar="model",
+        help="a model, such as Qwen3-32B, or a config.json or its folder",
+    )
     parser.add_argument(
         "--context", type=argument_types.tokens, default=4096, help="tokens of a request: 4096, 32k"
     )
@@ -25,7 +28,7 @@ def run(options):
     """Print the count, or why there is none; status 1 for a config that is refused."""
     refused = []
     try:
-        decoder = read_config(options.config)
+        decoder = load(options.config)
     except ConfigRefused as error:
         refused = error.refused
     except (OSError, ValueError) as error:

@@ -11,9 +11,8 @@ from lightspeed.errors import BadArgument, meant
 from lightspeed.values import si
 from lightspeed_cli import argument_types
 from lightspeed_cli.errors import UserError
-from lightspeed_models.llm.config import read_config
-from lightspeed_models.llm.keys import ConfigRefused
-from lightspeed_models.served import ENGINES, FORMATS, decoder
+from lightspeed_models.llm import ConfigRefused, load
+from lightspeed_models.served import ENGINES, FORMATS
 
 LESSON = "Why: chapter 9; `lightspeed evidence served_models` has every row behind the interval."
 
@@ -219,11 +218,9 @@ def _hardware(word):
 def _model(word):
     """The decoder of a config.json, its folder, or a known name."""
     try:
-        return read_config(word) if Path(word).exists() else decoder(word)
+        return load(word)
     except ConfigRefused as error:
         raise UserError("not counted: " + "; ".join(error.refused)) from error
-    except BadArgument as error:
-        raise UserError(f"{error} Or give the path of its config.json.") from error
     except (OSError, ValueError) as error:
         raise UserError(str(error)) from error
 

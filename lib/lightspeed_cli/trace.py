@@ -38,8 +38,8 @@ def add(parser):
         help="how long a step takes without the profiler, such as 17.8ms",
     )  # fmt: skip
     parser.add_argument(
-        "--model", metavar="CONFIG",
-        help="a config.json: a server's steps are held to what the model takes",
+        "--model", metavar="MODEL",
+        help="a model, such as Qwen3-32B, or its config.json: a server's steps are held to it",
     )  # fmt: skip
     parser.add_argument("--page", metavar="FILE", help="write an HTML page with two tracks here")
     parser.add_argument("--json", action="store_true", help="print data in place of sentences")
@@ -47,13 +47,13 @@ def add(parser):
 
 def run(options):
     """Print where the time went and what to fix first."""
-    from lightspeed_models.llm.config import read_config
+    from lightspeed_models.llm import load
     from lightspeed_tools.trace import report
     from lightspeed_tools.trace.diagnosis import diagnose
 
     o, other = options, None
     try:
-        model = read_config(o.model) if o.model else None
+        model = load(o.model) if o.model else None
         found = diagnose(o.file, _progress(o.file), o.step)
         if o.against:
             other = diagnose(o.against, _progress(o.against))

@@ -282,7 +282,8 @@ def engine() -> Engine:
 
 def loaded(requests: float) -> Served:
     """The replica with so many requests in flight, which reads their prompts itself."""
-    from lightspeed_models.served import Served, decoder, served_replica
+    from lightspeed_models.llm import decoder
+    from lightspeed_models.served import Served, served_replica
 
     gpus = served_replica(GPU, PER_NODE, 1, "bf16")
     memory = float(accelerator(GPU).hbm_capacity)

@@ -6,23 +6,21 @@ next. Over the tokens of one request, as many others are read as are in flight, 
 """
 
 import functools
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from typing import Any
 
 from lightspeed.catalog import find
 from lightspeed.elementwise import Result, Value, maximum, minimum
-from lightspeed.errors import BadArgument, one_of
+from lightspeed.errors import BadArgument
 from lightspeed_models.inference_step import replica
-from lightspeed_models.llm.config import read_config
 from lightspeed_models.llm.decoder import Decoder, Experts
+from lightspeed_models.llm.shipped import decoder, shape_of
 from lightspeed_models.llm.step import IDEAL, Bill, Engine, Replica, cached_heads, step_bill
 
 __all__ = (
-    "Measured", "Refused", "Served", "between", "decoder", "first", "measured", "measured_rows",
+    "Measured", "Refused", "Served", "between", "first", "measured", "measured_rows",
     "served_replica",
 )  # fmt: skip
 
@@ -40,19 +38,9 @@ ALIASES = {name: name for name in ENGINES} | {"tensorrt-llm": "trtllm", "trt-llm
 MODES = {"": True, "agg": True, "aggregated": True, "disagg": False, "disaggregated": False}
 DRAFTS = "drafts"  # the mode of a run that says how many of its drafts were accepted
 MOST = 100_000_000  # of anything that is counted in a row
-# Words that follow a model's name and leave its shape as it is.
-SUFFIXES = re.compile(
-    r"(-(instruct|chat|base|it|hf|thinking|terminus|exp|dynamic|quantized|kv|bf16|fp8|fp4|nvfp4"
-    r"|mxfp4|int4|awq|gptq|w4a16|w8a8|v2|\d{4}))+$"
-)
-SHARES_A_SHAPE = {
-    "deepseek-r1": "deepseek-v3", "deepseek-v3.1": "deepseek-v3", "kimi-k2": "kimi-k2.5",
-    "minimax-m2": "minimax-m2.5", "minimax-m2.1": "minimax-m2.5", "llama-3-8b": "llama-3.1-8b",
-    "llama-3-70b": "llama-3.1-70b", "llama-3.3-70b": "llama-3.1-70b",
-}  # fmt: skip
 # The number format of a model's weights as its makers publish them, where it is not bf16.
 NATIVE = {
-    "deepseek-v3": "fp8", "deepseek-v3.2": "fp8", "minimax-m2.5": "fp8", "kimi-k2.5": "int4",
+    "DeepSeek-V3": "fp8", "DeepSeek-V3.2": "fp8", "MiniMax-M2.5": "fp8", "Kimi-K2.5": "int4",
     "gpt-oss-120b": "fp4", "gpt-oss-20b": "fp4",
 }  # fmt: skip
 # Of a GPU's memory an engine takes, by default: gpu_memory_utilization of vLLM and
@@ -67,32 +55,6 @@ RUNTIME = 2e9  # bytes a GPU for the runtime, its buffers and graphs
 
 class Refused(ValueError):
     """A row or a layout that this law does not answer for; its text is the reason."""
-
-
-@functools.cache
-def _configs() -> dict[str, Any]:
-    file = files(__package__) / "served_models.json"
-    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    return found
-
-
-@functools.cache
-def decoder(name: str) -> Decoder:
-    """The `Decoder` of a served model, by its name on the hub, whoever quantised it.
-
-    >>> decoder("nvidia/Llama-3.1-8B-Instruct-FP8").parameters
-    8.03 billion parameters
-    """
-    known = {one.lower(): one for one in _configs()}
-    shape = known.get(_shape(name), name.rpartition("/")[2])
-    return read_config(_configs()[one_of("decoder", "name", shape, tuple(_configs()))])
-
-
-def _shape(name: str) -> str:
-    """The model, in small letters, whose shape one of this name has."""
-    plain = name.rpartition("/")[2].lower().removeprefix("meta-")
-    plain = SUFFIXES.sub("", plain)
-    return SHARES_A_SHAPE.get(plain, plain)
 
 
 def served_replica(system: str, tensor: int, data: int, number_format: str) -> Replica:
@@ -275,7 +237,7 @@ def measured(row: Mapping[str, Any], other: Decoder | None = None) -> Measured:
     name = str(row.get("model_path") or "")
     try:
         model = decoder(name)
-    except BadArgument:
+    except ValueError:
         if other is None:
             raise Refused("model is not known") from None
         model = other
@@ -346,7 +308,7 @@ def _format(row: Mapping[str, Any]) -> str:
     if not told:
         name = str(row["model_path"])
         named = re.search(r"(fp4|fp8|bf16|int4)(?![0-9])", name.lower())
-        return named[1] if named else NATIVE.get(_shape(name), "bf16")
+        return named[1] if named else NATIVE.get(shape_of(name), "bf16")
     told = {"nvfp4": "fp4", "mxfp4": "fp4", "bfloat16": "bf16", "w4a16": "int4"}.get(told, told)
     if told not in FORMATS:
         raise Refused("number format is not bf16, fp8, fp4 or int4")

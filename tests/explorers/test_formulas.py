@@ -33,7 +33,7 @@ from lightspeed_course.explorers.roofline import ARITHMETIC
 from lightspeed_course.explorers.shards import PARAMETERS
 from lightspeed_course.explorers.wire import transfer
 from lightspeed_course.web.live import explorers
-from lightspeed_models.served import decoder
+from lightspeed_models.llm import decoder
 from lightspeed_models.simulators.network_simulation import transmissions
 from lightspeed_models.simulators.schedules import simulate
 from lightspeed_show import Formula, si

@@ -9,6 +9,7 @@ from laws import each
 
 from lightspeed.transformer import transformer
 from lightspeed_cli import main
+from lightspeed_models.llm import decoder, load
 from lightspeed_models.llm.config import read_config
 from lightspeed_models.llm.families import FAMILIES
 from lightspeed_models.llm.keys import ConfigRefused
@@ -44,6 +45,24 @@ def test_a_count_is_the_published_one(name):
     else:
         digits = len(published.rstrip("B").partition(".")[2])
         assert f"{found / 1e9:.{digits}f}B" == published, name
+
+
+def test_a_model_is_one_however_it_is_spelt(tmp_path, capsys):
+    spelt = {
+        "Qwen3-32B": ("qwen3_32b", "Qwen/Qwen3-32B", "qwen3 32b", "Qwen/Qwen3-32B-FP8"),
+        "Llama-3.1-70B": ("llama3_70b", "meta-llama/Meta-Llama-3-70B-Instruct", "Llama 3.3 70B"),
+        "DeepSeek-V3": ("deepseek_v3", "deepseek-ai/DeepSeek-R1-0528", "DeepSeek V3.1"),
+        "GPT-3-175B": ("gpt3_175b",), "gpt-oss-120b": ("openai/gpt-oss-120b", "GPT OSS 120B"),
+    }  # fmt: skip
+    for name, others in spelt.items():
+        assert {load(other).name for other in others} == {name}
+        assert {load(other) for other in others} == {decoder(name)}
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    assert load(str(tmp_path)).layers == load("Llama-3.1-8B").layers
+    for wrong, says in (("Qwen3-32C", "did you mean Qwen3-32B"), ("Qwen3-30B", "there are DeepSe")):
+        assert main(["model", wrong]) == 2 and says in capsys.readouterr().err
+    assert main(["model", "Qwen/Qwen3-32B"]) == 0
+    assert capsys.readouterr().out.startswith("Qwen3-32B\n")
 
 
 @each("name", [name for name, row in MODELS.items() if "published_with_tower" in row])
@@ -227,8 +246,8 @@ def test_compressed_attention_at_a_million_tokens():
     pro, flash = (read_config(MODELS[f"DeepSeek-V4-{name}"]["config"]) for name in ("Pro", "Flash"))
     before, far = read_config(MODELS["DeepSeek-V3.2"]["config"]), 2**20
     assert f"{pro.parameters / 1e12:.1f}" == "1.6"
-    for decoder, active in ((pro, 49), (flash, 13)):
-        assert round((decoder.active_parameters - decoder.embeddings / 2) / 1e9) == active
+    for model, active in ((pro, 49), (flash, 13)):
+        assert round((model.active_parameters - model.embeddings / 2) / 1e9) == active
     assert 0.26 < pro.flops_per_token(far) / before.flops_per_token(far) < 0.275
     bf16 = sum(
         layer.repeat * (m.head_width + m.index_width) * 2 / m.ratio

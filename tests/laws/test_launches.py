@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lightspeed.catalog import find, fitted
 from lightspeed.inference import launched_time
-from lightspeed_models.served import decoder
+from lightspeed_models.llm import decoder
 
 seconds = st.floats(1e-7, 1.0)
 

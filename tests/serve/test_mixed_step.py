@@ -7,10 +7,10 @@ from lightspeed.errors import BadArgument
 from lightspeed.inference import sharded_step
 from lightspeed.transformer import transformer
 from lightspeed_models.inference_step import inference_step, replica
+from lightspeed_models.llm import decoder
 from lightspeed_models.llm.decoder import Decoder, Experts, Layer, Mlp
 from lightspeed_models.llm.mixers import Attention, LightningAttention
 from lightspeed_models.llm.step import IDEAL, Engine, Replica, mixed_step, step_bill
-from lightspeed_models.served import decoder
 
 H100 = Replica(989e12, 3.35e12, 450e9)
 WIDTH, VOCABULARY = 1024, 32_000

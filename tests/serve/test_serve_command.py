@@ -12,7 +12,8 @@ from lightspeed_cli import main
 from lightspeed_models.evidence.pairings.served import printed
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.inference_step import engine
-from lightspeed_models.served import BEATEN, decoder
+from lightspeed_models.llm import decoder
+from lightspeed_models.served import BEATEN
 from lightspeed_tools.serve.check import NEEDED, check, nearest, of_benchmark, read_rows
 from lightspeed_tools.serve.plan import Job, at, layouts, most, plans
 
@@ -226,7 +227,7 @@ def test_a_file_that_is_none_is_refused(tmp_path, capsys, text, says):
     [
         ((), "name a model"),
         (("Qwen3-32B",), "--hardware"),
-        (("Qwen3-32C", "--hardware", "b200"), "Did you mean"),
+        (("Qwen3-32C", "--hardware", "b200"), "did you mean Qwen3-32B"),
         (("Qwen3-32B", "--hardware", "b20"), "did you mean b200"),
         (("Qwen3-32B", "--hardware", "mi300x", "--format", "fp4", "--check", "x"), "x"),
         (("Qwen3-32B", "--hardware", "b200", "--in", "0"), "at least one token"),

@@ -8,7 +8,7 @@ import pytest
 
 from lightspeed_cli import main
 from lightspeed_models.inference_step import engine
-from lightspeed_models.served import decoder
+from lightspeed_models.llm import decoder
 from lightspeed_tools.serve.arrivals import (
     Load,
     at_random,

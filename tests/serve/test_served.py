@@ -10,15 +10,8 @@ from lightspeed_models.evidence.samplers.tables import _held_out
 from lightspeed_models.evidence.served_fit import contradicted, engines_of, fit, spread
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.inference_step import engine
-from lightspeed_models.served import (
-    BEATEN,
-    ENGINES,
-    TWICE,
-    Refused,
-    decoder,
-    measured,
-    measured_rows,
-)
+from lightspeed_models.llm import decoder
+from lightspeed_models.served import BEATEN, ENGINES, TWICE, Refused, measured, measured_rows
 
 ROW = {
     "silicon_data_source": "x; silicon_concurrency=16; y", "backend": "vllm",

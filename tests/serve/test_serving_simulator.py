@@ -7,8 +7,8 @@ import pytest
 
 from lightspeed.errors import BadArgument
 from lightspeed_models.inference_step import engine, replica
+from lightspeed_models.llm import decoder
 from lightspeed_models.llm.step import mixed_step
-from lightspeed_models.served import decoder
 from lightspeed_models.simulators.serving import Cost, Scheduler, cost_of, simulate
 
 

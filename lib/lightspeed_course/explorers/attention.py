@@ -5,8 +5,8 @@
 
 import functools
 
+from lightspeed_models.llm import decoder
 from lightspeed_models.llm.mixers import Attention, CompressedAttention, LatentAttention
-from lightspeed_models.served import decoder
 from lightspeed_show import (
     Axis,
     Chart,

@@ -5,8 +5,9 @@ import math
 import random
 
 from lightspeed_models.inference_step import engine
+from lightspeed_models.llm import decoder
 from lightspeed_models.llm.step import mixed_step
-from lightspeed_models.served import decoder, served_replica
+from lightspeed_models.served import served_replica
 from lightspeed_models.simulators.serving import Scheduler, cost_of, simulate
 from lightspeed_show import (
     Axis,

@@ -12,7 +12,7 @@ from lightspeed.roofline import time_bounds
 from lightspeed_models.evidence.chips import FORMATS, KINDS_OF_MODEL, constant, trait
 from lightspeed_models.evidence.pairing import Judged, Pairing
 from lightspeed_models.evidence.word_column import Words
-from lightspeed_models.served import decoder
+from lightspeed_models.llm.shipped import decoder
 
 SHORT = 20e-6  # s: a bound below it is shorter than the launches of what runs
 # Beats the bound by up to a sixth, as if it kept one of its two states in two bytes. The tables do

@@ -11,7 +11,7 @@ from lightspeed.training import training_time
 from lightspeed_models.evidence.pairing import Judged, Pairing
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.llm.config import read_config
-from lightspeed_models.served import decoder
+from lightspeed_models.llm.shipped import decoder
 
 PEAKS = {"bf16": "bf16", "fp8_full": "fp8"}
 NO_SHAPE = "the shape is not known here"

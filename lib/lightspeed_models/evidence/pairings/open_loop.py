@@ -10,7 +10,8 @@ from lightspeed.catalog import find
 from lightspeed_models.evidence.pairing import Judged, Pairing
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.inference_step import engine
-from lightspeed_models.served import Served, decoder, served_replica
+from lightspeed_models.llm.shipped import decoder
+from lightspeed_models.served import Served, served_replica
 from lightspeed_models.simulators.serving import Scheduler, cost_of, simulate
 
 BLOCK = 16  # tokens, vLLM's
