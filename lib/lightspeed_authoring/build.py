@@ -41,6 +41,7 @@ from lightspeed_authoring.claims import as_json
 from lightspeed_authoring.facts import typed_facts
 from lightspeed_authoring.notebooks import METADATA, BuildError, exercise, label, page, read
 from lightspeed_authoring.prose import typed_in_code, typed_numbers
+from lightspeed_authoring.proved import proved
 from lightspeed_show.bound import expressions, fill
 from lightspeed_show.host import WIDGET
 
@@ -280,7 +281,10 @@ async def _build_page(path: Path, out: Path, kept: Path | None) -> list[str]:
         target = Path(path.parent.name, f"{path.stem}.ipynb")
         notebook, earlier = page(path), _measurements((kept or out) / target)
         there = all(cell.id in earlier for cell in notebook.cells if _measures(cell))
-        await run(notebook, path, earlier if kept or there else None)
+        if kept and proved(kept / target):
+            _as_committed(notebook, kept / target)
+        else:
+            await run(notebook, path, earlier if kept or there else None)
         made = {target: notebook}
         if path.parent.name == "solutions":
             made["exercises" / Path(target.name)] = exercise(path, notebook)
@@ -294,6 +298,18 @@ async def _build_page(path: Path, out: Path, kept: Path | None) -> list[str]:
         flush=True,
     )
     return []
+
+
+def _as_committed(notebook: NotebookNode, committed: Path) -> None:
+    """Fill in prose and outputs from the committed notebook, which nbval has proved."""
+    cells = {cell.id: cell for cell in nbformat.read(committed, as_version=4).cells}
+    count = 0
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = cells[cell.id].source
+        else:
+            count += 1
+            cell.execution_count, cell.outputs = count, cells[cell.id].outputs
 
 
 def _measurements(notebook: Path) -> Outputs:

@@ -24,6 +24,7 @@ from lightspeed_authoring.build import (
 )
 from lightspeed_authoring.new import todos
 from lightspeed_authoring.notebooks import label
+from lightspeed_authoring.outputs import moved
 from lightspeed_authoring.prose import typed_in_code, typed_numbers
 
 WIDTH, BEFORE = 160, 40  # characters of a line that are shown, and of them before a difference
@@ -100,7 +101,7 @@ def differences(committed: Path, fresh: Path) -> list[str]:
     """How a committed notebook differs from a fresh build of it, cell by cell."""
     if committed.read_bytes() == fresh.read_bytes():
         return []
-    name, found = label(committed), []
+    name, found, identical = label(committed), [], True
     old, new = (nbformat.read(path, as_version=4).cells for path in (committed, fresh))
     matcher = difflib.SequenceMatcher(
         None, [cell.id for cell in old], [cell.id for cell in new], autojunk=False
@@ -116,12 +117,15 @@ def differences(committed: Path, fresh: Path) -> list[str]:
                 )
                 continue
             for part in sorted({*left, *right}):
-                if left.get(part) != right.get(part):
-                    found.append(
-                        f"{name}: cell {index} ({right.id}):"
-                        f" {part}{_diff(left.get(part), right.get(part))}"
-                    )
-    return found or [f"{name}: the layout of the file; run `lightspeed build`"]
+                where = f"{name}: cell {index} ({right.id}): {part}"
+                if part == "outputs":
+                    identical &= left.outputs == right.outputs
+                    found += [f"{where}: {fault}" for fault in moved(left.outputs, right.outputs)]
+                elif left.get(part) != right.get(part):
+                    found.append(f"{where}{_diff(left.get(part), right.get(part))}")
+    if found or not identical:  # outputs may differ by what no reader can tell apart
+        return found
+    return [f"{name}: the layout of the file; run `lightspeed build`"]
 
 
 def _diff(committed, fresh) -> str:

@@ -7,6 +7,7 @@ import shutil
 import nbformat
 import pytest
 
+from lightspeed_authoring import proved
 from lightspeed_authoring.build import build, build_course, sources
 from lightspeed_authoring.freshness import _diff, check_course, differences, gates
 from lightspeed_authoring.notebooks import BuildError, page
@@ -250,7 +251,7 @@ def test_check_names_each_stale_file_and_cell(course, monkeypatch):
         (
             '"ridge 153.0 FLOP/byte\\n"',
             '"ridge 153.1 FLOP/byte\\n"',
-            "cell 3 (.*): outputs\n.*153.1.*\n.*153.0",
+            "cell 3 (.*): outputs: stdout: 153.1 became 153.0",
         ),
         ('"print(\\"after\\")\\n",', '"print(\\"later\\")\\n",', "cell 4 (.*): source"),
         (
@@ -265,6 +266,16 @@ def test_differences(course, samples, old, new, words):
     edit(course / CHAPTER, old, new)
     (found,) = differences(course / CHAPTER, samples / CHAPTER)
     assert re.match(f"{CHAPTER}: {words}", found), found
+
+
+def test_what_nbval_has_proved_is_not_run_again(course, monkeypatch, tmp_path):
+    monkeypatch.setattr(proved, "NOTES", tmp_path / "notes")
+    edit(course / CHAPTER, '"ridge 153.0 FLOP/byte\\n"', '"ridge 153.1 FLOP/byte\\n"')
+    assert not proved.proved(course / CHAPTER)
+    proved.note_proof(course / CHAPTER)
+    assert check_course(["chapters/01"], course) == [], "it was run"
+    edit(course / CHAPTER, '"print(\\"after\\")\\n",', '"print(\\"later\\")\\n",')
+    assert not proved.proved(course / CHAPTER), "another file has another proof"
 
 
 def test_a_long_line_is_shown_where_it_differs():

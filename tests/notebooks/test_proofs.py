@@ -64,7 +64,7 @@ def test_a_changed_constant_fails_nbval_and_names_the_cell(course):
 
 @pytest.mark.slow
 def test_check_names_the_cell_of_an_edited_number(course):
-    """In prose, which nbval does not look at."""
+    """In prose, which nbval alone does not look at; our plugin has it evaluated beside the cells."""
     path = course / "chapters" / CHAPTER
     kept = path.read_bytes()
     notebook = nbformat.read(path, as_version=4)
@@ -82,8 +82,11 @@ def test_check_names_the_cell_of_an_edited_number(course):
             "from lightspeed_authoring.freshness import check_course; print(*check_course(['chapters/02']),"
             " sep='\\n')",
         )
+        by_nbval = in_copy(course, "-m", "pytest", *NBVAL, f"chapters/{CHAPTER}")
     finally:
         path.write_bytes(kept)
+    assert by_nbval.returncode == 1 and "does not hold" in by_nbval.stdout
+    assert re.search(r"“.* 777 .*” became “", by_nbval.stdout, re.S), by_nbval.stdout
     index = notebook.cells.index(cell)
     assert f"chapters/{CHAPTER}: cell {index} ({cell.id}): source\n    -" in result.stdout, result
     assert re.search(r"^    -.* 777 ", result.stdout, re.M)
