@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lightspeed_cli.argument_types import count
 from lightspeed_cli.errors import UserError, cause
+from lightspeed_show.format import si
 from lightspeed_show.new_file import write_new
 
 
@@ -21,6 +22,18 @@ def share(text):
     return value
 
 
+def size(text):
+    """Bytes of a message as nccl-tests writes them, such as 64M.
+
+    >>> size("64M"), size("8")
+    (67108864, 8)
+    """
+    match = re.fullmatch(r"(\d+)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; expected such as 64M or 1G")
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
+
+
 def add(parser):
     """Put the arguments of the verb on its parser."""
     parser.add_argument("what", choices=["report"], metavar="report")
@@ -30,7 +43,9 @@ def add(parser):
         help="what all_reduce_perf or one of its sisters printed, or wrote with -J; - reads the"
         " standard input; of two files the runs are compared",
     )
-    parser.add_argument("--hardware", help="such as p5 or h200 (default: by the names in the file)")
+    parser.add_argument(
+        "--hardware", help="such as p5, h200, H20 or MI300X (default: by the names in the file)"
+    )
     parser.add_argument("--nic", help="adapters of a node and their rate: 8x400G, 4xHDR, 8xNDR")
     parser.add_argument(
         "--domain", type=count, help="GPUs that NVLink joins, over hosts too: 72 for an NVL72"
@@ -49,6 +64,13 @@ def add(parser):
         metavar="SHARE",
         help="exit with 1 if the largest message of a run is below this share of the line, with 2"
         " if no line is known",
+    )
+    parser.add_argument(
+        "--from",
+        dest="smallest",
+        type=size,
+        metavar="SIZE",
+        help="with --at-least: every message from this size on, in both halves, such as 64M",
     )
 
 
@@ -72,25 +94,36 @@ def run(options):
     except (OSError, ValueError) as error:
         raise UserError(cause(error)) from error
     print(told)
-    return _gate([run for runs in files for run in runs], o.at_least) if o.at_least else 0
+    runs = [run for found in files for run in found]
+    return _gate(runs, o.at_least, o.smallest) if o.at_least else 0
 
 
-def _gate(runs, least):
-    """The exit status for CI, with a line on stderr for each run that does not reach the share."""
+def _gate(runs, least, smallest=None):
+    """The exit status for CI, with a line on stderr for each run that does not reach the share, or
+    each of its messages from a smallest one on.
+    """
     status = 0
     for judged in runs:
-        reached = judged.main.share if judged.main and judged.level != "invalid" else None
-        if reached is None:
+        known = judged.main and judged.main.share and judged.level != "invalid"
+        messages = [judged.main] if known else []
+        if known and smallest is not None:
+            every = (*judged.verdicts, *judged.in_place)
+            messages = [verdict for verdict in every if verdict.size >= smallest]
+        if not messages:
             print(
                 "lightspeed nccl: --at-least: a run has no line to compare with; state what is"
-                " asked for above",
+                " asked for above" + (" or no message as large as --from" if known else ""),
                 file=sys.stderr,
             )
             status = 2
-        elif reached < least:
-            print(
-                f"lightspeed nccl: {100 * reached:.3g} % of the line, below {100 * least:.3g} %",
-                file=sys.stderr,
-            )
-            status = status or 1
+        for verdict in messages:
+            if verdict.share < least:
+                at = "" if smallest is None else f" at {si(float(verdict.size), 'byte')}"
+                place = " in place" * (verdict in judged.in_place)
+                print(
+                    f"lightspeed nccl: {100 * verdict.share:.3g} % of the line{at}{place}, below"
+                    f" {100 * least:.3g} %",
+                    file=sys.stderr,
+                )
+                status = status or 1
     return status

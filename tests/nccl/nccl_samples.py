@@ -28,18 +28,18 @@ def measured(series, nodes=None):
     ]
 
 
-def row(size, time, collective, n, old=False):
-    """One line; the in-place time is a per cent shorter."""
+def row(size, time, collective, n, old=False, inside=None):
+    """One line; the in-place time is a per cent shorter, or that of a stall."""
     text = ""
     checked = collective not in ("alltoall", "sendrecv")
     shared = collective in ("all_gather", "reduce_scatter", "alltoall", "gather", "scatter")
-    for seconds in (time, 0.99 * time):
+    for seconds in (time, inside or 0.99 * time):
         us = seconds * 1e6
         shown = f"{us:.0f}" if us >= 1e4 else f"{us:.1f}" if us >= 100 else f"{us:.2f}"
         algbw = size / float(shown) / 1e3
         text += (
             f" {shown:>8} {algbw:7.2f} {algbw * busbw_factor(collective, n):7.2f}"
-            f" {'5e-07' if old else 'N/A' if seconds < time and not checked else '0':>6}"
+            f" {'5e-07' if old else 'N/A' if seconds != time and not checked else '0':>6}"
         )
     redop = (
         "sum" if collective in ("all_reduce", "reduce_scatter", "reduce", "sendrecv") else "none"
@@ -58,8 +58,11 @@ def printed(
     version="now",
     log=(),
     footer=True,
+    inside=None,
 ):
-    """A run's output; `version`: "now" (2.17), "2022", "old" (2020); `log`: lines of INFO."""
+    """A run's output; `version`: "now" (2.17), "2022", "old" (2020); `log`: lines of INFO;
+    `inside`: size -> seconds in place.
+    """
     lines = [f"$ mpirun -np {n} ./build/{collective}_perf -b 8 -e 16G -f 2 -g 1"]
     lines += [f"# Collective test starting: {collective}_perf"] if version == "now" else []
     lines += [
@@ -84,7 +87,8 @@ def printed(
         {"now": HEAD_NOW, "2022": HEAD_2022, "old": HEAD_OLD}[version],
         UNITS,
     ]
-    body = [row(size, time, collective, n, version == "old") for size, time in rows]
+    stalls = inside or {}
+    body = [row(s, time, collective, n, version == "old", stalls.get(s)) for s, time in rows]
     lines += body
     if footer:
         busbw = [

@@ -7,7 +7,7 @@ import pytest
 from nccl_samples import measured, printed
 
 from lightspeed_cli import main
-from lightspeed_tools.nccl.json_log import parse_json
+from lightspeed_tools.nccl.data_log import parse_data
 from lightspeed_tools.nccl.log import ReportError, parse
 from lightspeed_tools.nccl.page import read_runs
 
@@ -68,7 +68,7 @@ def test_json_says_what_the_table_says(tmp_path, gpus):
 )
 def test_json_that_is_not_whole_is_told(spoil, why):
     with pytest.raises(ReportError, match=why):
-        parse_json(spoil(json.dumps(written(measured("a100_sweep"), 8))))
+        parse_data(spoil(json.dumps(written(measured("a100_sweep"), 8))))
 
 
 def test_the_command_reads_a_pipe_and_prints_data(monkeypatch, capsys):

@@ -1,5 +1,7 @@
 """What to look at, and which test to run next, most likely first."""
 
+from lightspeed_tools.nccl.shape import retransmits
+
 SOCKETS = 12.5e9  # byte/s: what TCP over one fast port gives at best
 
 
@@ -8,13 +10,30 @@ def checks_of(judged):
     if judged.level == "invalid":
         return () if judged.wrong else (_built(judged),)
     if judged.main is None:
-        return ()
-    checks = [*_heard(judged), *_of_verdict(judged, judged.main)]
+        return tuple(_stalls(judged))
+    checks = [*_heard(judged), *_stalls(judged), *_of_verdict(judged, judged.main)]
     if judged.level == "mixed" and judged.slow:
         checks += _of_verdict(judged, max(judged.slow, key=lambda v: v.size))
-    elif judged.level == "mixed":
+    elif judged.level == "mixed" and judged.above:
         checks += _slow_links(judged, judged.main)
     return tuple(dict.fromkeys(checks))
+
+
+def _stalls(judged):
+    if not judged.stalls or judged.level == "invalid":
+        return
+    halves = {stall.in_place for stall in judged.stalls}
+    if (judged.nodes or 2) > 1 and retransmits(judged.stalls):
+        yield (
+            "Look for lost packets: retransmissions and out-of-sequence counters of each adapter"
+            " (/sys/class/infiniband/*/ports/1/hw_counters), ECN and PFC of RoCE on the switches,"
+            " a cable with symbol errors; NCCL_IB_TIMEOUT sets the timer."
+        )
+    yield (
+        "Run the test again, longer (-n 100 -w 20): do the same sizes stall?"
+        + (" In place alone can mean buffers that are registered or mapped anew: compare with -R 1."
+           if halves == {True} else "")
+    )  # fmt: skip
 
 
 def _built(judged):
@@ -54,6 +73,12 @@ def _heard(judged):
 def _of_verdict(judged, verdict):
     if verdict.level in ("slow", "very slow") and verdict.regime != "latency-bound":
         yield from _slow_links(judged, verdict)
+    if verdict.ring:
+        yield (
+            "If the switches should add: see that NCCL_NVLS_ENABLE is not 0 and NCCL_ALGO not Ring,"
+            " and look for NVLS in the log of NCCL_DEBUG=INFO (it takes the fabric manager and"
+            " multicast of the driver)."
+        )
     if verdict.regime == "latency-bound":
         yield (
             "The message is small for this many ranks. Compare at the size that your job sends, and"

@@ -60,5 +60,14 @@ def as_data(judged):
             }
             for v in judged.verdicts
         ],
+        "in_place": [
+            {"size": v.size, "time": v.time, "busbw": float(v.busbw), "verdict": v.level}
+            for v in judged.in_place
+        ],
+        "stalls": [
+            {"size": s.size, "in_place": s.in_place, "time": s.time, "times_as_long": s.factor}
+            for s in judged.stalls
+        ],
+        "as_a_ring": bool(judged.main and judged.main.ring),
         "versions": list(judged.report.versions),
     }

@@ -100,6 +100,8 @@ def _collective(report, ranks):
     named = report.collective
     if report.given:
         return Fact(named, "given", "--collective")
+    if named and not any(row.count for row in report.rows):
+        return Fact(named, "stated", "the file")  # results as data, whose rows have no count
     if named and (named == "hypercube" or _fits(report, named, None)):
         return Fact(named, "stated", "the name of the program")
     if named:
@@ -153,14 +155,13 @@ def _fits(report, name, ranks):
         return False  # of a sendrecv some versions name it
     if signs["a root"] != (name in ROOTED):
         return False
-    if signs["results not validated in place"] and name not in UNCHECKED:
+    by_name = name in SHARED and name == report.collective
+    if signs["results not validated in place"] and name not in UNCHECKED and not by_name:
         return False
     if signs["results validated in place"] and name in UNCHECKED and not old:
         return False
-    if signs["the count of one rank"] != (name in SHARED) and not (
-        name in SHARED and name == report.collective  # others count the whole buffer
-    ):
-        return False
+    if signs["the count of one rank"] != (name in SHARED) and not by_name:
+        return False  # by name: others count the whole buffer
     if high < low or high < 2:
         return False
     share = _share(rows) if name in SHARED else None
@@ -228,8 +229,6 @@ def _confirmed(report, collective, by_rates):
     n = listed(report)
     if not n or by_rates or (collective in SHARED and _share(report.rows)):
         return n
-    if collective is None and not fitting_collectives(report, n):
-        return None
     sizes = Counter(device.host for device in report.devices).values()
     return n if n > 1 and len(set(sizes)) == 1 else None
 

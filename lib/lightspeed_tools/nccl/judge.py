@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lightspeed.collectives import busbw
-from lightspeed_models.nccl_fit import FABRICS
 from lightspeed_tools.nccl.cases import Span, agreed, cases_of, span_of
 from lightspeed_tools.nccl.consistency import check
 from lightspeed_tools.nccl.facts import Facts, facts_of, listed
-from lightspeed_tools.nccl.log import Report, ReportError
+from lightspeed_tools.nccl.log import Report
 from lightspeed_tools.nccl.machine import Machine, machine_of
 from lightspeed_tools.nccl.published import (
     LARGE,
@@ -19,8 +18,10 @@ from lightspeed_tools.nccl.published import (
     rate_of,
     standing,
 )
+from lightspeed_tools.nccl.shape import stalls_of
 from lightspeed_tools.nccl.verdict import BEYOND, judge, leaves_node
 
+OPEN = ("normal", "unknown", "depends")  # levels that stalls speak against
 MANY = 5  # published runs nearby that are all faster: then that is no chance
 
 
@@ -39,6 +40,8 @@ class Judged:
     findings: tuple
     cases: tuple = ()
     span: Span | None = None
+    in_place: tuple = ()  # verdicts on the table's other half
+    stalls: tuple = ()
 
     @property
     def n(self):
@@ -67,8 +70,9 @@ class Judged:
 
     @property
     def slow(self):
-        """The verdicts on sizes that are slower than they should be."""
-        return tuple(v for v in self.verdicts if v.level in ("slow", "very slow"))
+        """The verdicts on sizes that are slower than they should be, in either half."""
+        both = (*self.verdicts, *self.in_place)
+        return tuple(v for v in both if v.level in ("slow", "very slow"))
 
     @property
     def above(self):
@@ -100,10 +104,15 @@ class Judged:
         if self.report.aborted:
             return "aborted"
         if self.main is None or self.main.level == "unknown":
-            racks = self.machine is not None and self.machine.domain > PER_NODE
-            return agreed(self.cases, self.facts.nodes.known, racks)
-        mixed = self.main.level == "normal" and (self.slow or self.above)
+            return "mixed" if self.stalls and self.agreed in OPEN else self.agreed
+        mixed = self.main.level == "normal" and (self.slow or self.above or self.stalls)
         return "mixed" if mixed else self.main.level
+
+    @property
+    def agreed(self):
+        """The level that all machines agree on which the file leaves open."""
+        racks = self.machine is not None and self.machine.domain > PER_NODE
+        return agreed(self.cases, self.facts.nodes.known, racks)
 
     @property
     def confidence(self):
@@ -111,6 +120,8 @@ class Judged:
         fitted to this link; None if nothing is judged.
         """
         if self.level in ("unknown", "invalid", "aborted", "depends"):
+            return None
+        if self.main is None:  # it is mixed by its own rows
             return None
         if self.main.level == "unknown":  # by what such nodes are sold with
             return "low"
@@ -133,19 +144,16 @@ def judge_report(report, machine=None, ranks=None, nodes=None):
     if not known or told:
         n = facts.ranks.value or listed(report)
         cases = () if told else cases_of(report, facts, found, largest)
-        return Judged(report, facts, found, None, (), check(report, n), cases)
+        stalls = () if told else stalls_of(report.rows)
+        return Judged(report, facts, found, None, (), check(report, n), cases, stalls=stalls)
     n, nodes, collective = facts.ranks.value, facts.nodes.value, facts.collective.value
-    if found and found.fabric and nodes > 1 and not FABRICS[found.fabric].network:
-        raise ReportError(
-            report.line,
-            f"hardware {found.fabric} is one node, the run has {nodes}; there are"
-            f" {', '.join(k for k, f in FABRICS.items() if f.network)}",
-        )
     dropped = None
     if found and _beyond(found, collective, rows, n, nodes):
         found, dropped = None, found
 
-    def judged_on(machine):
+    inside = [row for row in by_size(r for r in report.rows if r.in_place) if row not in rows]
+
+    def judged_on(machine, rows=rows):
         return tuple(judge(collective, row.size, row.time, n, nodes, machine) for row in rows)
 
     verdicts = judged_on(found)
@@ -154,7 +162,11 @@ def judge_report(report, machine=None, ranks=None, nodes=None):
         found = replace(found, hosts_joined=False)
         verdicts = judged_on(found)
     judged = Judged(report, facts, found, dropped, verdicts, check(report, n))
-    judged = replace(judged, verdicts=tuple(_as_peers(judged, v) for v in verdicts))
+    judged = replace(
+        judged, stalls=stalls_of(report.rows),
+        verdicts=tuple(_as_peers(judged, v) for v in verdicts),
+        in_place=tuple(_as_peers(judged, v) for v in judged_on(found, inside)),
+    )  # fmt: skip
     if not verdicts or judged.main.line or (found and found.network):
         return judged
     cases = cases_of(report, facts, found, largest)

@@ -10,7 +10,6 @@ import tomllib
 from dataclasses import dataclass, replace
 
 from lightspeed.catalog import number
-from lightspeed.errors import one_of
 from lightspeed_models.nccl_fit import FABRICS, Fabric
 from lightspeed_tools.nccl.log import ReportError
 
@@ -94,10 +93,10 @@ def machine_of(report, facts, given=None):
     found = _named(report, facts)
     if given is None:
         return found
-    if given.fabric:
+    if given.fabric and (FABRICS[given.fabric].network or facts.nodes.value == 1):
         return given
-    if not found:
-        return replace(given, gpus=facts.per_node)
+    if not found or given.inside:
+        return replace(given, gpus=facts.per_node, fabric="")
     return Machine(
         name=", ".join(filter(None, [found.name if not given.inside else "", given.name])),
         ground=given.ground,
@@ -176,12 +175,11 @@ def described(hardware=None, nic=None, domain=None, file=None):
     domain = domain or facts.get("domain")
     if domain is not None and (not isinstance(domain, int) or domain < 1):
         raise ReportError(0, f"domain {domain!r}: expected the GPUs that NVLink joins, such as 72")
+    rate, port = _adapters(nic) if nic else (None, None)
     if hardware:
-        key = one_of("report", "hardware", hardware, tuple(FABRICS))
-        return _of_fabric(key, "--hardware", "given")
+        return _of_hardware(hardware, nic, rate, port, domain)
     if not (nic or domain or facts):
         return None
-    rate, port = _adapters(nic) if nic else (None, None)
     inside = facts.get("inside")
     names = [facts.get("name", ""), f"{nic} a node" if nic else ""]
     names += [f"scale-up links join {domain} GPUs"] if domain else []
@@ -199,15 +197,47 @@ def described(hardware=None, nic=None, domain=None, file=None):
     )
 
 
+def _of_hardware(hardware, nic, rate, port, domain):
+    """The `Machine` of a fabric that was measured, or of any chip whose links are known."""
+    if hardware.lower() in FABRICS:
+        machine = _of_fabric(hardware.lower(), "--hardware", "given")
+    else:
+        plain = re.sub(r"[_\s-]+", " ", hardware).upper().strip()
+        spellings = [plain, f"{plain} SXM", plain.replace(" ", "-"), f"{plain}-SXM"]
+        kinds = (_kind(spelling) for spelling in spellings)
+        kind = next((kind for kind in kinds if kind and kind.inside), None)
+        if kind is None:
+            raise ReportError(
+                0,
+                f"--hardware {hardware!r}: expected a chip whose links are known, such as H20,"
+                f" MI300X or GB200, or one of {', '.join(FABRICS)}; others by --machine TOML",
+            )
+        machine = Machine(
+            kind.name, "--hardware", "given", number(kind.inside), kind.domain,
+            fabric=kind.fabric, hosts_joined=kind.domain > 8,
+        )  # fmt: skip
+    if domain:
+        machine = replace(machine, domain=domain, hosts_joined=True)
+    if not rate:
+        return machine
+    name = f"{machine.name.partition(':')[0]}, {nic} a node"
+    return replace(
+        machine, name=name, ground="--hardware and --nic", network=rate, port=port, fabric=""
+    )
+
+
 def _adapters(nic):
-    """(byte/s of a node, of one port) for something like 8x400G or 4xHDR."""
-    match = re.fullmatch(r"(\d+)\s*x\s*(\w+)", str(nic).strip())
-    port = match[2].upper().removesuffix("B").removesuffix("BIT") if match else ""
-    if not match or int(match[1]) < 1 or (port not in PORTS and not re.fullmatch(r"\d+G", port)):
+    """(byte/s of a node, of one port) for something like 8x400G, 8x400Gbps or 4xHDR."""
+    match = re.fullmatch(r"(\d+)\s*[x×]\s*(\S.*)", str(nic).strip())
+    port = match[2].upper() if match else ""
+    port = re.sub(r"(?<=\d)\s*G(?:B|BIT|BITS)?(?:PS|/S)?$", "G", port)
+    if "GB/s" in str(nic) or not match or int(match[1]) < 1 or (
+        port not in PORTS and not re.fullmatch(r"\d+G", port)
+    ):  # fmt: skip
         raise ReportError(
             0,
             f"--nic {nic!r}: expected adapters of a node and the rate of each in Gbit/s, such as"
-            f" 8x400G, or its name, such as 8xNDR",
+            f" 8x400G or 8x400Gbps, or its name, such as 8xNDR (a GB/s is eight Gbit/s)",
         )
     known = PORTS.get(port)
     rate = number(f"{known}.bandwidth") if known else int(port[:-1]) * 1e9 / 8

@@ -15,7 +15,7 @@ from lightspeed_show.page import draw
 from lightspeed_tools.nccl.advice import checks_of
 from lightspeed_tools.nccl.as_data import as_data
 from lightspeed_tools.nccl.compare import alike, compare, compared_in_words
-from lightspeed_tools.nccl.json_log import looks_like_json, parse_json
+from lightspeed_tools.nccl.data_log import looks_like_data, parse_data
 from lightspeed_tools.nccl.judge import by_size, judge_report
 from lightspeed_tools.nccl.log import ReportError, collective_named, parse
 from lightspeed_tools.nccl.machine import described
@@ -47,7 +47,7 @@ def read_runs(path, stated=Stated()):
         text = sys.stdin.read()
     else:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
-    reports = (parse_json if looks_like_json(text) else parse)(text, collective)
+    reports = (parse_data if looks_like_data(text) else parse)(text, collective)
     return [judge_report(report, machine, stated.ranks, stated.nodes) for report in reports]
 
 

@@ -14,6 +14,10 @@ from lightspeed_models.nccl_fit import FABRICS, measurements, residuals
 LARGE, SMALL = 64e6, 1e6  # bytes: where the regimes of messages begin and end
 LEAST_SPREAD = 1.1  # no model of a network is better than this
 PER_NODE = 8  # GPUs of a node, in every published run across nodes
+# Collectives of which nobody published a run across nodes -> one whose bytes go the same way: round
+# the ring of all nodes, or over the share that a GPU has of its node's adapters.
+STAND_INS = {"reduce_scatter": "all_gather", "broadcast": "all_gather", "reduce": "all_gather",
+             "sendrecv": "alltoall", "gather": "alltoall", "scatter": "alltoall"}  # fmt: skip
 CHIPS = {"a100": "a100_80gb", "h100": "h100_sxm", "h200": "h200_sxm", "b200": "b200"}
 
 
@@ -158,11 +162,12 @@ def line_of(collective, n, nodes, inside, network, per_node):
 
 def shares_near(collective, size, nodes):
     """Shares of their line that published rows of any link reached, lowest first: those nearest in
-    nodes, and among them nearest in size.
+    nodes, and among them nearest in size. Across nodes a collective without any has a stand-in.
     """
-    alike = [
-        r for r in measurements() if r.collective == collective and (r.nodes > 1) == (nodes > 1)
-    ]
+    rows = [r for r in measurements() if (r.nodes > 1) == (nodes > 1)]
+    names = {collective, STAND_INS.get(collective, collective)} if nodes > 1 else {collective}
+    own = [r for r in rows if r.collective == collective]
+    alike = own or [r for r in rows if r.collective in names]
     alike = _nearest(alike, lambda r: r.nodes / nodes)
     return sorted(_share_of(r) for r in _nearest(alike, lambda r: r.size / size))
 

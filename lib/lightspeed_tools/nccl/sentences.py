@@ -3,18 +3,19 @@ lines that the command prints.
 """
 
 from lightspeed.catalog import number
-from lightspeed_models.nccl_fit import FABRICS, measurements
+from lightspeed_models.nccl_fit import FABRICS, measurements, predict
 from lightspeed_models.nccl_tuner import nccl_choices
 from lightspeed_show.format import si
 from lightspeed_tools.nccl.advice import checks_of
 from lightspeed_tools.nccl.published import (
     SMALL,
+    STAND_INS,
     public_near,
     published_near,
     rate_of,
     standing,
 )
-from lightspeed_tools.nccl.shape import ends_of, fall_of
+from lightspeed_tools.nccl.shape import ends_of, fall_of, retransmits
 from lightspeed_tools.nccl.summary import headline, percent, summary
 from lightspeed_tools.nccl.verdict import leaves_node
 
@@ -38,7 +39,8 @@ def confidence(judged):
 
 def sentences(judged):
     """What has to be said beside the verdict, most telling first."""
-    lines = [*_sockets(judged), *_span(judged)] if judged.level != "invalid" else []
+    lines = [*_sockets(judged), *_stalls(judged), *_span(judged)]
+    lines = lines if judged.level != "invalid" else []
     if judged.main and judged.level != "invalid":
         lines += [_first(judged), *_against_line(judged), *_expected(judged), *_network(judged)]
         lines += [*_among_public(judged), *_inside(judged)]
@@ -75,6 +77,24 @@ def _sockets(judged):
     if "sockets" in report.hints and (judged.nodes or 2) > 1:
         over = f" over {', '.join(report.interfaces)}" if report.interfaces else ""
         yield f"The network is TCP sockets{over} (NET/Socket), as NCCL says."
+
+
+def _stalls(judged):
+    """What stalls look like: a timer's, or something else's that comes and goes."""
+    if not judged.stalls:
+        return
+    worst = max(judged.stalls, key=lambda stall: stall.factor)
+    place = "in place" if worst.in_place else "out of place"
+    yield (
+        f"{si(float(worst.size), 'byte')} {place} took {si(worst.time, 's')}, {worst.factor:,.0f}"
+        " times as long as as many bytes, or more, elsewhere in this table: no latency and no link"
+        " does that."
+    )
+    if (judged.nodes or 2) > 1 and retransmits(judged.stalls):
+        yield (
+            "Stalls of milliseconds that are alike whatever the size are a timer's: packets were"
+            " lost and sent again."
+        )
 
 
 def _inferred(judged):
@@ -136,9 +156,11 @@ def _expected(judged):
     elif main.shares:
         low, high = si(main.shares[0], "%", 2), si(main.shares[-1], "%", 2)
         near = low if low == high else f"{low} to {high}"
+        own = any(r.collective == judged.collective for r in measurements() if r.nodes > 1)
+        kin = "" if own or judged.nodes == 1 else f" of {STAND_INS[judged.collective]}, its kin,"
         yield (
-            f"No model was fitted to this link. Published runs on other links reached {near} of"
-            f" their line at the nearest size and scale ({len(main.shares)}"
+            f"No model was fitted to this link. Published runs{kin} on other links reached {near}"
+            f" of their line at the nearest size and scale ({len(main.shares)}"
             f" row{'s' * (len(main.shares) > 1)})."
         )
 
@@ -146,6 +168,13 @@ def _expected(judged):
 def _against_model(judged):
     main = judged.main
     ratio, model, level = main.ratio, main.model, main.level
+    if main.ring:
+        adds = predict(judged.collective, main.size, judged.n, 1, judged.fabric, "in_network")
+        return (
+            f"That is normal for a ring, of which the model expects {si(model.time, 's')}; where"
+            f" the NVLink switches add (NVLS), it expects {si(adds.time, 's')}, a busbw of"
+            f" {si(adds.busbw, 'byte/s')}."
+        )
     if level == "normal" and ratio > main.spread:
         return (
             f"The model expects {si(model.time, 's')}, but it was not fitted to {judged.n} GPUs:"
@@ -305,11 +334,17 @@ def _inside(judged):
 def _shape(judged):
     fall = fall_of(judged.verdicts)
     if fall:
+        after = (
+            "and larger messages reach it again: one size alone lost, as where NCCL changes its"
+            " algorithm or another job came in between."
+            if fall.returns
+            else "and does not return: where NCCL changes its algorithm or a link fills unevenly,"
+            " larger messages lose."
+        )
         yield (
             f"Busbw falls by {si(fall.share, '%', 2)} from {si(fall.before, 'byte/s')} at"
             f" {si(float(fall.size), 'byte')} to {si(fall.after, 'byte/s')} at"
-            f" {si(float(fall.end), 'byte')}, and does not return: where NCCL changes its algorithm"
-            " or a link fills unevenly, larger messages lose."
+            f" {si(float(fall.end), 'byte')}, {after}"
         )
     # A curve that falls has no such two ends.
     ends = None if fall else ends_of(judged.collective, judged.n, judged.verdicts)

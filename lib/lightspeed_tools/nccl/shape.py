@@ -1,22 +1,31 @@
-"""What the curve of busbw over size shows by itself: where it falls, and what its two ends are."""
+"""What a run's own rows show: where busbw falls, sizes that stall, and the curve's two ends."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from lightspeed.collectives import busbw_factor
 from lightspeed.errors import BadArgument
 from lightspeed_models.fits import fit_alpha_beta
+from lightspeed_tools.nccl.published import SMALL
+from lightspeed_tools.nccl.rows import Measured
 
 FALL = 0.08  # a larger message this much slower is no noise of two sizes
+STALL = 2.0  # times as long as the same bytes in the other half, or as a larger message
+ALIKE = 1.5  # times of retransmission timers are alike within this factor, whatever the size
+TIMER = 1e-3  # s: no adapter's timer for retransmission is shorter
 
 
 @dataclass(frozen=True)
 class Fall:
-    """busbw (byte/s) that larger messages do not reach again: from `size` (bytes) on."""
+    """A fall of busbw (byte/s) from its highest, at `size` bytes, to its lowest after that, at
+    `end`; `returns` if a larger message is as fast again as the fastest.
+    """
 
     size: float
     before: float
     after: float
     end: float
+    returns: bool = False
 
     @property
     def share(self):
@@ -25,20 +34,62 @@ class Fall:
 
 
 def fall_of(verdicts):
-    """The `Fall` from the highest busbw to the lowest after it, if every larger message stays
-    below; else None. Sizes nearer than a factor of two differ by chance.
+    """The deepest `Fall` below what a smaller message reached; None if there is none of more than
+    noise. Sizes nearer than a factor of two differ by chance.
     """
-    if len(verdicts) < 3:
+    deepest, top = None, None
+    for verdict in verdicts if len(verdicts) >= 3 else ():
+        if top is None or verdict.busbw > top.busbw:
+            top = verdict
+        elif (
+            verdict.busbw <= (1 - FALL) * top.busbw
+            and verdict.size >= 2 * top.size
+            and (deepest is None or verdict.busbw / top.busbw < deepest.after / deepest.before)
+        ):
+            deepest = Fall(top.size, top.busbw, verdict.busbw, verdict.size)
+    if deepest is None:
         return None
-    top = max(range(len(verdicts)), key=lambda i: verdicts[i].busbw)
-    after = verdicts[top + 1 :]
-    if not after:
-        return None
-    low = min(after, key=lambda verdict: verdict.busbw)
-    lasting = max(after[-2:], key=lambda verdict: verdict.busbw)
-    if lasting.busbw > (1 - FALL) * verdicts[top].busbw or low.size < 2 * verdicts[top].size:
-        return None
-    return Fall(verdicts[top].size, verdicts[top].busbw, low.busbw, low.size)
+    larger = [v.busbw for v in verdicts if v.size > deepest.end]
+    returns = max(larger, default=0.0) > (1 - FALL) * deepest.before
+    return replace(deepest, returns=returns)
+
+
+@dataclass(frozen=True)
+class Stall:
+    """A message that took `factor` times as long as the same bytes in the other half of the table,
+    or as a larger message: no law of latency and bandwidth does that.
+    """
+
+    size: int
+    in_place: bool
+    time: float
+    factor: float
+
+
+def stalls_of(rows: Sequence[Measured]) -> tuple[Stall, ...]:
+    """The `Stall`s of a run by its own rows, whatever its machine, out of place first. Messages
+    below 1 MB are left out: there the host's noise is as long.
+    """
+    times = {(row.in_place, row.size): row.time for row in reversed(rows) if row.size and row.time}
+    stalls = []
+    for (in_place, size), time in sorted(times.items()):
+        larger = [t for (place, s), t in times.items() if place == in_place and s > size]
+        least = min([times.get((not in_place, size), time), *larger])
+        if size >= SMALL and time > STALL * least:
+            stalls.append(Stall(size, in_place, time, time / least))
+    return tuple(stalls)
+
+
+def retransmits(stalls: Sequence[Stall]) -> bool:
+    """Whether stalls look like a timer's: milliseconds, alike over sizes that differ fourfold."""
+    for in_place in (False, True):
+        times = sorted(s.time for s in stalls if s.in_place == in_place)
+        middle = times[len(times) // 2] if times else 0.0
+        near = [s for s in stalls if s.in_place == in_place
+                and middle / ALIKE <= s.time <= middle * ALIKE]  # fmt: skip
+        if middle >= TIMER and len(near) >= 3 and near[-1].size >= 4 * near[0].size:
+            return True
+    return False
 
 
 def ends_of(collective, n, verdicts):

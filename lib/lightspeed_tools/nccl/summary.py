@@ -28,6 +28,8 @@ def summary(judged):
     if judged.level == "invalid":
         return _invalid(judged)
     words = _by_cases(judged) or _by_main(judged)
+    if judged.stalls and judged.level == "mixed":
+        words = f"Stalls at {_sizes(judged.stalls)}. Else: {words[0].lower()}{words[1:]}"
     if judged.level == "aborted":
         failure = judged.report.failures[0].text.rstrip(".")
         return f"Aborted: {failure}. As far as it went: {words[0].lower()}{words[1:]}"
@@ -53,18 +55,36 @@ def _by_main(judged):
         return f"Not judged: {rate}{share}. {_why_unknown(judged)}"
     facts = f"{rate}, {percent(main.share)} of the line"
     facts += f", {main.regime}." if main.model else "."
+    if main.ring:
+        facts += " With NVLS the switches would add, and give more."
     if main.level != "normal" or not (slow or judged.above):
-        return f"{main.level.capitalize()}: {facts}"
+        return f"{main.level.capitalize()}{' for a ring' * main.ring}: {facts}"
     against = []
     if slow:
-        sizes = [si(float(v.size), "byte") for v in slow[:3]] + ["..."] * (len(slow) > 3)
+        outside = {v.size for v in judged.verdicts if v in slow}
+        inside = {v.size for v in slow} - outside
+        listing = sorted({v.size for v in slow})
+        sizes = [
+            si(float(size), "byte") + " in place" * (size in inside) for size in listing[:3]
+        ] + ["..."] * (len(listing) > 3)
         against.append(
-            f"slower than it should be at {len(slow)} of {len(judged.verdicts)} sizes"
+            f"slower than it should be at {len(listing)} of {len(judged.verdicts)} sizes"
             f" ({', '.join(sizes)})"
         )
     against += [f"below all {judged.above} published runs nearby"] if judged.above else []
     model = "by the model " if main.model else ""
     return f"Normal {model}at {at}, but {' and '.join(against)}: {facts}"
+
+
+def _sizes(stalls):
+    """How many sizes stall in which half, and by how much."""
+    words = []
+    for in_place, place in ((False, "out of place"), (True, "in place")):
+        factors = [stall.factor for stall in stalls if stall.in_place == in_place]
+        if factors:
+            many = f"{len(factors)} size{'s' * (len(factors) > 1)} {place}"
+            words.append(f"{many}, up to {max(factors):,.0f} times as long as they should take")
+    return " and ".join(words)
 
 
 def percent(share):
@@ -92,9 +112,9 @@ def _by_cases(judged):
         "the links inside": "--hardware or --machine",
     }
     ask = _and([options[one] for one in open_ones])
-    if judged.level in ("normal", "slow", "very slow"):
+    if judged.agreed in ("normal", "slow", "very slow"):
         return (
-            f"{judged.level.capitalize()} on {'each' if len(judged.cases) > 1 else 'the'} network"
+            f"{judged.agreed.capitalize()} on {'each' if len(judged.cases) > 1 else 'the'} network"
             f" that such nodes are sold with and that could have carried it: {rate} is"
             f" {told}{counted}. State it with --nic."
         )

@@ -38,6 +38,7 @@ class Verdict:
     shares: tuple
     level: str
     regime: str
+    ring: bool = False  # normal for a ring, where the switches could have added
 
     @property
     def share(self):
@@ -86,9 +87,15 @@ def judge(collective, size, time, n, nodes=1, machine=None):
         tested = any(row.collective == collective for row in measurements())
         factor = spread(message if tested else "middle", where)
         level = level_of(time / model.time, factor, fastest=factor)
+        ring = level in ("slow", "very slow") and model.path == "in_network"
+        if ring:  # NVLS may be off, or a ring forced
+            other = predict(collective, size, n, joined, machine.fabric, "ring")
+            ring = level_of(time / other.time, factor, fastest=factor) == "normal"
+            model, level = (other, "normal") if ring else (model, level)
         if level == "fast" and _by_tree(collective, rate, joined, model, machine):
             level = "normal"
-        return Verdict(size, time, rate, bus, line, model, factor, (), level, _regime(model))
+        regime = _regime(model)
+        return Verdict(size, time, rate, bus, line, model, factor, (), level, regime, ring)
     shares = tuple(shares_near(collective, size, joined)) if whole else ()
     factor = spread(message, where)
     level = "unknown"
