@@ -24,7 +24,7 @@ from lightspeed.roofline import BANDWIDTH
 __all__ = (
     "Levels", "algbw", "algbw_from_busbw", "alltoall_time", "bandwidth_bound", "busbw",
     "busbw_factor", "double_tree_time", "half_rate_size", "halving_doubling_time",
-    "hierarchical_time", "in_network_time", "latency_bound", "level_bandwidth",
+    "hierarchical_time", "in_network_time", "latency_bound", "level_bandwidth", "nvls_time",
     "overlapped_time", "recursive_doubling_time", "replicas", "ring_steps", "ring_time",
     "torus_gather_time", "tree_time",
 )  # fmt: skip
@@ -100,7 +100,7 @@ def bandwidth_bound(collective: str, size: Value, n: Value, bandwidth: Value) ->
     """Seconds of an all-reduce, or of another `collective`, that no algorithm beats in which only
     ranks reduce: S x factor / bandwidth.
 
-    Switches that add (`in_network_time`) do beat it: their busbw may exceed the link.
+    Switches that add (`in_network_time`, `nvls_time`) do beat it: their busbw may exceed the link.
 
     >>> round(bandwidth_bound("all_reduce", 1e9, 8, 450e9) * 1e3, 3)
     3.889
@@ -136,7 +136,7 @@ def ring_time(
     size: Value, n: Value, bandwidth: Value, latency: Value = 0.0, collective: str = "all_reduce"
 ) -> Result:
     """Seconds of an all-reduce, or of another `collective`, in a ring: each step costs alpha and
-    moves S / n. Meets the bandwidth bound; alpha counts n - 1 times.
+    moves S / n. Meets the bandwidth bound; alpha counts `ring_steps` times.
 
     >>> round(ring_time(10e9, 256, 50e9, 2e-6) * 1e3, 1)
     399.5
@@ -160,12 +160,14 @@ def double_tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0
     """Seconds of a pipelined all-reduce on two trees, each with half of S, whose leaves are the
     other's nodes.
 
-    Every rank then sends at most 2 S, so it has a tree's latency and almost a ring's bandwidth.
+    The busiest rank then sends 2 S (S of two ranks, 1.5 S of three), so it has a tree's latency and
+    almost a ring's bandwidth. The message is long: chunks that fill the trees cost nothing.
 
     >>> double_tree_time(1e9, 8, 1e9), double_tree_time(1e9, 2, 1e9)
     (2 s, 1 s)
     """
-    return 2 * _ceil_log2(n) * latency + minimum(n - 1, 2) * size / bandwidth
+    busiest = where(n > 1, minimum(n / 2, 2.0), 0.0)
+    return 2 * _ceil_log2(n) * latency + busiest * size / bandwidth
 
 
 @law("s", **ALGORITHM)
@@ -204,8 +206,8 @@ def _leftover_steps(n: Value) -> Result:
 
 @law("s", size=SIZE, bandwidth=BANDWIDTH, latency=LATENCY)
 def in_network_time(size: Value, bandwidth: Value, latency: Value = 0.0) -> Result:
-    """Seconds of an all-reduce in which the switch adds (SHARP, NVLS): S goes up once and comes
-    down once.
+    """Seconds of an all-reduce in which the switch adds and sends the sum to all, as InfiniBand's
+    SHARP does: S goes up once and comes down once. NVLink's is `nvls_time`.
 
     It does not depend on n, so its busbw, which counts 2 (n - 1) / n, rises with n past the link's
     rate.
@@ -214,6 +216,20 @@ def in_network_time(size: Value, bandwidth: Value, latency: Value = 0.0) -> Resu
     472.5
     """
     return latency + size / bandwidth
+
+
+@law("s", **ALGORITHM)
+def nvls_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Result:
+    """Seconds of an all-reduce through NVLink's switch (NVLS): each rank reads the sum of its n-th
+    of all buffers through the switch, and stores it as a multicast.
+
+    So S + S / n leave a rank, and as much arrives: busbw is at most 2 (n - 1) / (n + 1) of the
+    link, 1.56 on eight (NCCL 2.30.7, src/device/all_reduce.h, lines 441-456: headRank).
+
+    >>> round(busbw("all_reduce", 8, algbw(1e9, nvls_time(1e9, 8, 450e9))) / 450e9, 2)
+    1.56
+    """
+    return where(n > 1, latency + (1 + 1 / n) * size / bandwidth, 0.0)
 
 
 @law("s", **ALGORITHM)
@@ -328,7 +344,8 @@ def torus_gather_time(size: Value, n: Value, bandwidth: Value, hop_latency: Valu
     """Seconds of an all_gather along n chips that form a closed ring, both ways at once: S /
     bandwidth or n / 2 hops.
 
-    `bandwidth` (byte/s) counts both directions of the axis, as TPU texts do.
+    `bandwidth` (byte/s) counts both directions of the axis, as TPU texts do, and n is large: of few
+    chips each sends (n - 1) / n of S.
 
     >>> torus_gather_time(256, 4, 90e9, 1e-6)
     2 µs

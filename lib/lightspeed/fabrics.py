@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 from lightspeed.collectives import Levels, bandwidth_bound, in_network_time
-from lightspeed.elementwise import Result, Value, any_of, ceil, maximum, minimum
+from lightspeed.elementwise import Result, Value, any_of, ceil, maximum, minimum, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import checked, count, fraction, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH
@@ -86,10 +86,13 @@ class Parts:
 )
 def leaf_spine(hosts: Value, radix: Value, oversubscription: Value = 1.0) -> Parts:
     """The `Parts` of two layers that join so many links: each leaf has as many ports for hosts as
-    the ratio allows, and its others go up, each to a spine.
+    the ratio allows, and its others go up, equally many to each spine. So the spines divide them:
+    a 33rd leaf, of 32 ports up, takes not one spine more but twice as many.
 
     >>> leaf_spine(1024, 64)
     Parts(leaves=32.0, spines=16.0, cables=2048.0)
+    >>> leaf_spine(1025, 64)
+    Parts(leaves=33.0, spines=32.0, cables=2081.0)
 
     Raises BadArgument for more leaves than a spine has ports: two layers do not join them.
     """
@@ -102,7 +105,16 @@ def leaf_spine(hosts: Value, radix: Value, oversubscription: Value = 1.0) -> Par
             "leaf_spine", "hosts", hosts, f"at most {radix * down} links",
             "Two layers join no more at this ratio: take switches of more ports, or three layers.",
         )  # fmt: skip
-    return Parts(leaves, ceil(leaves * up / radix), hosts + leaves * up)
+    return Parts(leaves, _even_spines(leaves, up, radix), hosts + leaves * up)
+
+
+def _even_spines(leaves: Value, up: Value, radix: Value) -> Result:
+    """The fewest spines that each leaf joins by equally many of its `up` ports."""
+    links, most = 2, up / up  # from a leaf to each spine, which has a port for each
+    while any_of(links * leaves <= radix):
+        most = where((up % links == 0) & (links * leaves <= radix), links, most)
+        links += 1
+    return up / most
 
 
 # ---------------------------------------------------------------- locality
@@ -138,8 +150,9 @@ class Places:
 def alltoall_places(
     per_node: Value, nodes: Value, pod_nodes: Value, route: str = "direct"
 ) -> Places:
-    """The `Places` of an all-to-all on rails. `pxn` hands data to the GPU of the right rail over
-    NVLink first, so that no spine is crossed within a pod; that part counts as `leaf`.
+    """The `Places` of an all-to-all on rails, on average over its ranks: pods are full, but for the
+    last. `pxn` hands data to the GPU of the right rail over NVLink first, so that no spine is
+    crossed within a pod; that part counts as `leaf`.
 
     >>> alltoall_places(8, 16, 16)
     Places(inside=0.05511811023622047, leaf=0.11811023622047244, spine=0.8267716535433071)
@@ -147,7 +160,8 @@ def alltoall_places(
     0.0
     """
     others = maximum(per_node * nodes - 1, 1.0)
-    near = minimum(pod_nodes, nodes) - 1
+    rest = nodes % pod_nodes  # nodes of the last pod
+    near = ((nodes - rest) * (pod_nodes - 1) + rest * (rest - 1)) / nodes
     inside = (per_node - 1) / others
     leaf = near * (per_node if route == "pxn" else 1) / others
     beyond = (nodes - 1 - near) * per_node / others

@@ -7,13 +7,15 @@ direction (byte/s). Everything that is split is bf16 unless said: 2 bytes an ele
 
 Sources: Shoeybi et al., Megatron-LM (2019); Rajbhandari et al., ZeRO (2020); Korthikanti et al.
 (2022); Zhao et al., PyTorch FSDP (2023); Liu et al., "Muon is Scalable for LLM Training" (2025);
-Austin et al., "How to Scale Your Model", training and GPU chapters (2025).
+Austin et al., "How to Scale Your Model", training and GPU chapters (2025). Frameworks differ: what
+PyTorch sends is counted by benchmarks/beside; Megatron's is read in its code, at the lines given.
 """
 
 from dataclasses import dataclass
 
 from lightspeed.collectives import busbw_factor
-from lightspeed.elementwise import Result, Value, where
+from lightspeed.elementwise import INF, Result, Value, any_of, where
+from lightspeed.errors import BadArgument
 from lightspeed.law import ELEMENT_BYTES, Argument, count, fraction, law, nonnegative, positive
 from lightspeed.memory import STAGE
 from lightspeed.roofline import BANDWIDTH, PEAK
@@ -58,12 +60,15 @@ def data_parallel_bytes(
     gradient_bytes: Value = 2,
 ) -> Result:
     """Bytes a step of data parallelism over the `parameters` that this GPU works with, at this
-    stage of ZeRO.
+    stage of ZeRO, as its paper and DeepSpeed have it.
 
     0 (DDP): one all-reduce of the gradients. 1: they are reduce-scattered and the new weights
     all-gathered, the same bytes. 2 keeps only its shard of the gradients, so it scatters after each
     micro-batch. 3 (FSDP) keeps only its shard of the weights, too, so it gathers them before each
     forward and each backward pass.
+
+    PyTorch's SHARD_GRAD_OP is not stage 2: it drops the weights after each backward pass and
+    gathers them again for the next forward pass. That is `hybrid_sharded_bytes` with `again` = 1.
 
     >>> data_parallel_bytes(1e9, 2, stage=0), data_parallel_bytes(1e9, 2, stage=3)
     (2 GB, 3 GB)
@@ -106,12 +111,18 @@ def hybrid_sharded_bytes(
 
     Each micro-batch gathers the weights over `ways` for its forward pass, and from `again` GPUs
     for its backward pass: FSDP2's `reshard_after_forward` is True (again = ways), False (1: the
-    weights are kept) or a number. Its gradients are scattered over `ways`; what is left of them, a
-    shard, is summed over the replicas once a step.
+    weights stay until the backward pass is over, FSDP1's SHARD_GRAD_OP) or a number that divides
+    `ways`. Its gradients are scattered over `ways`; what is left of them, a shard, is summed over
+    the replicas once a step. Without set_requires_gradient_sync or no_sync, that is.
 
     >>> hybrid_sharded_bytes(1e9, 8, 4, 8)
     HybridBytes(inside=5.25 GB, across=375 MB)
     """
+    if any_of(ways % again > 0):
+        raise BadArgument(
+            "hybrid_sharded_bytes", "again", again, "a number that divides the ways",
+            "Shards of the backward pass are cut from groups of equally many GPUs.",
+        )  # fmt: skip
     gathers = weight_bytes * (_once(ways) + _once(again))
     inside = micro_batches * parameters * (gathers + gradient_bytes * _once(ways))
     return HybridBytes(inside, 2 * _once(replicas) * gradient_bytes * parameters / ways)
@@ -137,6 +148,7 @@ def muon_gathered_bytes(parameters: Value, ways: Value, element_bytes: Value = 2
     ways=WAYS,
     layers=LAYERS,
     forward_again=fraction(),
+    split=("tensor", "tensor+sequence"),
     element_bytes=ELEMENT_BYTES,
 )
 def tensor_parallel_bytes(
@@ -145,19 +157,26 @@ def tensor_parallel_bytes(
     ways: Value,
     layers: Value = 1,
     forward_again: Value = 0.0,
+    split: str = "tensor",
     element_bytes: Value = 2,
 ) -> Result:
     """Bytes for `tokens` through `layers`: two all-reduces of the activations forward, two
     backward, in each.
 
-    With sequence parallelism each all-reduce becomes an all-gather and a reduce-scatter: the same
-    bytes. Full recomputation runs the forward pass twice (`forward_again` = 1) and sends its share
-    again.
+    Sequence parallelism ("tensor+sequence") makes an all-gather and a reduce-scatter of each, the
+    same bytes, and keeps only its shard of what was gathered. So it gathers that again in the
+    backward pass, for the gradients of the weights: ten halves in place of eight. Those two can
+    hide behind the product beside them (Korthikanti et al., section 4.2.2; Megatron-LM
+    core_v0.15.0, tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication).
+    Full recomputation runs the forward pass twice (`forward_again` = 1) and sends its share again.
 
     >>> tensor_parallel_bytes(1024, 4096, 2) == 4 * 1024 * 4096 * 2
     True
+    >>> tensor_parallel_bytes(9, 9, 4, split="tensor+sequence") / tensor_parallel_bytes(9, 9, 4)
+    1.25
     """
-    return (4 + 2 * forward_again) * layers * 2 * _once(ways) * tokens * width * element_bytes
+    halves = 8 + 4 * forward_again + (2 if split == "tensor+sequence" else 0)
+    return halves * layers * _once(ways) * tokens * width * element_bytes
 
 
 @law("byte", tokens=TOKENS, width=WIDTH, chunks=count(), element_bytes=ELEMENT_BYTES)
@@ -193,8 +212,9 @@ def expert_parallel_bytes(
     """Bytes for `tokens` through `layers` of experts: two all-to-alls forward (out and back), two
     backward.
 
-    Each token goes to `active_experts` places; a router without favourites sends 1 / ways of them
-    nowhere.
+    A copy goes to each of the `active_experts`, and a router without favourites sends 1 / ways of
+    them nowhere. That is an all-to-all of rows, as NCCL's. Kernels that send one copy to a GPU or a
+    node with several of them send less: `experts.copies_sent` in place of `active_experts`.
 
     >>> expert_parallel_bytes(1024, 4096, 2, 1) == 4 * 1024 * 4096 * 2 / 2
     True
@@ -202,19 +222,41 @@ def expert_parallel_bytes(
     return 4 * layers * _once(ways) * tokens * active_experts * width * element_bytes
 
 
-@law("byte", tokens=TOKENS, kv_width=WIDTH, ways=WAYS, layers=LAYERS, element_bytes=ELEMENT_BYTES)
+@law(
+    "byte",
+    tokens=TOKENS,
+    kv_width=WIDTH,
+    ways=WAYS,
+    layers=LAYERS,
+    framework=("megatron", "pytorch"),
+    forward_again=fraction(),
+    element_bytes=ELEMENT_BYTES,
+)
 def context_parallel_bytes(
-    tokens: Value, kv_width: Value, ways: Value, layers: Value = 1, element_bytes: Value = 2
+    tokens: Value,
+    kv_width: Value,
+    ways: Value,
+    layers: Value = 1,
+    framework: str = "megatron",
+    forward_again: Value = 0.0,
+    element_bytes: Value = 2,
 ) -> Result:
-    """Bytes for a sequence of which this GPU holds `tokens`: K and V gathered forward, their
-    gradients scattered back.
+    """Bytes for a sequence of which this GPU holds `tokens`: K and V go to all others forward and,
+    since nobody keeps them, once more backward, and their gradients come back.
 
+    By all-gather or round a ring, the bytes are the same. "megatron": gradients in the elements of
+    K and V, to the others (TransformerEngine v2.9, attention/dot_product_attention/
+    context_parallel.py, lines 2693, 2901 and 3061; its ring, lines 1376 and 2136). "pytorch" (2.13,
+    torch.distributed.tensor.experimental): gradients in fp32, and the whole way round.
     `kv_width` is KV heads x head width: sharing heads makes splitting the sequence cheap.
 
-    >>> context_parallel_bytes(1024, 1024, 2) == 2 * 2 * 1024 * 1024 * 2
+    >>> context_parallel_bytes(1024, 1024, 2) == 3 * 2 * 1024 * 1024 * 2
     True
     """
-    return 2 * layers * 2 * (ways - 1) * tokens * kv_width * element_bytes
+    others = ways - 1
+    gradients = others * element_bytes if framework == "megatron" else 4 * ways * (others > 0)
+    passes = (2 + forward_again) * others * element_bytes + gradients
+    return layers * 2 * tokens * kv_width * passes
 
 
 @dataclass(frozen=True)
@@ -270,6 +312,9 @@ AXES = count(
     axes=AXES,
     experts_over_active=Argument(low=1.0, above=False),
     tensor=WAYS,
+    ways=Argument(
+        low=1.0, above=False, infinite=True, hint="Ranks of the group; many, unless given."
+    ),
 )
 def data_parallel_tokens(
     peak: Value,
@@ -277,9 +322,10 @@ def data_parallel_tokens(
     axes: Value = 1,
     experts_over_active: Value = 1.0,
     tensor: Value = 1,
+    ways: Value = INF,
 ) -> Result:
     """Tokens a chip above which data parallelism or FSDP is compute-bound: C / W, all weights in
-    bf16.
+    bf16. In a group of few ranks, (n - 1) / n of that: half, for two `ways`.
 
     The backward pass does 4 FLOPs a parameter and token and sends 4 bytes a parameter (FSDP's
     forward pass 2 and 2), so the shape of the model cancels. With experts the weights of all are
@@ -290,13 +336,13 @@ def data_parallel_tokens(
     >>> data_parallel_tokens(990e12, 450e9), data_parallel_tokens(990e12, 50e9, tensor=8)
     (2,200, 2,475)
     """
-    return peak / (bandwidth * axes * tensor) * experts_over_active
+    return peak / (bandwidth * axes * tensor) * experts_over_active * (1 - 1 / ways)
 
 
 @law(hidden=WIDTH, peak=PEAK, bandwidth=BANDWIDTH, axes=AXES)
 def tensor_parallel_ways(hidden: Value, peak: Value, bandwidth: Value, axes: Value = 1) -> Result:
     """Ways above which tensor parallelism is communication-bound: F W / C for an MLP of hidden
-    width F, whatever the batch.
+    width F, whatever the batch. It counts (n - 1) / n as 1; exactly, it is one way more.
 
     >>> round(tensor_parallel_ways(28672, 990e12, 450e9), 1)
     13.0
@@ -308,7 +354,7 @@ def tensor_parallel_ways(hidden: Value, peak: Value, bandwidth: Value, axes: Val
 def mixed_tokens(hidden: Value, peak: Value, bandwidth: Value, tensor_bandwidth: Value) -> Result:
     """Tokens a chip above which FSDP over `bandwidth` and, after it, tensor parallelism over
     `tensor_bandwidth` take less time than arithmetic, at the best split of the chips: 4 C^2 / (W V
-    F) for rates W and V.
+    F) for rates W and V. Both groups are large: few ranks need less.
 
     Fewer than FSDP needs alone only if tensor parallelism could be more than 4 ways: F V / C > 4.
     On a torus a rate is that of all links of a chip which work for the split, both neighbours of an

@@ -9,7 +9,8 @@ Sources: Huang et al., GPipe (2019); Narayanan et al. (2019, 2021) for 1F1B and 
 al., Zero Bubble Pipeline Parallelism (2023).
 """
 
-from lightspeed.elementwise import Result, Value
+from lightspeed.elementwise import Result, Value, any_of
+from lightspeed.errors import BadArgument
 from lightspeed.law import checked, count, law, positive
 
 __all__ = (
@@ -23,25 +24,36 @@ MICRO_BATCHES = count(
 CHUNKS = count(hint="Chunks of the model on each GPU: 1 unless interleaved.")
 
 
+def _divisible(law: str, stages: Value, micro_batches: Value, chunks: Value) -> None:
+    if any_of((chunks > 1) & (micro_batches % stages > 0)):
+        raise BadArgument(
+            law, "micro_batches", micro_batches, "a multiple of the stages where chunks > 1",
+            "An interleaved pipeline goes round in groups of as many micro-batches as stages.",
+        )  # fmt: skip
+
+
 @law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
 def bubble_over_total(stages: Value, micro_batches: Value, chunks: Value = 1) -> Result:
     """The pipeline bubble: idle share of the whole step, for GPipe, 1F1B and (chunks > 1)
-    interleaved 1F1B: (p - 1) / (v m + p - 1).
+    interleaved 1F1B: (p - 1) / (v m + p - 1). Interleaving goes round in groups of p micro-batches,
+    so p divides m.
 
     >>> round(bubble_over_total(4, 4), 3)
     0.429
     """
+    _divisible("bubble_over_total", stages, micro_batches, chunks)
     return (stages - 1) / (chunks * micro_batches + stages - 1)
 
 
 @law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
 def bubble_over_ideal(stages: Value, micro_batches: Value, chunks: Value = 1) -> Result:
     """Idle time over the time of a step without any idle: (p - 1) / (v m). The same bubble, another
-    denominator.
+    denominator; of this one v divides the bubble.
 
     >>> bubble_over_ideal(4, 4)
     0.75
     """
+    _divisible("bubble_over_ideal", stages, micro_batches, chunks)
     return (stages - 1) / (chunks * micro_batches)
 
 
@@ -59,11 +71,17 @@ def zero_bubble_over_ideal(
     gradient alone.
 
     Weight gradients fill what 1F1B leaves idle: (p - 1)(F + B - W) in place of (p - 1)(F + B + W).
-    Exact for F = B = W and m >= p; for others it is the authors' estimate.
+    Exact for F = B = W; for others it is the authors' estimate. It takes m >= p: with fewer there
+    are not enough weight gradients to fill the gaps.
 
     >>> zero_bubble_over_ideal(4, 4, 1.0, 1.0, 1.0)
     0.25
     """
+    if any_of(micro_batches < stages):
+        raise BadArgument(
+            "zero_bubble_over_ideal", "micro_batches", micro_batches, "at least the stages",
+            "Fewer do not fill the gaps: run `simulate(\"zb_h1\", ...)`.",
+        )  # fmt: skip
     return (
         (stages - 1)
         * (forward + backward - weight)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from lightspeed.elementwise import Result, Value, any_of, divide, maximum
+from lightspeed.elementwise import Result, Value, any_of, divide, maximum, where
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import (
     Argument,
@@ -156,12 +156,13 @@ def usl_speedup(n: Value, *, serial: Value, kappa: Value) -> Result:
 
 @law(serial=SHARE, kappa=nonnegative())
 def usl_peak(*, serial: Value, kappa: Value) -> Result:
-    """The n of the highest speedup, sqrt((1 - serial) / kappa); infinite if kappa is 0.
+    """The n of the highest speedup, sqrt((1 - serial) / kappa); infinite if kappa is 0, and 1 if
+    all is serial.
 
-    >>> usl_peak(serial=0.19, kappa=0.01)
-    9
+    >>> usl_peak(serial=0.19, kappa=0.01), usl_peak(serial=1, kappa=0)
+    (9, 1)
     """
-    return maximum(divide(1 - serial, kappa) ** 0.5, 1.0)
+    return where(serial < 1, maximum(divide(1 - serial, kappa) ** 0.5, 1.0), 1.0)
 
 
 def parallel_fraction(breakdown: Mapping[str, float], parallel: Iterable[str]) -> float:

@@ -223,6 +223,7 @@ def work(
         for held, ranks in ((common, plan.ranks), (spread, copies))
     )
     hop = pipeline_bytes(tokens, model.width) / 2 / plan.tensor
+    # The gather that sequence parallelism repeats in the backward pass hides behind a product.
     bytes_of_tensor = tensor_parallel_bytes(tokens, model.width, plan.tensor, 1, again)
     fullest, last = whole_layers(model, plan.pipeline, plan.chunks, stack.cut)
     # Forward, backward and weight passes of one length: of (p - 1)(F + B + W) a third is left.
@@ -240,7 +241,7 @@ def work(
         memory=(passes * kept / model.layers / plan.context + permuted) / machine.memory,
         tensor=bytes_of_tensor / _rate(plan, machine, "tensor"),
         expert=_expert(model, tokens, plan, machine),
-        context=context_parallel_bytes(tokens, kv_width, plan.context)
+        context=context_parallel_bytes(tokens, kv_width, plan.context, forward_again=again)
         / _rate(plan, machine, "context"),
         head=logits / split / wide,
         logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,

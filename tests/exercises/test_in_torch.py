@@ -2,12 +2,17 @@
 named; and torch keeps, sends and orders what the lessons say.
 """
 
+import itertools
 import re
 
 import pytest
 
 from lightspeed.memory import training_state_bytes
-from lightspeed.parallel import data_parallel_bytes
+from lightspeed.parallel import (
+    context_parallel_bytes,
+    data_parallel_bytes,
+    hybrid_sharded_bytes,
+)
 from lightspeed_authoring import freshness
 from lightspeed_course import in_torch
 from lightspeed_course.in_torch import beside, markdown, records
@@ -47,13 +52,20 @@ def test_torch_keeps_sends_and_orders_what_the_laws_say():
     said = {name: record["output"] for name, record in records().items()}
     counted = [int(n) for n in re.findall(r": (\d+) bytes", said["06_kept"])]
     assert sum(counted) == training_state_bytes(1).total
-    gathers, scatters = zip(
-        *(map(int, re.findall(r": (\d+)[,}]", line)) for line in said["06_gathers"].splitlines()),
-        strict=True,
+    layers, calls = (
+        4,
+        [re.findall(r": (\d+)[,}]", line) for line in said["06_gathers"].splitlines()],
     )
-    layers, sent = 4, [data_parallel_bytes(1, 64, 3, m, 1, 1) for m in (1, 3)]
-    for one, other, bytes_ in zip(gathers, scatters, sent, strict=True):
-        assert (one + other) / layers * 63 / 64 == pytest.approx(bytes_)
+    for (again, m), counts in zip(itertools.product((64, 1), (1, 3)), calls, strict=True):
+        sent = hybrid_sharded_bytes(1, 64, 1, again, m, 1, 1).inside
+        assert sum(map(int, counts)) / layers * 63 / 64 == pytest.approx(sent), (again, m)
+        # FULL_SHARD is ZeRO-3; SHARD_GRAD_OP is ZeRO-2 for one micro-batch alone.
+        zero = data_parallel_bytes(1, 64, 3 if again > 1 else 2, m, 1, 1)
+        assert (sent == pytest.approx(zero)) == (again > 1 or m == 1)
+    lines = re.findall(r"^(all_\w+)\.default: (\d+) bytes", said["06_context"], re.M)
+    # Of four ranks, a gather sends to three others, an all-to-all to the next.
+    sent = sum(int(size) * (3 if "gather" in name else 1) for name, size in lines)
+    assert sent == context_parallel_bytes(64, 8 * 16, 4, framework="pytorch")
     rows = re.findall(r"^  ([FB]+)$", said["06_orders"], re.M)
     for kind, orders in (("gpipe", rows[:4]), ("1f1b", rows[4:])):
         kept = [max(o[:n].count("F") - o[:n].count("B") for n in range(17)) for o in orders]

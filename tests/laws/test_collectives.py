@@ -171,6 +171,44 @@ def test_alltoall_crosses_with_all_but_its_own_node(size, per_node, nodes, rate)
     assert levels.upper == pytest.approx(c.alltoall_time(size, n, rate))
 
 
+def test_nvls_sends_all_of_its_buffer_and_its_part_of_the_sum():
+    """Count bytes rank by rank: each head's read takes its part from every buffer, its store
+    leaves once and arrives at all."""
+    for n in (2, 3, 5, 8, 72):
+        out, into = [0.0] * n, [0.0] * n
+        for head in range(n):
+            out = [sent + 1 / n for sent in out]
+            into[head] += 1 / n
+            out[head] += 1 / n
+            into = [got + 1 / n for got in into]
+        assert c.nvls_time(9e9, n, 1e9) == pytest.approx(9 * out[0]) == pytest.approx(9 * into[0])
+        bus = c.busbw("all_reduce", n, c.algbw(1.0, c.nvls_time(1.0, n, 1.0)))
+        assert bus == pytest.approx(2 * (n - 1) / (n + 1))
+    assert c.nvls_time(9e9, 1, 1e9, 1e-6) == 0
+
+
+def tree_parent_and_children(n, rank):
+    """A rank of NCCL's binary tree of n ranks (2.30.7, src/graph/trees.cc, ncclGetBtree)."""
+    bit = next((1 << b for b in range(n.bit_length()) if rank >> b & 1), 1 << (n - 1).bit_length())
+    if rank == 0:
+        return [], [bit >> 1] if n > 1 else []
+    up = (rank ^ bit) | (bit << 1)
+    low = bit >> 1
+    right = next((rank + (low >> k) for k in range(20) if low >> k and rank + (low >> k) < n), None)
+    down = [rank - low] * (low > 0) + [right] * (right is not None)
+    return [up if up < n else rank ^ bit], down
+
+
+def test_the_busiest_rank_of_two_trees():
+    """Half of the message in each tree; the other is its mirror, or shifted by one if n is odd."""
+    for n in (*range(2, 20), 64, 100, 513):
+        sends = [sum(map(len, tree_parent_and_children(n, rank))) / 2 for rank in range(n)]
+        other = [sends[rank - 1] if n % 2 else sends[n - 1 - rank] for rank in range(n)]
+        busiest = max(map(sum, zip(sends, other, strict=True)))
+        assert sum(sends) + sum(other) == 2 * (n - 1)
+        assert c.double_tree_time(1.0, n, 1.0) == busiest, n
+
+
 def test_the_switch_breaks_the_bound_of_ranks():
     time = c.in_network_time(1e9, 450e9)
     assert time < c.bandwidth_bound("all_reduce", 1e9, 8, 450e9)

@@ -44,7 +44,9 @@ def test_a_leaf_spine_has_a_port_for_each_cable(hosts, radix, ratio):
     up = (parts.cables - hosts) / parts.leaves
     down = radix - up
     assert parts.leaves * down >= hosts > (parts.leaves - 1) * down
-    assert parts.spines * radix >= parts.leaves * up > (parts.spines - 1) * radix
+    # Wire it: the fewest spines to which every leaf has equally many cables, and a port for each.
+    spines = range(1, int(up) + 1)
+    assert parts.spines == min(s for s in spines if up % s == 0 and parts.leaves * up / s <= radix)
     assert down / up <= ratio < (down + 1) / (up - 1 or 1e-9)
 
 
@@ -95,13 +97,13 @@ def test_every_byte_of_a_load_is_somewhere():
         assert found.time == max(found.seconds(link) for link in found.bytes)
 
 
-@each("pods, pod_nodes, per_node", [1, 2, 3], [2, 4], [2, 4])
-def test_the_places_of_an_alltoall_are_those_of_its_flows(pods, pod_nodes, per_node):
-    fabric = Fabric(pods, pod_nodes, per_node, design="rail")
-    nodes = range(fabric.nodes)
+@each("nodes, pod_nodes, per_node", [2, 3, 4, 5, 6, 8, 12], [2, 4], [2, 4])
+def test_the_places_of_an_alltoall_are_those_of_its_flows(nodes, pod_nodes, per_node):
+    """Nodes that fill their pods, and nodes that don't."""
+    fabric = Fabric(math.ceil(nodes / pod_nodes), pod_nodes, per_node, design="rail")
     for route, traffic in (("direct", "alltoall"), ("pxn", "alltoall, PXN")):
-        law = fabrics.alltoall_places(per_node, fabric.nodes, pod_nodes, route)
-        found = load(fabric, flows_of(traffic, nodes, per_node), "spread")
+        law = fabrics.alltoall_places(per_node, nodes, pod_nodes, route)
+        found = load(fabric, flows_of(traffic, range(nodes), per_node), "spread")
         out = 1 - law.inside
         total = found.leaf + found.spine
         assert law.leaf == pytest.approx(out * found.leaf / total)

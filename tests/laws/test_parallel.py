@@ -95,6 +95,30 @@ def test_tensor_parallel_bytes_are_megatrons(t, x, h, layers):
     )
 
 
+@given(t=ways, x=tokens, h=width, again=st.sampled_from([0.0, 1.0]))
+def test_sequence_parallelism_gathers_two_inputs_again(t, x, h, again):
+    """By the calls of Megatron's column- and row-parallel products, each of tokens x width."""
+    forward = ["gather", "scatter"] * 2
+    backward = ["gather", "gather again", "scatter"] * 2
+    calls = forward + (forward if again else []) + backward
+    sent = par.tensor_parallel_bytes(x, h, t, 1, again, split="tensor+sequence")
+    assert sent == pytest.approx(len(calls) * x * h * 2 * (t - 1) / t)
+
+
+@given(c=st.integers(1, 64), x=tokens, h=width, again=st.booleans())
+def test_context_parallelism_round_the_ring_by_hops(c, x, h, again):
+    """Each hop passes on K and V (bf16), or their gradients. Megatron's gradients set out one hop
+    later and arrive with the last, PyTorch's go home by one more and are fp32."""
+    kv, hops = 2 * x * h * 2, range(1, c)
+    keys = sum(kv for _ in range(3 if again else 2) for _ in hops)
+    for framework, gradients in (
+        ("megatron", sum(kv for _ in hops)),
+        ("pytorch", sum(2 * kv for _ in range(c)) if c > 1 else 0),
+    ):
+        sent = par.context_parallel_bytes(x, h, c, 1, framework, float(again))
+        assert sent == pytest.approx(keys + gradients), framework
+
+
 @given(p=st.integers(2, 16), t=st.integers(2, 16), x=tokens, h=width)
 def test_a_pipeline_sends_least(p, t, x, h):
     """Per layer a tensor-parallel GPU sends more than a stage at its border, from 2 on."""
@@ -143,6 +167,9 @@ def test_data_parallel_condition(peak, link, D, F, n):
     critical = par.data_parallel_tokens(peak, link)
     backward = 4 * critical * D * F / peak
     assert par.data_parallel_bytes(D * F, n) / link == pytest.approx(backward)
+    for few in (2, 3, 8):  # of few ranks each sends (n - 1) / n
+        backward = 4 * par.data_parallel_tokens(peak, link, ways=few) * D * F / peak
+        assert par.data_parallel_bytes(D * F, few) / link == pytest.approx(backward)
 
 
 @given(peak=peaks, link=links, D=width, F=width, x=tokens)
@@ -152,6 +179,8 @@ def test_tensor_parallel_condition(peak, link, D, F, x):
     math = 4 * x * D * F / Y / peak
     comms = 2 * x * D * 2 / link
     assert math == pytest.approx(comms)
+    # Of few ways each sends (Y - 1) / Y of that, so they may be one more.
+    assert 4 * x * D * F / (Y + 1) / peak == pytest.approx(comms * Y / (Y + 1))
 
 
 def mlp_times(peak, link, tensor_link, D, F, tokens, X, Y):
@@ -201,6 +230,8 @@ def test_the_least_tokens_of_a_mixture(peak, link, tensor_link, D, F, N):
 
 
 def test_bad_input():
+    with pytest.raises(BadArgument, match="again = 3: expected a number that divides"):
+        par.hybrid_sharded_bytes(1e9, 8, 1, 3)
     with pytest.raises(BadArgument, match="stage"):
         par.data_parallel_bytes(1e9, 8, stage=4)
     with pytest.raises(BadArgument, match="expert"):

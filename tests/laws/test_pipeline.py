@@ -32,6 +32,25 @@ def test_interleaving_divides_the_bubble(p, groups, v, backward):
     assert run.bubble_over_total == pytest.approx(pl.bubble_over_total(p, groups * p, v), abs=1e-12)
 
 
+@each("p, m, v", range(1, 6), range(1, 13), (2, 3))
+def test_laws_answer_where_a_schedule_exists_and_refuse_elsewhere(p, m, v):
+    """Ragged counts, all of them: interleaved groups, and the gaps of a zero bubble."""
+    if m % p:
+        for law in (pl.bubble_over_total, pl.bubble_over_ideal):
+            with pytest.raises(BadArgument, match=f"micro_batches = {m}: expected a multiple"):
+                law(p, m, chunks=v)
+    else:
+        run = schedules.simulate("interleaved", p, m, chunks=v)
+        assert run.bubble_over_total == pytest.approx(pl.bubble_over_total(p, m, v))
+    run = schedules.simulate("zb_h1", p, m, forward=1, backward=2, weight=1)
+    if m < p:
+        with pytest.raises(BadArgument, match="at least the stages"):
+            pl.zero_bubble_over_ideal(p, m, 1, 1, 1)
+    else:
+        law = pl.zero_bubble_over_ideal(p, m, 1, 1, 1)
+        assert run.bubble_over_ideal == pytest.approx(law, abs=1e-12)
+
+
 @given(p=stages, m=micro)
 def test_the_two_denominators(p, m):
     total, ideal = pl.bubble_over_total(p, m), pl.bubble_over_ideal(p, m)

@@ -61,6 +61,8 @@ def test_no_serial_part_has_no_limit():
     assert s.amdahl_speedup(64, serial=0) == s.gustafson_speedup(64, serial=0) == 64
     assert s.processors_at_efficiency(0.5, serial=0) == INF
     assert s.usl_peak(serial=0.1, kappa=0) == INF
+    # All serial: the speedup is 1 everywhere, first of all on one.
+    assert s.usl_peak(serial=1, kappa=0) == 1 == s.usl_speedup(1e6, serial=1, kappa=0)
 
 
 @given(n=processors, serial=shares)
