@@ -17,7 +17,7 @@
 # | compute-bound, memory-bound, communication-bound | limited by arithmetic; by memory; by a link | [chapter 2](02_roofline.ipynb) |
 # | critical batch | the tokens at which a product of matrices becomes compute-bound | [chapter 2](02_roofline.ipynb) |
 # | tile, fusion | a part of a result that is worked on at once; two kernels made into one | [chapter 2](02_roofline.ipynb) |
-# | MFU, HFU | FLOPs that the model needs, or that the hardware did, over the peak | [chapter 3](03_amdahl_gustafson.ipynb) |
+# | MFU, HFU | FLOPs that the model needs, or that the hardware did, over the peak; say which peak, and how the scores of attention are counted | [chapter 3](03_amdahl_gustafson.ipynb) |
 # | share that does not shrink | the part of the work that more processors leave as it is | [chapter 3](03_amdahl_gustafson.ipynb) |
 #
 # ## Models and serving

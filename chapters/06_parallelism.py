@@ -118,7 +118,8 @@ explore_states()
 # bytes for each weight. The first stage saves the most, because the optimizer is three
 # quarters of the sixteen bytes. In stages 1 and 2 something stays whole on each GPU, so there is a
 # floor that no number of GPUs gets below, and in stage 3 there is none. PyTorch's *FSDP* is stage 3
-# (`FULL_SHARD`) or stage 2 (`SHARD_GRAD_OP`).
+# (`FULL_SHARD`). While a GPU computes, its `SHARD_GRAD_OP` holds what stage 2 holds, but it sends
+# more: [lesson 6.2](06_parallelism_2_sent.ipynb#What-does-ZeRO-send?) counts it.
 #
 # So is the job saved? Over its {{job.GPUS}} GPUs, stage 3 leaves
 # {{si(job.states() / job.GPUS, "byte")}} of states for each, and an H100 has

@@ -89,8 +89,15 @@ explore_shards()
 # $$2G \;\text{(plain)} \qquad G + W \;\text{(stage 1)}$$
 #
 # $$mG + W \;\text{(stage 2)} \qquad mG + 2mW \;\text{(stage 3)}$$
+#
+# These are the stages of ZeRO's paper, and of DeepSpeed. PyTorch's `FULL_SHARD` is stage 3, but its
+# `SHARD_GRAD_OP` is not quite stage 2. After each backward pass it drops the weights, and before the
+# next forward pass it gathers them again, so it sends $mG + mW$. (The end of this page counts it.)
 
 # %% tags=["holds"]
+assert [
+    4 * hybrid_sharded_bytes(1, 4, 1, again, 2, 1, 1).inside / 3 for again in (4, 1)
+] == [4 * data_parallel_bytes(1, 4, 3, 2, 1, 1) / 3, 4 * (2 + 2) * 3 / 4 / 3], "is not quite stage 2"
 assert [4 * data_parallel_bytes(1, 4, s, m, 1, 1) for s, m in ((0, 1), (3, 1), (3, 2))] == [
     6,
     9,
@@ -343,8 +350,16 @@ assert sums["a port each"] > 10 * part, "with slivers of arithmetic before each"
 #
 # Plain data parallelism, by contrast, hides well, as long as gradients leave layer by layer,
 # while the backward pass goes on in the layers before. Sequence parallelism, which shares out norms
-# and dropout too, replaces each all-reduce by a reduce-scatter and an all-gather. It saves memory
-# and sends the same bytes.
+# and dropout too, replaces each all-reduce by a reduce-scatter and an all-gather. Those send the same
+# bytes, but they don't come free: a GPU keeps only its share of what was gathered, and gathers it
+# once more in the backward pass. That makes ten halves of an all-reduce in a layer where there were
+# eight. The two new ones can hide behind a product. They are what the saved memory costs.
+
+# %% tags=["holds"]
+assert (
+    8 * tensor_parallel_bytes(64, 64, 8, split="tensor+sequence")
+    == 10 * tensor_parallel_bytes(64, 64, 8)
+), "ten halves of an all-reduce"
 
 # %% [markdown]
 # ## Who should sit next to whom?
@@ -452,8 +467,9 @@ ask("parallelism.tensor_over_network", seed="chapter")
 # ## In your own framework
 #
 # Count the collectives of FSDP yourself, without a second GPU: a *fake* process group takes part in
-# them and sends nothing. Four layers, two gathers and one scatter each, and all of it again for every
-# micro-batch.
+# them and sends nothing. Of four layers each gathers twice and scatters once if the weights are
+# dropped after the forward pass (`FULL_SHARD`), and gathers once and scatters once if they stay until
+# the backward pass is over (`SHARD_GRAD_OP`). All of it comes again with every micro-batch.
 
 # %% tags=["figure"]
 beside("06_gathers")

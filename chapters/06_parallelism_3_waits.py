@@ -137,8 +137,10 @@ assert max(runs["1f1b"].peak_activations) < min(runs["gpipe"].peak_activations),
 # In GPipe a GPU holds the activations of all $m$ micro-batches at once. *1F1B*, which nearly
 # everybody uses, has the same bubble and holds only as many as there are stages, however many more
 # there are in the batch. *Interleaving* gives each GPU several smaller pieces of the model, $v$ of
-# them, and divides the bubble by $v$, but sends $v$ times as often. *Zero-bubble* schedules fill
-# the gaps with gradients of weights, which no other GPU waits for.
+# them, and divides idle over work by $v$, but sends $v$ times as often. (Idle over step falls by less:
+# of eight stages and sixteen micro-batches, two pieces bring it from {{bubble_over_total(8, 16):.0%}}
+# to {{bubble_over_total(8, 16, 2):.0%}}.) *Zero-bubble* schedules fill the gaps with gradients of
+# weights, which no other GPU waits for.
 # ([Their timelines and their price](06_parallelism_proof.ipynb#Schedules,-side-by-side))
 #
 # All of this assumes that the stages need the same time. If they don't,
@@ -154,7 +156,11 @@ assert all(
     and simulate("gpipe", 4, k).peak_activations[0] == k
     for k in (8, 16, 32)
 ), "in the batch"
-assert bubble_over_ideal(4, 8, 2) == bubble_over_ideal(4, 8) / 2, "divides"
+assert bubble_over_ideal(4, 8, 2) == bubble_over_ideal(4, 8) / 2, "divides idle over work"
+assert all(
+    bubble_over_total(p, g * p, 2) > bubble_over_total(p, g * p) / 2
+    for p in (2, 4, 8) for g in (1, 2, 8)
+), "Idle over step falls by less"
 
 # %% [markdown]
 # ## Who waits for the popular expert?
@@ -229,12 +235,15 @@ assert max(plain_work, key=plain_work.get) == 3 and len(set(fair_work.values()))
 # Cut once, GPU 3 has {{plain_work[3]}} blocks of work and GPU 0 has {{plain_work[0]}}, so everybody
 # waits for GPU 3. In zigzag each GPU takes one piece from the front and the matching one from the
 # back, and they all finish together. The keys and values still travel: if each of $c$ GPUs has $t$
-# tokens, with $k$ elements of K for a token and as many of V, it sends
-# $2 \cdot (c - 1) \cdot 4\,t\,k$ bytes a layer, forward and backward. Since that grows with the
-# length of the sequence, and attention with its square, long sequences hide it easily.
+# tokens, with $k$ elements of K for a token and as many of V, Megatron sends
+# $3 \cdot (c - 1) \cdot 4\,t\,k$ bytes a layer. Keys and values go round in the forward pass, and
+# again in the backward pass, since nobody keeps those of all the others; and their gradients come
+# back. ([PyTorch's](06_parallelism_proof.ipynb#A-cheap-gather-of-keys-and-values) are twice as wide,
+# and go one step further.) Since that grows with the length of the sequence, and attention with its
+# square, long sequences hide it easily.
 
 # %% tags=["holds"]
-assert context_parallel_bytes(1024, 8 * 128, 4) == 2 * 3 * 4 * 1024 * 8 * 128, "it sends"
+assert context_parallel_bytes(1024, 8 * 128, 4) == 3 * 3 * 4 * 1024 * 8 * 128, "Megatron sends"
 
 # %% [markdown]
 # ## Who waits for the last rank?
@@ -350,8 +359,9 @@ assert (
 #
 # Back to the job, on its {{job.GPUS}} GPUs and its cheap network, with three ways to mend it.
 # Alone, a GPU would do its products at {{fit_share():.0%}} of the peak. *MFU* is the share of the
-# peak that the model's own FLOPs fill; *memory, between products*, is what passes through HBM
-# between kernels:
+# peak (in bf16) that the model's own FLOPs fill, the whole square of attention's scores included:
+# some frameworks count half of it, and scripts none. *Memory, between products*, is what passes
+# through HBM between kernels:
 
 # %% tags=["figure"]
 from lightspeed.transformer import transformer

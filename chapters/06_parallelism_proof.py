@@ -20,7 +20,7 @@ from lightspeed.roofline import transfer_time
 from lightspeed.scaling import work_span
 from lightspeed.transformer import transformer
 from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, sweep
-from lightspeed_course import ask, residual_chart, table, weigh
+from lightspeed_course import ask, beside, residual_chart, table, weigh
 from lightspeed_models.evidence.pairings.training import regret, sweep as swept_runs
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.plan import Plan, machine, spans
@@ -1011,7 +1011,7 @@ assert {round(q.end - q.start, 9) for q in runs["zb_h1"].passes} == {1.0}, (
 # %% [markdown]
 # Each schedule has its price. GPipe pays in activations, which grow with $m$. 1F1B takes the same
 # time and holds $p$ micro-batches on the first stage, however many more there are. Interleaving
-# divides the bubble by $v$, sends $v$ times as often, and holds more than 1F1B on each GPU.
+# divides idle over work by $v$, sends $v$ times as often, and holds more than 1F1B on each GPU.
 # Zero-bubble schedules hold more on the later GPUs. The one with more in flight leaves no GPU idle
 # between its own first and last pass, provided that the next step may begin before all GPUs have
 # finished this one.
@@ -1090,17 +1090,26 @@ assert (
 # %% [markdown]
 # ### A cheap gather of keys and values
 #
-# For {{si(tokens, "token")}} a GPU and the eight KV heads of Llama 3 70B, four GPUs of context
-# parallelism send {{si(context_parallel_bytes(tokens, 8 * 128, 4), "byte")}} each. Sharing KV heads
-# makes this cheap: with as many as query heads it would be more.
+# For {{si(tokens, "token")}} a GPU and the eight KV heads of Llama 3 70B, four GPUs of Megatron's
+# context parallelism send {{si(context_parallel_bytes(tokens, 8 * 128, 4), "byte")}} each in a layer.
+# Sharing KV heads makes this cheap: with as many as query heads it would be more. PyTorch passes the
+# gradients on in fp32, and all the way home:
+# {{si(context_parallel_bytes(tokens, 8 * 128, 4, framework="pytorch"), "byte")}}. Its calls,
+# counted without a second GPU:
 
 # %% tags=["holds"]
-assert context_parallel_bytes(tokens, 8 * 128, 4) == 2 * 3 * 4 * tokens * 8 * 128, (
+assert context_parallel_bytes(tokens, 8 * 128, 4) == 3 * 3 * 4 * tokens * 8 * 128, (
     "heads of Llama 3"
 )
+assert context_parallel_bytes(tokens, 8 * 128, 4, framework="pytorch") == (
+    2 * 3 * 4 + 4 * 8
+) * tokens * 8 * 128, "in fp32, and all the way home"
 assert context_parallel_bytes(1024, 8 * 128, 4) < context_parallel_bytes(1024, 64 * 128, 4), (
     "it would be more"
 )
+
+# %% tags=["figure"]
+beside("06_context")
 
 # %% [markdown]
 # ### The last rank, over the number of ranks
@@ -1322,7 +1331,7 @@ table(
 # | all-gather | each rank gets the shares of the others |
 # | all-to-all | each rank sends something else to each other rank |
 # | ZeRO | data parallelism without copies: of the optimizer's states (stage 1), also of gradients (2), also of weights (3) |
-# | FSDP | PyTorch's ZeRO: stage 3 (`FULL_SHARD`) or stage 2 (`SHARD_GRAD_OP`) |
+# | FSDP | PyTorch's ZeRO: stage 3 (`FULL_SHARD`), or a stage 2 that gathers the weights for each micro-batch (`SHARD_GRAD_OP`) |
 # | selective, full recomputation | the step from Q, K and V to the heads' result, or the whole layer, done again in the backward pass |
 # | straggler | the rank that the others wait for |
 # | rail | the GPUs of one place in each node and the switch that joins them |

@@ -240,8 +240,8 @@ explore_tree()
 #
 # ### What if the switch did the adding?
 #
-# So far the GPUs did it. NVLink switches from the H100 on (*NVLS*), and some InfiniBand switches
-# (*SHARP*), add up what passes through them.
+# So far the GPUs did it. Some InfiniBand switches (*SHARP*), and NVLink's from the H100 on (*NVLS*),
+# add up what passes through them. Here is SHARP's way:
 
 # %% tags=["holds"]
 from lightspeed_models.simulators.allreduce import states
@@ -267,8 +267,12 @@ explore_switch()
 
 # %% [markdown]
 # Two rounds, however many GPUs there are, and each rank sends its buffer once where a large ring
-# would send it nearly twice. nccl-tests doesn't know that and multiplies by the usual factor, so
-# with NVLS it may print a busbw *above* the link. That is neither an error nor a miracle: the unit
+# would send it nearly twice. NVLink's way costs a little more. There each of $n$ GPUs reads the sum of
+# *its* $n$th through the switch, and then stores it to all, so $S + S/n$ leave it:
+# {{si(nvls_time(1.0, 8, 1.0), digits=3)}} buffers on eight. nccl-tests knows neither and multiplies by
+# the usual factor, so with NVLS it may print a busbw of up to $2(n - 1)/(n + 1)$ times the link, on
+# eight {{busbw("all_reduce", 8, algbw(1.0, nvls_time(1.0, 8, 1.0))):.2f}} times. A busbw
+# *above* the link is neither an error nor a miracle: the unit
 # is used outside its range. To read a rate of the wire, set `NCCL_ALGO=Ring`.
 # [proof](07_nccl_bandwidth_proof.ipynb#A-switch-that-adds,-measured)
 #
@@ -284,8 +288,13 @@ assert all(
     len(states("switch", k)) == 3 and max(states("switch", k)[-1].sent) == 1 for k in (2, 8, 64)
 ), "sends its buffer once"
 assert 1.99 < busbw_factor("all_reduce", 1000) < 2, "would send it nearly twice"
+assert all(
+    abs(busbw("all_reduce", k, algbw(1.0, nvls_time(1.0, k, 1.0))) - 2 * (k - 1) / (k + 1)) < 1e-12
+    and in_network_time(1.0, 1.0) < nvls_time(1.0, k, 1.0) < ring_time(1.0, k, 1.0)
+    for k in (4, 8, 72)
+), "a busbw of up to"
 assert (
-    busbw("all_reduce", 8, algbw(1.0, in_network_time(1.0, nvlink.bandwidth))) > nvlink.bandwidth
+    busbw("all_reduce", 8, algbw(1.0, nvls_time(1.0, 8, nvlink.bandwidth))) > nvlink.bandwidth
 ), "above"
 assert (
     efa.bandwidth / (1 - 1 / nodes) < efa.bandwidth_per_node / busbw_factor("all_reduce", n) / 3

@@ -457,20 +457,20 @@ figure(
         Chart(gpus, Axis("algbw", "byte/s", domain=(180e9, 300e9)), above, height=200),
         Chart(gpus, Axis("busbw", "byte/s", domain=(330e9, 500e9)), below, height=230),
     ],
-    caption="H200, the same large all-reduce. With NVLS the algbw stays where it is, and the busbw "
-    "climbs past the link. Only the factor has changed.",
-    alt="Above, algbw: nearly flat with the switch, falling without. Below, busbw: rising past the "
-    "line rate with the switch, flat below it without.",
+    caption="H200, the same large all-reduce. With NVLS the algbw rises a little, as the own part "
+    "of each GPU becomes smaller, and the busbw climbs past the link.",
+    alt="Above, algbw: rising a little with the switch, falling without. Below, busbw: rising past "
+    "the line rate with the switch, flat below it without.",
 )
 
 # %% tags=["holds"]
+rates = [v for _, v in pick["switch adds"]]
+carried = [v * nvls_time(1.0, k, 1.0) for k, v in pick["switch adds"]]
 assert (
-    max(v for _, v in pick["switch adds"]) < 1.1 * min(v for _, v in pick["switch adds"])
+    rates == sorted(rates)
+    and max(carried) / min(carried) < 1.03 < max(rates) / min(rates)
     and busbw("all_reduce", *pick["switch adds"][-1]) > nvlink.bandwidth
-), "With NVLS"
-assert max(v for _, v in pick["switch adds"]) < 1.1 * min(v for _, v in pick["switch adds"]), (
-    "Only the factor"
-)
+), "With NVLS the algbw rises a little"
 assert pick["GPUs add"][-1][1] < 0.9 * pick["GPUs add"][0][1], "Above, algbw"
 assert all(
     0.98 < busbw("all_reduce", *row) / busbw("all_reduce", *pick["GPUs add"][0]) < 1.02

@@ -52,7 +52,7 @@ explore_lost()
 # the lost one included. The length of the message doesn't matter.
 
 # %%
-ndr, roce = link("infiniband_ndr"), find("roce")
+ndr, roce, nccl = link("infiniband_ndr"), find("roce"), find("nccl")
 wire, packet, round_trip = ndr.bandwidth, roce.mtu, 16e-6  # assumed
 window = window_packets(wire, round_trip, packet)
 window
@@ -86,15 +86,16 @@ table(
 
 # %% [markdown]
 # And it can be worse. The receiver asks for a missing packet once only, so if that one is lost
-# again, nobody tells the sender, and it waits for a timer of its own. By a driver's default that is
-# {{si(roce.timeout, "s")}}: millions of packets. [proof](08_network_proof.ipynb#Lost-again)
+# again, nobody tells the sender, and it waits for a timer of its own. As NCCL {{nccl.release}} sets it,
+# that is {{si(nccl.timeout, "s")}}: tens of millions of packets.
+# [proof](08_network_proof.ipynb#Lost-again)
 #
 # So either a network is almost free of loss, or its adapters are clever. InfiniBand went the first
 # way: no link sends what the next one has no room for. Ethernet copied that with pauses.
 # Many adapters can repeat selectively, if they are told to.
 
 # %% tags=["holds"]
-assert roce.timeout * wire / packet > 2e6, "millions of packets"
+assert 2e7 < nccl.timeout * wire / packet < 1e8, "tens of millions of packets"
 
 # %% [markdown]
 # ## Why does everybody wait?

@@ -1,7 +1,9 @@
 """Training: FLOPs, days and how much of the peak was used. Derived in chapter 3.
 
 Two utilizations are kept apart: `mfu` counts the FLOPs that the model needs, `hfu` also those
-that the hardware did twice. `peak` is dense and per chip, in FLOP/s.
+that the hardware did twice. `peak` is dense and per chip, in FLOP/s: name it, and how the scores of
+attention are counted (`COUNTS`), wherever you print one. At long sequences the same run is at 19,
+42 or 65 %.
 
 Sources: Kaplan et al. (2020) for 6 P D; Narayanan et al. (2021) for the count with attention and
 logits; Chowdhery et al., "PaLM" (2022), appendix B, for MFU and HFU; McCandlish et al., "An
@@ -10,12 +12,12 @@ Empirical Model of Large-Batch Training" (2018) for the price of a large batch; 
 """
 
 from lightspeed.elementwise import Result, Value, maximum, minimum
-from lightspeed.law import Argument, count, fraction, law, positive
+from lightspeed.law import Argument, count, fraction, law, nonnegative, positive
 from lightspeed.roofline import PEAK
 
 __all__ = (
-    "hfu", "mfu", "newton_schulz_flops", "samples_to_target", "training_flops", "training_time",
-    "transformer_training_flops",
+    "hfu", "mfu", "newton_schulz_flops", "samples_to_target", "score_flops",
+    "training_flops", "training_time", "transformer_training_flops",
 )  # fmt: skip
 
 UTILIZATION = Argument(
@@ -29,7 +31,12 @@ RUN = {
     "time": positive("s"),
     "n": count(),
     "peak": PEAK,
+    "scores": nonnegative("FLOP/token", hint="Of one token, all layers, as `score_flops` gives it."),
 }
+# The share of a sequence's square of scores that an MFU counts. "6PD" counts none (Kaplan et al.,
+# many a script), "causal" those that a causal mask leaves (Megatron-Bridge, Lingua), "square" all
+# (PaLM, torchtitan, OLMo-core, LLM Foundry).
+COUNTS = {"6PD": 0.0, "causal": 0.5, "square": 1.0}
 
 
 @law("FLOP", parameters=PARAMETERS, tokens=TOKENS, recomputed=RECOMPUTED)
@@ -58,8 +65,8 @@ def transformer_training_flops(
     sequence: Value,
     recomputed: Value = 0.0,
 ) -> Result:
-    """FLOPs to train a GPT of this shape, attention scores and logits included (Narayanan et al.
-    2021).
+    """FLOPs to train a GPT of this shape, logits and the whole square of attention scores included
+    (Narayanan et al. 2021).
 
     >>> round(transformer_training_flops(3e11, 96, 12288, 51200, 2048) / 1e23, 2)
     3.23
@@ -78,27 +85,53 @@ def training_time(flops: Value, n: Value, peak: Value, utilization: Value) -> Re
     return flops / (n * peak * utilization)
 
 
+@law(
+    "FLOP/token",
+    layers=count(),
+    width=count(hint="Query heads x head width."),
+    sequence=count(),
+    counting=tuple(COUNTS),
+)
+def score_flops(layers: Value, width: Value, sequence: Value, counting: str = "causal") -> Result:
+    """FLOPs a token, forward and backward, for the scores of attention and their use, by the
+    `COUNTS` of an MFU: 12 L h s for the whole square.
+
+    >>> [round(score_flops(80, 8192, 131072, how) / 6 / 70.6e9, 2) for how in ("6PD", "causal")]
+    [0.0, 1.22]
+    """
+    return 12 * COUNTS[counting] * layers * width * sequence
+
+
 @law(**RUN)
-def mfu(parameters: Value, tokens: Value, time: Value, n: Value, peak: Value) -> Result:
-    """Model FLOPs utilization: 6 P D, the work the model needs, over what n chips could do in
-    `time` (s).
+def mfu(
+    parameters: Value, tokens: Value, time: Value, n: Value, peak: Value, scores: Value = 0.0
+) -> Result:
+    """Model FLOPs utilization: the work that the model needs over what n chips could do in `time`
+    (s). By 6 P D alone, unless `scores` (`score_flops`) says what else is counted.
 
     >>> round(mfu(1e9, 20e9, 961538.5, 1, 312e12), 3)
     0.4
     """
-    return 6 * parameters * tokens / (time * n * peak)
+    return (6 * parameters + scores) * tokens / (time * n * peak)
 
 
 @law(**RUN, recomputed=RECOMPUTED)
 def hfu(
-    parameters: Value, tokens: Value, time: Value, n: Value, peak: Value, recomputed: Value = 1.0
+    parameters: Value,
+    tokens: Value,
+    time: Value,
+    n: Value,
+    peak: Value,
+    recomputed: Value = 1.0,
+    scores: Value = 0.0,
 ) -> Result:
     """Hardware FLOPs utilization: counts the recomputed share of the forward pass as work, too.
 
     >>> round(hfu(1e9, 20e9, 961538.5, 1, 312e12), 3)
     0.533
     """
-    return (6 + 2 * recomputed) * parameters * tokens / (time * n * peak)
+    forward = 2 * parameters + scores / 3
+    return (3 + recomputed) * forward * tokens / (time * n * peak)
 
 
 @law(batch=positive(), least=positive(), critical=positive())

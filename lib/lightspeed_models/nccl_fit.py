@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from lightspeed.catalog import measured, number
-from lightspeed.collectives import COLLECTIVES, RANKS, RINGS, SIZE, busbw_factor, overlapped_time
+from lightspeed.collectives import (
+    COLLECTIVES,
+    RANKS,
+    RINGS,
+    SIZE,
+    busbw_factor,
+    nvls_time,
+    overlapped_time,
+)
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count
 from lightspeed_models.fits import AlphaBeta, fit_alpha_beta
@@ -137,7 +145,7 @@ def _latency(path: str, collective: str, n: int, nodes: int) -> float:
 def _transfer(path: str, collective: str, size: float, n: int, nodes: int) -> float:
     """Bytes on the busiest link of a rank."""
     if path == "in_network":
-        return size
+        return nvls_time(size, n / nodes, 1.0)
     if path == "alltoall":
         return size * (1 - 1 / nodes)  # what leaves the node; the rest goes over NVLink meanwhile
     return size * busbw_factor(collective, n)

@@ -89,7 +89,8 @@ class Step:
 
     @property
     def mfu(self) -> float:
-        """Model FLOPs of a GPU over what its peak could have done in the time."""
+        """Model FLOPs of a GPU over what its dense bf16 peak could have done in the time; of the
+        scores the whole square counts ("square" of `lightspeed.training.COUNTS`)."""
         return self.model_flops / (self.time * self.peak)
 
     @property

@@ -126,6 +126,24 @@ def test_hfu_is_mfu_with_the_repeated_work(params, tokens, time, n):
         assert again == pytest.approx(time)
 
 
+def test_one_run_has_three_mfus_and_each_says_its_count():
+    """Scores by counting pairs of tokens; the published case where the three differ most: Llama 3
+    70B on 512 H100, sequences of 131,072."""
+    layers, width, sequence = 3, 64, 50
+    pairs = {"6PD": 0, "causal": sum(range(sequence)) + sequence / 2, "square": sequence**2}
+    for counting, each in pairs.items():  # two products of 2 FLOPs, forward and twice backward
+        flops = t.score_flops(layers, width, sequence, counting) * sequence
+        assert flops == pytest.approx(3 * 2 * 2 * layers * width * each), counting
+    whole = t.transformer_training_flops(1.0, layers, width, 100, sequence)
+    alone = 6 * layers * 12 * width**2 + 6 * width * 100
+    assert whole - alone == pytest.approx(t.score_flops(layers, width, sequence, "square"))
+    run = 70.55e9, 16 * 2**20, 1.0, 512, 989.4e12
+    scores = {how: t.score_flops(80, 8192, 131072, how) for how in t.COUNTS}
+    by = {how: t.mfu(*run, scores=each) for how, each in scores.items()}
+    assert [round(19 * by[how] / by["6PD"]) for how in t.COUNTS] == [19, 42, 65]
+    assert t.hfu(*run, scores=scores["square"]) == pytest.approx(4 / 3 * by["square"])
+
+
 def test_transformer_flops_close_to_six_p_d():
     """GPT-3: attention and logits add a few per cent to 6 P D over the non-embedding parameters."""
     blocks = 12 * 96 * 12288**2

@@ -20,7 +20,7 @@ from lightspeed_show import (
     si,
 )
 
-NAMES = {"ring": "ring", "tree": "tree", "a switch that adds (NVLS)": "switch"}
+NAMES = {"ring": "ring", "tree": "tree", "a switch that adds (SHARP)": "switch"}
 MOST = 8  # GPUs
 WIDE, HIGH = 12.0, 8.0  # the picture, in units of its own
 BOX = (1.35, 1.25)  # a GPU in it

@@ -86,19 +86,19 @@ def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch)
     )
     if switch and per_node > 2:
         up = 2 * hop + c.double_tree_time(0, nodes, network, alpha)
-        laws["switch"] = lambda size: up + max(c.in_network_time(size, switch), across(size))
+        laws["switch"] = lambda size: up + max(c.nvls_time(size, per_node, switch), across(size))
     return laws
 
 
 @functools.cache
 def adders(link_key):
-    """byte/s: the best algbw at which switches of this link were seen to add; 0 if none."""
+    """byte/s of a GPU, the best at which switches of this link were seen to add; 0 if none."""
     rows = [
         r
         for r in measurements()
         if r.path == "in_network" and FABRICS[r.fabric].inside == f"{link_key}.bandwidth"
     ]
-    return max((r.size / r.time for r in rows if r.nodes == 1), default=0.0)
+    return max((c.nvls_time(r.size, r.n, 1.0) / r.time for r in rows if r.nodes == 1), default=0.0)
 
 
 def line_rate(collective, per_node, nodes, inside, network):
@@ -270,8 +270,8 @@ def about_the_switch(state, times, best, size):
         )
     if best == "switch":
         return (
-            f"The switch can add at {si(adders(state['inside']), 'byte/s')}, the best algbw"
-            " measured on one node."
+            f"Each GPU sends and gets {si(adders(state['inside']), 'byte/s')} through the switch,"
+            " the best measured on one node."
         )
     return (
         f"The switch adds, but the {best} algorithm is faster here: with the switch it takes"

@@ -4,8 +4,8 @@ What chapter 7 animates. A node is a GPU or, with the number after the last GPU'
 buffer is cut into chunks. What a node holds of a chunk is the set of GPUs whose numbers are added
 up in it, so that a state shows whether each of them is counted, and none of them twice.
 
-Sources: Thakur, Rabenseifner and Gropp (IJHPCA 19(1), 2005) for ring and binomial tree; NVIDIA's
-NVLink SHARP (NVLS) for the switch.
+Sources: Thakur, Rabenseifner and Gropp (IJHPCA 19(1), 2005) for ring and binomial tree; Graham et
+al., "SHARP" (COMHPC 2016) for the switch.
 """
 
 from dataclasses import dataclass
