@@ -31,7 +31,7 @@ RUN = {
     "time": positive("s"),
     "n": count(),
     "peak": PEAK,
-    "scores": nonnegative("FLOP/token", hint="Of one token, all layers, as `score_flops` gives it."),
+    "scores": nonnegative("FLOP/token", hint="Of a token over all layers: `score_flops`."),
 }
 # The share of a sequence's square of scores that an MFU counts. "6PD" counts none (Kaplan et al.,
 # many a script), "causal" those that a causal mask leaves (Megatron-Bridge, Lingua), "square" all
