@@ -519,7 +519,6 @@ table(rows, ["link", "one way", "both ways"], "NVLink and ICI: the links of a ch
 
 # %%
 from lightspeed_tools.measure import find as find_quantity
-from lightspeed_tools.measure.environment import usable_cores
 from lightspeed_tools.measure.pages.machine_figures import (
     in_flight,
     ladder_figure,
@@ -560,7 +559,7 @@ def lines(threads):
 
 
 # %% tags=["measured"]
-compare_here(here, lines(usable_cores()), caption="Here your guess stands in place of a law.")
+compare_here(here, lines(here["machine"]["usable_cores"]), caption="Here your guess stands in place of a law.")
 
 # %% [markdown]
 # ### Explain the difference

@@ -815,7 +815,7 @@ profiler, saved = cProfile.Profile(), Path(mkdtemp()) / "out.prof"
 profiler.runcall(lambda: multiply(tokenize()))
 profiler.dump_stats(saved)
 
-# %% tags=["measured"]
+# %% tags=["timed"]
 here = read_profile(saved, ["tokenize", "multiply"])
 at_most = [f"{profile_speedup(here, {part: math.inf}):.2f}" for part in here]
 table(

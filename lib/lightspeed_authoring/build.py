@@ -10,9 +10,10 @@ evaluated by the page's own kernel at that place of the page. A page fails to bu
 anything written to stderr (so on a warning), on a number that was typed instead of bound and on a
 claim that does not hold (`lightspeed_authoring.claims`).
 
-Tags. `measured`: the cell measures this machine. Its output is never compared, and kept as long as
-the sources of all such cells of its page are; then none of them runs. `raises-exception`: the cell
-is meant to fail; only the message of its error is stored. `figure`, `solution`: see `pages`.
+Tags. `measured`: the cell measures this machine, and in a build shows what a shipped record says
+(`measure_here`). `timed`: it shows times of its own run, so that only its words are compared.
+`raises-exception`: the cell is meant to fail; only the message of its error is stored. `figure`,
+`solution`: see `pages`.
 
 The same source gives the same bytes: ids are hashes of the source, counts are positions, and
 neither widget state nor times nor versions are stored.
@@ -48,13 +49,19 @@ from lightspeed_show.host import WIDGET
 ROOT = Path(__file__).parents[2]
 BIBLIOGRAPHY = ROOT / "BIBLIOGRAPHY.md"
 CELL_TIMEOUT = 60
-MEASURED = "measured"
-MEASURING_TIMEOUT = 600  # a measurement takes as long as its machine is slow and busy
 WORKERS = 2
 # A warning that the course's own code causes is an error even where Python would hide it.
 _WARNINGS = "__import__('warnings').filterwarnings('error', module=r'__main__|lightspeed\\b')"
 
-Outputs = dict[str, list[NotebookNode]]  # id of a cell -> what it showed
+
+def kernel_environment(folder: Path) -> dict[str, str]:
+    """What a page's kernel gets, in a build as under nbval: an empty store, nobody's settings."""
+    return {
+        "PYTHONHASHSEED": "0",
+        "LIGHTSPEED_DATA": str(folder / "data"),
+        "LIGHTSPEED_RECORDED": "1",
+        "IPYTHONDIR": str(folder / "ipython"),
+    }
 
 
 # --- executing ------------------------------------------------------------------------------------
@@ -66,21 +73,18 @@ class _Kernel(NotebookClient):
     cell: NotebookNode | None = None
     line = 0  # of a claim that does not hold, from the start of its cell's words
 
-    def __init__(
-        self, notebook: NotebookNode, folder: Path, scratch: Path, measurements: Outputs | None
-    ):
+    def __init__(self, notebook: NotebookNode, folder: Path, scratch: Path):
         super().__init__(
             notebook,
             kernel_name="python3",
             resources={"metadata": {"path": str(folder)}},
-            timeout_func=lambda cell: MEASURING_TIMEOUT if _measures(cell) else CELL_TIMEOUT,
+            timeout=CELL_TIMEOUT,
             record_timing=False,
             store_widget_state=False,
             shutdown_kernel="immediate",
             extra_arguments=[f"--IPKernelApp.exec_lines={_WARNINGS}"],
         )
         self.scratch = scratch
-        self.measurements = measurements
         # nbval knows no output widgets: what they would capture must show here too
         self.widget_registry = {}
 
@@ -99,9 +103,6 @@ class _Kernel(NotebookClient):
         if cell.cell_type == "markdown":
             await self._hold(cell)
             await self._fill(cell)
-            return cell
-        if self.measurements is not None and _measures(cell):
-            cell.outputs = self.measurements.get(cell.id, [])
             return cell
         # No history, as in nbval: a trailing `;` hides nothing and `_` is not set.
         self.changes = []
@@ -151,21 +152,17 @@ class _Kernel(NotebookClient):
         return super().process_message(msg, cell, cell_index)
 
 
-async def run(
-    notebook: NotebookNode, path: Path, measurements: Outputs | None = None
-) -> NotebookNode:
+async def run(notebook: NotebookNode, path: Path) -> NotebookNode:
     """Execute a page of `page()` in place, in the folder of its script; BuildError names the
-    failing cell. With `measurements` cells that measure do not run: these are their outputs.
+    failing cell.
     """
     with tempfile.TemporaryDirectory(prefix="lightspeed-") as scratch:
-        kernel = _Kernel(notebook, path.parent, Path(scratch), measurements)
+        kernel = _Kernel(notebook, path.parent, Path(scratch))
         library = [str(ROOT / "lib"), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {
             **os.environ,
-            "PYTHONHASHSEED": "0",
+            **kernel_environment(Path(scratch)),
             "PYTHONPATH": os.pathsep.join(library),
-            "LIGHTSPEED_DATA": str(Path(scratch) / "data"),
-            "IPYTHONDIR": str(Path(scratch) / "ipython"),  # nobody's own settings
         }
         try:
             await kernel.async_execute(env=environment)
@@ -249,11 +246,11 @@ def unbound(path: Path) -> list[str]:
 # --- building -------------------------------------------------------------------------------------
 
 
-def build(paths: list[Path], out: Path, kept: Path | None = None) -> list[str]:
+def build(paths: list[Path], out: Path, committed: Path | None = None) -> list[str]:
     """Build scripts into out/chapters, out/solutions and out/exercises; what failed, one text each.
 
-    `kept` is the course whose measurements are carried over, so that nothing is measured; without
-    it a page is measured anew where a cell that measures was changed.
+    A page that nbval has proved as it stands in the course `committed` is taken from there, and
+    not executed.
     """
 
     # One thread: the work is in the kernels, a process a page, and CPython 3.11 can't parse in two
@@ -263,7 +260,7 @@ def build(paths: list[Path], out: Path, kept: Path | None = None) -> list[str]:
 
         async def one(path: Path) -> list[str]:
             async with places:
-                return await _build_page(path, out, kept)
+                return await _build_page(path, out, committed)
 
         return await asyncio.gather(*map(one, paths))
 
@@ -272,19 +269,18 @@ def build(paths: list[Path], out: Path, kept: Path | None = None) -> list[str]:
     return [fault for faults in results for fault in faults]
 
 
-async def _build_page(path: Path, out: Path, kept: Path | None) -> list[str]:
+async def _build_page(path: Path, out: Path, committed: Path | None) -> list[str]:
     begun = time.perf_counter()
     try:
         faults = unbound(path)
         if faults:
             return faults
         target = Path(path.parent.name, f"{path.stem}.ipynb")
-        notebook, earlier = page(path), _measurements((kept or out) / target)
-        there = all(cell.id in earlier for cell in notebook.cells if _measures(cell))
-        if kept and proved(kept / target):
-            _as_committed(notebook, kept / target)
+        notebook = page(path)
+        if committed and proved(committed / target):
+            _as_committed(notebook, committed / target)
         else:
-            await run(notebook, path, earlier if kept or there else None)
+            await run(notebook, path)
         made = {target: notebook}
         if path.parent.name == "solutions":
             made["exercises" / Path(target.name)] = exercise(path, notebook)
@@ -310,20 +306,6 @@ def _as_committed(notebook: NotebookNode, committed: Path) -> None:
         else:
             count += 1
             cell.execution_count, cell.outputs = count, cells[cell.id].outputs
-
-
-def _measurements(notebook: Path) -> Outputs:
-    """The outputs of the cells of a notebook that measure, where it is there."""
-    cells = nbformat.read(notebook, as_version=4).cells if notebook.exists() else ()
-    return {cell.id: cell.outputs for cell in cells if _measures(cell) and _was_run(cell)}
-
-
-def _was_run(cell: NotebookNode) -> bool:
-    return bool(cell.outputs or cell.execution_count)
-
-
-def _measures(cell: NotebookNode) -> bool:
-    return MEASURED in cell.metadata.get("tags", [])
 
 
 def _write(notebook: NotebookNode, path: Path) -> None:

@@ -11,12 +11,13 @@ import json
 import os
 import shutil
 import tempfile
+from pathlib import Path
 from unittest import mock
 
 import pytest
 from nbval.plugin import IPyNbCell
 
-from lightspeed_authoring.build import ROOT
+from lightspeed_authoring.build import ROOT, kernel_environment
 from lightspeed_authoring.claims import as_json
 from lightspeed_authoring.notebooks import page
 from lightspeed_authoring.outputs import moved, moved_text
@@ -37,12 +38,7 @@ def pytest_runtest_setup(item):
     if STORE not in stash:
         stash[STORE] = tempfile.mkdtemp(prefix="lightspeed-")
         item.config.add_cleanup(lambda: shutil.rmtree(stash[STORE], ignore_errors=True))
-    environment = {
-        "LIGHTSPEED_DATA": f"{stash[STORE]}/data",
-        "IPYTHONDIR": f"{stash[STORE]}/ipython",
-        "PYTHONHASHSEED": "0",
-    }
-    with mock.patch.dict(os.environ, environment):
+    with mock.patch.dict(os.environ, kernel_environment(Path(stash[STORE]))):
         return (yield)
 
 
@@ -52,7 +48,8 @@ def pytest_itemcollected(item):
 
 
 def _same_values(item, fresh, committed):
-    item.comparison_traceback = moved(committed, fresh)
+    timed = "timed" in item.cell.metadata.get("tags", [])
+    item.comparison_traceback = moved(committed, fresh, timed)
     return not item.comparison_traceback
 
 
@@ -64,16 +61,11 @@ def pytest_runtest_call(item):
     before, after = spans[item.cell_num] if item.cell_num else spans[0], spans[item.cell_num + 1]
     if item.cell_num == 0:
         _hold(item, before)
-    try:
-        result = yield
-    except pytest.skip.Exception:  # a cell that measures: what follows it is held all the same
-        _hold(item, after)
-        raise
+    result = yield
     _hold(item, after)
     stash = item.parent.stash
     stash[PASSED] = stash.get(PASSED, 0) + 1
-    skipped = sum("nbval-skip" in cell.metadata.get("tags", []) for cell in item.parent.nb.cells)
-    if stash[PASSED] == len(spans) - 1 - skipped and item.config.option.nbval:
+    if stash[PASSED] == len(spans) - 1 and item.config.option.nbval:
         note_proof(item.parent.path)
     return result
 

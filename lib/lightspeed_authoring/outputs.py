@@ -18,14 +18,21 @@ PLACE = 0.02  # pixels
 AROUND = 40  # characters of the text on either side of what moved
 
 _DRAWING = re.compile(r'(?<=src="data:image/svg\+xml,)([^"]*)')
+_TIME = re.compile(r"\d[\d.,]*( (n|µ|m)?s\b)?")
 _TAG = re.compile(r"(<[^>]*>)")
 _DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.])")
 _PLACE = re.compile(r"(?<![\w.#-])(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w.])")
 
 
-def moved(committed: Sequence[NotebookNode], fresh: Sequence[NotebookNode]) -> list[str]:
-    """What differs between the outputs of a cell, a text each: which value moved, and how far."""
+def moved(
+    committed: Sequence[NotebookNode], fresh: Sequence[NotebookNode], timed: bool = False
+) -> list[str]:
+    """What differs between the outputs of a cell, a text each: which value moved, and how far. Of
+    a cell that shows times of its own run, the words alone.
+    """
     old, new = (_merged(outputs) for outputs in (committed, fresh))
+    if timed:
+        old, new = ([(k, _TIME.sub("#", text)) for k, text in parts] for parts in (old, new))
     if [part[0] for part in old] != [part[0] for part in new]:
         kinds = (", ".join(kind for kind, _ in parts) or "nothing" for parts in (old, new))
         return ["it showed {}, and shows {}".format(*kinds)]

@@ -201,6 +201,16 @@ def shipped():
     return copy.deepcopy(_shipped())  # the reader may do with them what he likes
 
 
+def recorded(part):
+    """What the first shipped record with samples of a part has of it, as a record."""
+    for one in shipped().values():
+        own = [row for row in one["quantities"] if row["key"].partition(".")[0] == part]
+        if own and one["kind"] == "samples":
+            lacking = [row for row in one["missing"] if row["key"].partition(".")[0] == part]
+            return one | {"quantities": own, "missing": lacking}
+    raise NotMeasured(f"no shipped record has {part}; there are {', '.join(shipped())}")
+
+
 @functools.cache
 def _shipped():
     records = {}

@@ -40,7 +40,7 @@ print(ridge > 1)
 # %% tags=["raises-exception"]
 raise ValueError(f"expected FLOP/byte above {ridge:.0f}")
 
-# %% tags=["measured"]
+# %% tags=["timed"]
 time.perf_counter()
 
 # %%
