@@ -1,9 +1,10 @@
 # %% [markdown]
 # # Before a large run
 #
-# A job on a thousand GPUs finds every fault that one on eight had hidden, because at eight there was
-# no network. An afternoon with this list is cheaper than the first night without it. Where the course
-# has a law that makes an item a number, it stands there by name.
+# A job on a thousand GPUs finds the faults that one on eight had hidden: those of the network, which
+# a single node has no need of, and the rare ones, which eight GPUs hardly ever meet. An afternoon with
+# this list is cheaper than the first night without it. Where the course has a law that makes an item
+# a number, it stands there by name.
 #
 # ## The machine
 #
@@ -48,3 +49,10 @@
 # | overlap | a profile of one step: what is exposed? |
 # | checkpoints | `young_interval`; one written, and one restored, before you need it |
 # | a bad node | how you'd find it: by halves, with `pairs` of nodes |
+
+# %% tags=["holds"]
+from lightspeed.networks import any_hit
+
+assert all(any_hit(p, 8) < 0.01 and any_hit(p, 1000) > 50 * any_hit(p, 8) for p in (1e-3, 1e-4)), (
+    "the rare ones, which eight GPUs hardly ever meet"
+)

@@ -124,10 +124,11 @@ felt
 # {{hbm.latency / memory("cpu_l1").latency:.0f}}, which mixes two chips and says little about
 # either.
 #
-# Like compared with like, the ladder has a surprise: from program to program, a GPU in the next
-# host is about as far away as the next GPU of the same host. The wires don't take that time.
-# InfiniBand's hardware needs {{si(infiniband.latency, "s")}} of the
-# {{si(infiniband.end_to_end, "s")}}, and the rest is software.
+# Like compared with like, the ladder has a surprise. Where the CPUs do the sending, from program to
+# program, a GPU in the next host is about as far away as the next GPU of the same host. The wires
+# don't take that time: InfiniBand's hardware needs {{si(infiniband.latency, "s")}} of the
+# {{si(infiniband.end_to_end, "s")}}, and the rest is software. (Both are from one table, for sixty-four
+# bytes. Between GPUs that send by themselves, NVLink needs {{si(nvlink.latency, "s")}}.)
 # <small>[proof](01_numbers_to_know_proof.ipynb#Like-with-like)</small>
 #
 # ## What can money not buy?
@@ -135,7 +136,10 @@ felt
 # The lowest rungs are light in glass, and the speed of light is not for sale.
 
 # %% tags=["holds"]
-assert 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3, "GPU of the same"
+assert 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3, (
+    "a GPU in the next host is about as far away as the next GPU of the same host"
+)
+assert nvlink.latency < nvlink.end_to_end / 3, "Between GPUs that send by themselves"
 assert 10 < hbm.latency / l1.latency < 20, "away as the GPU's own"
 assert infiniband.latency < infiniband.end_to_end / 2, "and the rest is software"
 
@@ -295,8 +299,8 @@ si(weights, "byte"), si(h100.hbm_capacity, "byte"), si(job.read_time(), "s")
 #
 # **Does it fit?** Its {{si(model.parameters, "parameter")}} of two bytes are
 # {{si(weights, "byte")}}. An H100 would read them in {{si(weights / h100.hbm_bandwidth, "s")}}, but
-# it can't even hold them: its “{{h100.hbm_capacity.others[0]["printed"]}}”, counted in powers of
-# two, are {{si(h100.hbm_capacity, "byte")}}.
+# it can't even hold them: its “{{h100.hbm_capacity.others[0]["printed"]}}” are the
+# {{h100.hbm_capacity.printed}} that its driver reports, {{si(h100.hbm_capacity, "byte")}}.
 
 # %% tags=["figure"]
 cards_of = [k * h100.hbm_capacity for k in range(9)]
@@ -325,15 +329,17 @@ from lightspeed_models.profiles import scaling_runs
 
 (*_, many) = scaling_runs()["llama3_405b"]["n"]
 forward, training = 2 * model.parameters, training_flops(model.parameters, 1)
+looked_up = model.width * model.vocabulary / model.parameters
 si(forward, "FLOP"), si(training, "FLOP")
 
 # %% [markdown]
-# **What does a token cost?** In a dense transformer, a token that passes through meets each weight
-# once, in one multiplication and one addition: two FLOPs a parameter, {{si(forward, "FLOP")}}.
-# Training also goes back, with two such steps for each weight: one for the gradient of what came
-# in, one for the gradient of the weight. So it needs six, {{si(training, "FLOP")}}. (Both leave out
-# attention, which is small as long as the context is short beside the length of a token's vector,
-# {{model.width:,}} here.)
+# **What does a token cost?** In a dense transformer, a token that passes through meets each matrix
+# once, and each of its weights in one multiplication and one addition: two FLOPs a parameter,
+# {{si(forward, "FLOP")}}. Training also goes back, with two such steps for each weight: one for the
+# gradient of what came in, one for the gradient of the weight. So it needs six,
+# {{si(training, "FLOP")}}. (Both count the table of embeddings, too, in which a token only looks up
+# its row, {{looked_up:.1%}} of the weights here. And they leave out attention, which is small as long as
+# the context is short beside the length of a token's vector, {{model.width:,}}.)
 #
 # **How long does it take?** All the FLOPs, over what the machine gets done. With $P$ parameters and
 # $D$ tokens, on $N$ chips with a peak of $X$, of which the run reaches a share $U$:
@@ -347,11 +353,12 @@ si(forward, "FLOP"), si(training, "FLOP")
 # %% tags=["holds"]
 from lightspeed.transformer import transformer
 
-assert (
-    lambda m: (
-        0 < m.parameters - m.width * m.vocabulary - m.flops_per_token() / 2 < 1e-4 * m.parameters
-    )
-)(transformer("llama3_8b")), "through meets each weight"
+of_job = transformer(job.MODEL)
+met = of_job.flops_per_token() / 2  # weights that take a multiplication and an addition
+assert abs(met / (of_job.parameters * (1 - looked_up)) - 1) < 1e-4, (
+    "meets each matrix once, and each of its weights in one multiplication and one addition"
+)
+assert met < of_job.parameters and looked_up < 0.02, "in which a token only looks up its row"
 assert training_flops(1, 1) == 6 and training == 3 * forward, "So it needs six"
 rate = scaling_runs()["llama3_405b"]["values"][-1] * 1e12  # FLOP/s a GPU
 assert abs(rate / h100.bf16 - reached) < 0.01 and reached < 1, "what the {{many:,}} H100 that"

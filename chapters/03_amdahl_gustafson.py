@@ -557,7 +557,25 @@ assert gustafson_speedup(offered, serial=serial) > twentieth, "eight times the p
 # %% [markdown] tags=["takeaway"]
 # - What does not shrink decides in the end, and sets a limit of one over its share.
 # - On $1 + 1/s$ processors half of the money is gone.
-# - A share that stays means serial work; a share that grows means communication.
+# - A share that stays means serial work; one that grows means communication, waiting or imbalance.
+
+# %% tags=["holds"]
+from math import log2
+
+shares = {
+    name: [karp_flatt(1 / time(n), n) for n in (2, 8, 64)]
+    for name, time in {
+        "serial": lambda n: 1 / amdahl_speedup(n, serial=serial),
+        "communication": lambda n: 1 / n + 0.001 * (n - 1),
+        "waiting": lambda n: 1 / n + 0.001 * log2(n),  # a barrier has more rounds
+        "imbalance": lambda n: max(1 / n, 0.05),  # one piece is larger than its share
+    }.items()
+}
+assert max(shares["serial"]) - min(shares["serial"]) < 1e-9, "A share that stays means serial work"
+assert all(
+    shares[name] == sorted(shares[name]) and shares[name][-1] > 2 * shares[name][0]
+    for name in ("communication", "waiting", "imbalance")
+), "one that grows means communication, waiting or imbalance"
 
 # %% [markdown] tags=["card"]
 # | formula | meaning | unit | for the job, on {{offered:.0f}} times the machine |

@@ -538,8 +538,9 @@ most = request_rate(allowed, answer, step)
 si(answer * step, "s"), most
 
 # %% [markdown]
-# **{{most:.1f}} requests a second is what this replica can promise.** Its latency grows long before
-# anybody has to wait, because the steps get longer; so watch the batch, not the queue.
+# **At most {{most:.1f}} requests a second: more than that nobody may promise of this replica.** What
+# an engine keeps of it, lesson 9 will find out. Its latency grows long before anybody has to wait,
+# because the steps get longer; so watch the batch, not the queue.
 # [proof](04_littles_law_proof.ipynb#How-close-to-full-may-it-run?)
 #
 # ### Who reads the prompts?
@@ -549,6 +550,10 @@ si(answer * step, "s"), most
 
 # %% tags=["holds"]
 assert prefill_time(1, 1, 1) == 2, "every answer needs its prompt read first"
+assert decode_step(allowed + 1, **replica).time > job.BUDGET >= step and all(
+    request_rate(n, answer, decode_step(n, **replica).time) <= most for n in range(1, allowed + 1)
+), "At most {{most:.1f}} requests a second: more than that nobody may promise"
+assert job.served()[1] < most, "What an engine keeps of it"
 busy = serving_queue(0.9 * most, answer, allowed, **replica)
 assert 2 * answer * decode_step(1, **replica).time < busy.W and busy.wait_probability < 0.05, (
     "long before anybody has to wait"
@@ -647,12 +652,12 @@ table(
 # %% [markdown]
 # **How can so little extra load do that?** The server was {{before:.0%}} busy; with {{more:.0%}}
 # more traffic it is at {{traffic:.0%}} and still not full. But a fifth of its capacity was free
-# before, and now {{1 - traffic:.0%}} is, and latency is the service time over what is left:
-# {{mean_after / mean_before:.0f}} times as long. The slowest of a hundred take
+# before, and now {{1 - traffic:.0%}} is, and with requests as random as these latency is the service
+# time over what is left: {{mean_after / mean_before:.0f}} times as long. The slowest of a hundred take
 # {{slowest["after"]:.0f}} s where they took {{slowest["before"]:.0f}} s: in this queue every
 # percentile grows as the mean does. Those are the ones that time out.
 #
-# **How much hardware undoes it?** Latency depends on what is *left*, so add as much capacity as
+# **How much hardware undoes it?** Here latency depends on what is *left*, so add as much capacity as
 # traffic was added: {{traffic - before:.0%}} of the server. A second server behind the same queue
 # does far more: no one waits unless both are busy, and the mean falls to {{mean_two:.1f}} s.
 #
@@ -674,16 +679,23 @@ assert mean_before > refused.W, "buy nothing before tonight"
 
 # %% [markdown] tags=["takeaway"]
 # - What is inside equals the rate times the stay, whatever the traffic.
-# - Latency is one over the capacity that is left, so the last tenth costs more than the first nine.
+# - One server with random arrivals and services takes one over the capacity that is left, so the last
+#   tenth of the load costs more than the first nine.
 # - A replica's batch is limited by a promise or by memory; find out which before you buy.
 
 # %% tags=["holds"]
-assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, "the last tenth costs more"
+loads = [n / 100 for n in range(1, 100)]
+assert all(abs(mm1(load, 1).W - 1 / (1 - load)) < 1e-9 for load in loads), (
+    "One server with random arrivals and services takes one over the capacity that is left"
+)
+assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, (
+    "the last tenth of the load costs more than the first nine"
+)
 
 # %% [markdown] tags=["card"]
 # | formula | what it says | unit | for the job |
 # |---|---|---|---|
-# | $L = \lambda W$ | what is inside | request | {{most:.1f}} a second × {{si(answer * step, "s")}} = {{allowed}} |
+# | $L = \lambda W$ | what is inside | request | at most {{most:.1f}} a second × {{si(answer * step, "s")}} = {{allowed}} |
 # | $W_q = R / (1 - \rho)$, $R = \lambda(\sigma^2 + 1/\mu^2)/2$ | the wait (Pollaczek and Khinchine) | s | {{md1(0.8, 1).Wq:.0f}} services at four fifths of full load, all alike |
 # | $1 / (\mu - \lambda)$ | time in M/M/1 | s | {{mm1(0.9, 1).W:.0f}} services at nine tenths |
 # | $t(B)$ | a decode step | s | {{si(step, "s")}} for {{allowed}} |

@@ -36,8 +36,22 @@ predict("serving.state_outgrown", ..., seed="chapter")
 #
 # Attention lets a new token look at all that came before, so a key and a value of each earlier
 # token have to be kept, and every step reads them. So four numbers decide what a request keeps: how
-# many layers do so, with how many heads, how wide these are, and how many tokens they see. Each
-# newer kind of attention lowers one of the four. Pick two models and move the context:
+# many layers do so, with how many heads, how wide these are, and how many tokens they see. Newer
+# kinds of attention lower one of the four, all but one, which keeps more so that it may read less.
+# Pick two models and move the context:
+
+# %% tags=["holds"]
+text = 100_000  # tokens
+kinds = {"whole": "Llama-2-7B", "groups": "Llama-3.1-70B", "latent": "DeepSeek-V3",
+         "index": "DeepSeek-V3.2", "state": "Qwen3.5-397B-A17B", "window": "gpt-oss-120b"}  # fmt: skip
+kept = {kind: decoder(name).request_bytes(text) / decoder(name).depth for kind, name in kinds.items()}
+read = {kind: decoder(name).read_bytes(text) / decoder(name).depth for kind, name in kinds.items()}
+assert all(kept[kind] < kept["whole"] / 2 for kind in ("groups", "latent", "state", "window")), (
+    "Newer kinds of attention lower one of the four"
+)
+assert kept["index"] > kept["latent"] and read["index"] < read["latent"], (
+    "all but one, which keeps more so that it may read less"
+)
 
 # %%
 explore_attention()
@@ -99,7 +113,7 @@ ask("serving.latent_cache", seed="long")
 # No. A **window** lets a layer see only the last tokens, {{window}} in half of gpt-oss's layers, so
 # what lies further back is neither kept nor read. An **index** keeps everything but reads little: a
 # small second attention, narrow and in one byte a number, looks at every token and picks
-# {{pick:,}}, and only those are read in full. DeepSeek-V3 got one with its next release: at
+# {{pick:,}}, and only those are read in full. DeepSeek-V3 got one in its release V3.2: at
 # {{context:,}} tokens a step reads {{si(sparse.read_bytes(context), "byte")}} of a request in place
 # of {{si(latent.read_bytes(context), "byte")}}. But it *keeps* more than before, because it keeps
 # the index as well. Memory and traffic, one number until now, have come apart.
@@ -265,7 +279,8 @@ assert attending * 4 == hybrid.depth and state_bytes(64, 128, 128) > attention_b
 assert state_bytes(32, 64, 64) < state_bytes(64, 128, 128), "has narrower states"
 
 # %% [markdown] tags=["takeaway"]
-# - A step reads what its kind of attention keeps: ask for bytes a token, and for what never grows.
+# - What a request keeps and what a step reads of it depend on the kind of attention: ask for both, in
+#   bytes a token, and for what never grows.
 # - Memory and traffic are two numbers now; an index saves the second and costs some of the first.
 # - Experts turn a large batch into many small ones, and tokens into traffic.
 

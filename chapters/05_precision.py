@@ -56,8 +56,9 @@ explore_number_line()
 # - The mantissa bit adds one half of that, if it is set. It is, so the code stands for one and a
 #   half times $2^1$: {{written(FORMATS["fp4_e2m1"].decode(0b0101))}}.
 #
-# Every floating-point format works like this and differs only in how it shares out its bits. A code
-# is a sign $s$, an exponent $e$ and a mantissa $f$ of $m$ bits. With the bias $\beta$ it stands for
+# Nearly every floating-point format works like this, and differs in how it shares out its bits. (The
+# exceptions are at the edges: E4M3 gives the codes of infinity to numbers, and E8M0, made for scales,
+# has neither sign nor mantissa.) A code is a sign $s$, an exponent $e$ and a mantissa $f$ of $m$ bits. With the bias $\beta$ it stands for
 #
 # $$(-1)^s \times \left(1 + \frac{f}{2^m}\right) \cdot 2^{e-\beta}$$
 #
@@ -74,7 +75,14 @@ assert [FORMATS["bf16"].decode(c) / FORMATS["bf16"].smallest_normal for c in (1,
 assert all(
     f.decode(c) == (1 + f.decode(c) / 2 ** (e - f.bias) - 1) * 2.0 ** (e - f.bias)
     for f, c, e in [(FORMATS["fp8_e4m3"], 0b0_0111_010, 7), (FORMATS["fp16"], 15 << 10, 15)]
-), "shares out its bits"
+) and all(
+    f.exponent_bits + f.mantissa_bits + 1 == f.bits
+    for f in FORMATS.values()
+    if hasattr(f, "exponent_bits") and f.name != "e8m0"
+), "works like this, and differs in how it shares out its bits"
+assert FORMATS["fp8_e4m3"].decode(0b0_1111_000) == 256 < FORMATS["fp8_e4m3"].max and (
+    FORMATS["e8m0"].exponent_bits == FORMATS["e8m0"].bits
+), "E4M3 gives the codes of infinity to numbers, and E8M0"
 
 # %% [markdown]
 # ## Range or precision?
@@ -422,8 +430,8 @@ assert fine > 60 and coarse == 3, "only three ticks are left"
 #
 # ## The job: weights or caches?
 #
-# Back to the replica of chapter 4. It answers {{job.replica().rate:.1f}} requests a second, if each
-# token may take {{si(job.BUDGET, "s")}}. You may store its weights in one byte in place of two, or
+# Back to the replica of chapter 4. It answers {{job.replica().rate:.1f}} requests a second at most, if
+# each token may take {{si(job.BUDGET, "s")}}. You may store its weights in one byte in place of two, or
 # its caches. Which?
 
 # %% tags=["holds"]
@@ -554,7 +562,8 @@ together = 2 * rate_now * kernel_time(32) / kernel_time(8, queries=2)
 # **Is it four times?** No. int8 comes to {{served["int8"]:.0f}} queries a second,
 # {{served["int8"] / rate_now:.1f}} times the rate, and misses the target of two hundred.
 # {{(served["bf16"] - rate_now) / (served["int8"] - rate_now):.0%}} of that gain is there with bf16
-# already. int4 would pass, at {{served["int4"]:.0f}}, and costs right answers.
+# already. int4 would pass, at {{served["int4"]:.0f}}, and in the small network of the proof page it
+# cost right answers.
 #
 # **What would get you there?** Serve two queries together. Below the critical batch they share one
 # reading of the weights, and int8 answers {{together:.0f}} a second. And once the replica is full
@@ -577,7 +586,8 @@ assert together > 200 and critical_batch(ridge_point(h200.bf16, h200.hbm_bandwid
 # %% [markdown] tags=["takeaway"]
 # - Fewer bytes help where bytes decide; a higher peak helps only if the units compute narrow.
 # - A format gives either range or precision, and a shared scale buys range for integers.
-# - A full replica reads caches above all, so narrow those first.
+# - A replica full of long contexts reads caches above all, so narrow those first; with short ones,
+#   narrow arithmetic brings more.
 
 # %% tags=["holds"]
 few, many = (
@@ -588,7 +598,12 @@ few, many = (
     for b in (1, 2048)
 )
 assert few[1] == few[2] == few[0] / 2 and many[0] == many[1] == 2 * many[2], "Fewer bytes help"
-assert caches[0] > 2 * shared[0], "reads caches above all"
+assert caches[0] > 2 * shared[0] and all(
+    job.replica(2, 1, n).rate > job.replica(1, 2, n).rate for n in (4096, 8192, 32_768)
+), "A replica full of long contexts reads caches above all, so narrow those first"
+assert all(job.replica(1, 2, n, peak=2).rate > 1.2 * job.replica(2, 1, n).rate for n in (300, 500)), (
+    "with short ones, narrow arithmetic brings more"
+)
 
 # %% [markdown] tags=["card"]
 # | formula | what it says | unit | for the job |

@@ -280,13 +280,14 @@ reveal("parallelism.cluster_mtbf", seed="run")
 # %% [markdown]
 # So something will stop the job, and what you lose then is the work since it was last saved. How
 # often should you save? Say that a save takes two minutes, and that the job fails once in a hundred
-# minutes. Save every twenty minutes: saving costs a tenth of the time, and a failure destroys ten
-# minutes on average, another tenth. Every ten minutes it's a fifth and a twentieth, every forty a
-# twentieth and a fifth.
+# minutes. If you save every twenty minutes, saving costs a tenth of the time. A failure destroys ten
+# minutes on average, which is another tenth, so you lose a fifth. If you save every ten minutes, you
+# lose a quarter, most of it to saving. If you save every forty, you lose a quarter again, most of it
+# to failures.
 #
-# In letters: a save of $\delta$ after each stretch $\tau$ of work costs $\delta/\tau$, and a failure
-# once in a time $M$ destroys half of a stretch, $\tau/2M$. The sum is least at Young's interval,
-# here twenty minutes:
+# Now in letters. A save takes $\delta$ and follows each stretch $\tau$ of work, so saving costs a share
+# $\delta/\tau$. A failure comes once in a time $M$ and destroys half of a stretch on average, a share
+# $\tau/2M$. Their sum is least where both are equal, at Young's interval, which is twenty minutes here:
 #
 # $$\tau = \sqrt{2\,\delta\,M}$$
 #
@@ -294,10 +295,13 @@ reveal("parallelism.cluster_mtbf", seed="run")
 
 # %% tags=["holds"]
 assert abs(lost_share(20, 2, 100) - 2 / 20 - 20 / (2 * 100)) < 1e-12, "destroys half of a stretch"
-assert abs(lost_share(20, 2, 100) - 0.2) < 1e-12, "Save every twenty minutes"
-assert abs(young_interval(2, 100) - 20) < 1e-12, "here twenty minutes"
-assert [round(lost_share(t, 2, 100), 9) for t in (10, 40)] == [0.25, 0.25], (
-    "every forty a twentieth"
+assert abs(lost_share(20, 2, 100) - 0.2) < 1e-12, "so you lose a fifth"
+assert abs(young_interval(2, 100) - 20) < 1e-12, "which is twenty minutes here"
+assert abs(lost_share(10, 2, 100) - 0.25) < 1e-9 and 2 / 10 > lost_share(10, 2, 100) / 2, (
+    "lose a quarter, most of it to saving"
+)
+assert abs(lost_share(40, 2, 100) - 0.25) < 1e-9 and 2 / 40 < lost_share(40, 2, 100) / 2, (
+    "lose a quarter again, most of it to failures"
 )
 assert (
     min(
@@ -305,7 +309,8 @@ assert (
         key=lambda f: lost_share(f * young_interval(50.0, 1e4), 50.0, 1e4),
     )
     == 1.0
-), "least at Young's interval"
+    and abs(lost_share(20, 2, 100) - 2 * 2 / young_interval(2, 100)) < 1e-12
+), "is least where both are equal, at Young's interval"
 
 # %% tags=["figure"]
 from lightspeed.catalog import find

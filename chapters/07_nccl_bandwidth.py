@@ -278,8 +278,9 @@ explore_switch()
 #
 # None of this helps an *all-to-all*, which gives each rank the piece that every other one has for
 # it. Each byte is meant for one receiver, so nothing can be combined and no algorithm saves a byte.
-# Between nodes it leaves through the sender's own adapter, which is why it looks so slow beside an
-# all-reduce on the same machine, and experts stay inside a node while they can.
+# Between nodes each GPU's bytes get one adapter's worth of the network, be it the GPU's own or, as NCCL
+# does by default (*PXN*, chapter 8), that of the receiver's rail. Which is why it looks so slow beside
+# an all-reduce on the same machine, and experts stay inside a node while they can.
 
 # %% tags=["holds"]
 from lightspeed_models.simulators.allreduce import states

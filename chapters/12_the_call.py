@@ -78,8 +78,10 @@ assert all(shows.values()), "Read a row to see how"
 # readings are `torch.profiler` with `lightspeed trace` (profile, ranks),
 # `nvidia-smi -q -d CLOCK,PERFORMANCE` or DCGM (clocks), `lightspeed measure` (roofline), and
 # nccl-tests with `lightspeed nccl` (inside, nccl, pairs). The habit behind the card works for any
-# machine, and is the one of Gregg's USE method: list everything that can be busy, full or broken,
-# look at each once, and cross it off.
+# machine, and it is a doctor's, *differential diagnosis*, with a price on each test: list the causes
+# that would look like this, buy the reading that tells most of them apart for its price, and cross
+# off. (Gregg's USE method is its neighbour. It walks over the resources instead, and asks each for its
+# utilization, its saturation and its errors.)
 
 # %% tags=["holds"]
 assert sum("profile" in [m.id for m in ms] for ms in shows.values()) > len(shows) / 2, (

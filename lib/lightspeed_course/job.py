@@ -106,7 +106,7 @@ def share_for_a_day() -> float:
 
 @dataclass(frozen=True)
 class Promise:
-    """What a replica of eight GPUs may promise: bytes a token leaves, requests that fit, the batch
+    """What a replica of eight GPUs can promise at most, by its data sheet: bytes a token leaves, requests that fit, the batch
     at the knee, the one within the budget, requests a second, the time of a token alone (s), and
     replicas that do nothing but read its prompts.
     """
@@ -120,21 +120,25 @@ class Promise:
     feeders: float
 
 
-def replica(weight_bytes: float = 2, cache_bytes: float = 2) -> Promise:
-    """The `Promise`, with so many bytes for each weight and for each number of a cache."""
+def replica(
+    weight_bytes: float = 2, cache_bytes: float = 2, context: int = LONG, peak: float = 1
+) -> Promise:
+    """The `Promise`, with so many bytes for each weight and for each number of a cache, so many
+    tokens in the cache of a request, and a peak so many times that of bf16.
+    """
     model, chip = find(MODEL), accelerator(GPU)
     per_token = kv_cache_bytes(model.layers, model.kv_heads, model.head_width, 1) * cache_bytes / 2
     machine = {
         "parameters": model.parameters,
-        "kv_bytes": per_token * LONG,
-        "peak": PER_NODE * chip.bf16,
+        "kv_bytes": per_token * context,
+        "peak": PER_NODE * peak * chip.bf16,
         "bandwidth": PER_NODE * chip.hbm_bandwidth,
         "parameter_bytes": weight_bytes,
     }
     memory, held = PER_NODE * chip.hbm_capacity, weight_bytes * model.parameters
     batch = batch_within(BUDGET, **machine)
     step = decode_step(batch, **machine).time
-    prefill = prefill_time(LONG - ANSWER // 2, model.parameters, machine["peak"])
+    prefill = prefill_time(context - ANSWER // 2, model.parameters, machine["peak"])
     return Promise(
         float(per_token),
         float(batch_that_fits(memory, held, machine["kv_bytes"])),
@@ -393,7 +397,7 @@ def _four() -> str:
     promised = replica()
     return (
         f"{si(promised.per_token, 'byte')} of cache a token, {promised.slots:.0f} slots;"
-        f" **{promised.rate:.1f} requests a second** within {si(BUDGET, 's')} a token"
+        f" **at most {promised.rate:.1f} requests a second** within {si(BUDGET, 's')} a token"
     )
 
 
@@ -404,7 +408,7 @@ def _long() -> str:
 
 def _five() -> str:
     return (
-        f"weights in one byte: {replica(1).rate:.1f} a second; the caches:"
+        f"weights in one byte: at most {replica(1).rate:.1f} a second; the caches:"
         f" **{replica(2, 1).rate:.1f}**"
     )
 
