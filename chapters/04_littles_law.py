@@ -538,22 +538,22 @@ most = request_rate(allowed, answer, step)
 si(answer * step, "s"), most
 
 # %% [markdown]
-# **At most {{most:.1f}} requests a second: more than that nobody may promise of this replica.** What
-# an engine keeps of it, lesson 9 will find out. Its latency grows long before anybody has to wait,
-# because the steps get longer; so watch the batch, not the queue.
+# **At most {{most:.1f}} requests a second: nobody may promise more.** (An engine keeps less: lesson 9.)
+# The latency grows long before anybody has to wait, because the steps
+# get longer; so watch the batch, not the queue.
 # [proof](04_littles_law_proof.ipynb#How-close-to-full-may-it-run?)
 #
 # ### Who reads the prompts?
 #
 # We left something out: every answer needs its prompt read first, at two FLOPs per parameter and
-# token, plus attention scores.
+# token, plus attention.
 
 # %% tags=["holds"]
 assert prefill_time(1, 1, 1) == 2, "every answer needs its prompt read first"
 assert decode_step(allowed + 1, **replica).time > job.BUDGET >= step and all(
     request_rate(n, answer, decode_step(n, **replica).time) <= most for n in range(1, allowed + 1)
-), "At most {{most:.1f}} requests a second: more than that nobody may promise"
-assert job.served()[1] < most, "What an engine keeps of it"
+), "At most {{most:.1f}} requests a second: nobody may promise more"
+assert job.served()[1] < most, "An engine keeps less"
 busy = serving_queue(0.9 * most, answer, allowed, **replica)
 assert 2 * answer * decode_step(1, **replica).time < busy.W and busy.wait_probability < 0.05, (
     "long before anybody has to wait"
@@ -568,12 +568,12 @@ prefill, round(feeders, 2), round(shared, 2)
 
 # %% [markdown]
 # The {{context:,}} tokens are those of a request halfway through its answer, so its prompt has
-# {{prompt:,}}. Reading it takes at least {{si(prefill, "s")}}. If the replica reads it itself, its
+# {{prompt:,}}. Reading it takes at least {{si(prefill, "s")}}. If the replica reads it, its
 # {{allowed:.0f}} answers stand still for as long as {{prefill / step:.0f}} steps. If others read
 # it, Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
 # replicas that do nothing else. If one replica did both, each request would cost it its prefill and
 # its share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
-# second. Chapter 9 puts both on one replica.
+# second.
 #
 # All of this is a bound. A single GPU reached more than half of it in public runs, and several
 # together less than half, because chips that act as one have to exchange what they computed.
@@ -591,8 +591,8 @@ assert shared < most and abs(1 / shared - prefill - 1 / most) < 1e-9, "share of 
 # %% [markdown]
 # ## Try it
 #
-# At which load does a request take twice its service time? Guess, then raise the arrivals; then ask
-# it again with one server. The upper curve is the time that one request in a hundred exceeds. Then
+# At which load does a request take twice its service time? Guess, then raise the arrivals; then with
+# one server. The upper curve is the time that one request in a hundred exceeds. Then
 # let memory be the limit.
 
 # %%
@@ -652,12 +652,12 @@ table(
 # %% [markdown]
 # **How can so little extra load do that?** The server was {{before:.0%}} busy; with {{more:.0%}}
 # more traffic it is at {{traffic:.0%}} and still not full. But a fifth of its capacity was free
-# before, and now {{1 - traffic:.0%}} is, and with requests as random as these latency is the service
-# time over what is left: {{mean_after / mean_before:.0f}} times as long. The slowest of a hundred take
+# before, and now {{1 - traffic:.0%}} is, and here latency is the service time over what is left:
+# {{mean_after / mean_before:.0f}} times as long. The slowest of a hundred take
 # {{slowest["after"]:.0f}} s where they took {{slowest["before"]:.0f}} s: in this queue every
 # percentile grows as the mean does. Those are the ones that time out.
 #
-# **How much hardware undoes it?** Here latency depends on what is *left*, so add as much capacity as
+# **How much hardware undoes it?** Latency depends on what is *left*, so add as much capacity as
 # traffic was added: {{traffic - before:.0%}} of the server. A second server behind the same queue
 # does far more: no one waits unless both are busy, and the mean falls to {{mean_two:.1f}} s.
 #
@@ -679,17 +679,17 @@ assert mean_before > refused.W, "buy nothing before tonight"
 
 # %% [markdown] tags=["takeaway"]
 # - What is inside equals the rate times the stay, whatever the traffic.
-# - One server with random arrivals and services takes one over the capacity that is left, so the last
-#   tenth of the load costs more than the first nine.
+# - With random arrivals and services, latency is one over the capacity that is left of one server, so
+#   its last tenth costs more than the first nine.
 # - A replica's batch is limited by a promise or by memory; find out which before you buy.
 
 # %% tags=["holds"]
 loads = [n / 100 for n in range(1, 100)]
 assert all(abs(mm1(load, 1).W - 1 / (1 - load)) < 1e-9 for load in loads), (
-    "One server with random arrivals and services takes one over the capacity that is left"
+    "With random arrivals and services, latency is one over the capacity that is left of one server"
 )
 assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, (
-    "the last tenth of the load costs more than the first nine"
+    "its last tenth costs more than the first nine"
 )
 
 # %% [markdown] tags=["card"]

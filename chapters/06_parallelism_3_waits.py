@@ -33,9 +33,14 @@ predict("parallelism.cluster_mtbf", ..., seed="run")
 from lightspeed_models.training_runs import fit_share
 
 fewest = next(m for m in range(1, 99) if bubble_over_total(4, m) <= 0.1)
-days, interruptions, gpus = 54, 419, 16384
 chance, factor = 0.001, 1.5  # assumed
-mtbf = observed_mtbf(days * 86400, interruptions)
+
+# %% tags=["setup"]
+from lightspeed.catalog import find
+
+record = find("llama3_record")
+days, interruptions, gpus = round(record.length / 86400), int(record.unexpected), int(record.gpus)
+mtbf = observed_mtbf(record.length, record.unexpected)
 
 # %% [markdown]
 # ## Why is a GPU idle in a pipeline?
@@ -313,7 +318,6 @@ assert (
 ), "is least where both are equal, at Young's interval"
 
 # %% tags=["figure"]
-from lightspeed.catalog import find
 from lightspeed.roofline import transfer_time
 
 size, storage = checkpoint_bytes(find("llama3_405b").parameters), 200e9  # assumed

@@ -1153,7 +1153,8 @@ assert (factor - 1) / 2 < straggler_stretch(5000, chance, factor) - straggler_st
 # The record of Llama 3's training gives the rate, and rates add up:
 
 # %%
-days, interruptions, gpus = 54, 419, 16384
+record = find("llama3_record")
+days, interruptions, gpus = round(record.length / 86400), int(record.unexpected), int(record.gpus)
 mtbf = observed_mtbf(days * 86400, interruptions)
 each = device_mtbf(mtbf, gpus)
 cluster_mtbf(each, 25_000)

@@ -36,22 +36,26 @@ job.sheet(until="09")
 # The load is chapter 4's: a prompt of {{job.LONG - job.ANSWER // 2:,}} tokens, an answer of
 # {{job.ANSWER}}, and each of its tokens within {{si(job.BUDGET, "s")}}.
 #
-# **Guess.** An engine serves all its requests together, in *steps*: each step gives everybody their
-# next token. Now your request comes, with a prompt so short that there is next to nothing to read.
+# **Guess.** An engine serves all its requests together, in *steps*: each step gives everybody who
+# writes their next token. Now your request comes, with a prompt so short that there is next to nothing to read.
 
 # %%
 predict("inference.first_token_steps", ...)
 
 # %% tags=["setup"]
+from lightspeed.catalog import find
+
 budget, prompt, short, writers = 2048, 8000, 300, 3
+engine = find("vllm")
 
 # %% [markdown]
 # ## What does an engine do all day?
 #
 # vLLM, SGLang and TensorRT-LLM go round one loop: choose who takes part in the next step, run the
-# model once over all their tokens, hand out what it wrote. A step has a *budget* of tokens. Those
-# who write come first, with one token each; what is left goes to prompts, oldest first, as far as
-# there is memory for their caches:
+# model once over all their tokens, hand out what it wrote. A step has a *budget* of tokens. In vLLM
+# those who write come first, with one token each; what is left goes to prompts, oldest first, as far
+# as there is memory for their caches. (SGLang reads a waiting prompt first and by itself, unless you
+# switch its mixed chunks on.)
 #
 # ```
 # a step with a budget of {{budget:,}} tokens
@@ -60,8 +64,9 @@ budget, prompt, short, writers = 2048, 8000, 300, 3
 # E         waits     nothing is left for its {{short}}
 # ```
 #
-# D's prompt takes four such steps. In vLLM the budget is `max_num_batched_tokens`, and all that
-# follows turns one of its numbers: what the step costs, how much of it D may take, who has memory,
+# D's prompt takes four such steps. In vLLM the budget is `max_num_batched_tokens`, and release
+# {{engine.release}} takes {{engine.budget:,.0f}} on an H100 unless you say otherwise; we take
+# {{budget:,}}, so that there is something to see. All that follows turns one of its numbers: what the step costs, how much of it D may take, who has memory,
 # and how D might read less or A write more.
 #
 # ## What does a step cost?
@@ -75,6 +80,9 @@ budget, prompt, short, writers = 2048, 8000, 300, 3
 # %% tags=["holds"]
 assert simulate([prompt], [1], Cost(1.0), Scheduler(budget - writers), [0.0]).first == [4.0], (
     "takes four such steps"
+)
+assert (engine.prompts, find("sglang").prompts) == ("beside", "apart"), (
+    "reads a waiting prompt first and by itself"
 )
 
 # %%
@@ -258,8 +266,9 @@ explore_blocks()
 
 # %% [markdown]
 # A newcomer waits until there are blocks for its prompt, because those who write take theirs first.
-# And when even these need more than there is, the engine *evicts* the one that got its slot last:
-# it drops its cache, and later reads all of it again. Press play, and follow the one that has just
+# And when even these need more than there is, vLLM *evicts* the one that got its slot last: it drops
+# its cache, and later reads all of it again. (TensorRT-LLM reserves instead, unless you say otherwise:
+# it lets a request in only when there is room for its last token.) Press play, and follow the one that has just
 # lost its blocks. By the end of this run {{states(16, 16)[-1].again}} tokens have been read after
 # an eviction; with as many blocks as the slider gives there are {{states(28, 16)[-1].again}}. So
 # there is a wall, and where it stands is a matter of room. Count it for a real GPU.
@@ -268,6 +277,9 @@ explore_blocks()
 stop = states(16, 16)[explore_blocks().first.opens]
 assert len(stop.evicted) > 0 and not stop.back >= set(stop.waiting), "A newcomer waits until there"
 assert states(16, 16)[-1].again > 5 * states(28, 16)[-1].again, "a matter of room"
+assert (engine.when_full, find("tensorrt_llm").when_full) == ("evicts", "reserves"), (
+    "reserves instead, unless you say otherwise"
+)
 
 # %%
 from lightspeed_models.served import Served, served_replica
@@ -279,7 +291,8 @@ si(on_one.room(), "byte"), round(on_one.places())
 
 # %% [markdown]
 # The same model in one byte a weight fits on a single H200. What is left of its memory, after the
-# weights and the tenth that an engine leaves alone, holds {{on_one.places():.0f}} requests of this
+# weights and a tenth that it leaves alone (vLLM {{engine.release}} leaves
+# {{1 - engine.memory_share:.0%}}), holds {{on_one.places():.0f}} requests of this
 # length. So thirty-two at once are fine, and sixty-four are not. How long do those wait who have no
 # place? With $N$ in flight and $p$ places, your turn to write comes once in $N/p$ answers. One of
 # these is your own, and you wait for the others:
@@ -531,7 +544,8 @@ usual = within(2048)
 times = {
     f"promise {si(2.5 * promise, 's')} a token": (loose / rate, "–", "patience"),
     "find half of each prompt": (
-        within(2048, 0.5) / usual, "`--enable-prefix-caching`", "blocks to spare"),
+        within(2048, 0.5) / usual, f"prefix caching, {engine.prefix_caching} in {engine.release}",
+        "prompts that begin alike"),
     f"chunks of {512}": (
         within(512) / usual, "`--max-num-batched-tokens`", "a later first token"),
     "fp8 weights": (best["fp8"][1].rate / rate, "`--quantization fp8`", "a test of the answers"),
@@ -571,12 +585,15 @@ assert unseen["first_token"]["error"] > 2 * unseen["per_token"]["error"], (
 
 # %% [markdown] tags=["takeaway"]
 # - *A step is paid by everyone in it, so whoever reads a prompt makes all the others wait.*
-# - *Count the places before you look for a slow kernel: beyond the wall of memory a first token takes
-#   ten times as long.*
+# - *Count the places before you look for a slow kernel: beyond the wall of memory a first token is
+#   mostly the wait for a place, and with arrivals that don't wait it grows for ever.*
 # - *A plan from the data sheet is a bound; an engine and its prompts can leave a tenth of it.*
 
 # %% tags=["holds"]
 assert beside[2048] > 1.5 * beside[0], "makes all the others wait"
+assert all(place[n] > 0.8 * told[n] for n in place if n > 1.3 * on_one.places()), (
+    "a first token is mostly the wait for a place"
+)
 assert rate < 0.1 * plan.rate, "can leave a tenth of it"
 
 # %% [markdown] tags=["card"]

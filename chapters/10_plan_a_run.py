@@ -265,7 +265,7 @@ fewer = fast["best"]["degrees"]["pipeline"] < best["degrees"]["pipeline"]
 assert fewer and fast["best"]["degrees"]["data"] > best["degrees"]["data"], "fewer stages win"
 
 # %% tags=["setup"]
-days, interruptions = 54, 419  # of Llama 3's training, as chapter 6 has them
+record = find("llama3_record")  # of its training, as chapter 6 has it
 effective = find("meta_roce").effective
 
 # %% [markdown]
@@ -277,12 +277,18 @@ effective = find("meta_roce").effective
 # traffic was left. Llama 3 405B took eight tensor ways, because a stage of it needs them to fit.
 # Neither is a rule for your cluster.
 #
-# What the front doesn't show is what happens on the way. In {{days}} days on sixteen thousand GPUs
-# Meta counted {{interruptions}} interruptions. Say that a save takes a minute and a restart ten,
+# What the front doesn't show is what happens on the way. In {{record.length / 86400:.0f}} days on
+# sixteen thousand GPUs Meta counted {{record.interruptions:.0f}} interruptions, and only
+# {{record.planned:.0f}} of them were planned. Say that a save takes a minute and a restart ten,
 # and that you save at Young's interval:
 
+# %% tags=["holds"]
+assert record.planned + record.unexpected == record.interruptions > 9 * record.planned, (
+    "interruptions, and only {{record.planned:.0f}} of them were planned"
+)
+
 # %%
-between = observed_mtbf(days * 86400, interruptions)
+between = observed_mtbf(record.length, record.unexpected)
 write, restart = 60.0, 600.0  # assumed
 lost = stretch(young_interval(write, between), write, between, restart) - 1
 si(between, "s"), si(lost, "%", 2)
@@ -317,10 +323,11 @@ ask("planning.front", seed="again")
 # %% [markdown]
 # ## The answer
 #
-# **Was it the best plan?** No: number {{mine["rank"]}} of {{mine["of"]:,}}. The best one takes
-# {{best["step_seconds"] / ours["step_seconds"]:.0%}} of its time, so the run takes
-# {{anew["cost"]["days"]:.1f}} days, where the same law gives ours
-# {{ours["step_seconds"] / best["step_seconds"] * anew["cost"]["days"]:.1f}}.
+# **Was it the best plan?** You can't tell yet. By the law it is number {{mine["rank"]}} of
+# {{mine["of"]:,}}: the best one takes {{best["step_seconds"] / ours["step_seconds"]:.0%}} of its time,
+# {{anew["cost"]["days"]:.1f}} days in place of
+# {{ours["step_seconds"] / best["step_seconds"] * anew["cost"]["days"]:.1f}}. But each of the two may be off by
+# {{anew["stack_error"]:.0%}}, so their difference may be nothing. An hour of each would tell.
 #
 # **What was wrong with it?** Nothing that you could have seen without counting. It saved memory
 # that nobody needed, and paid for that in traffic.
@@ -329,8 +336,9 @@ ask("planning.front", seed="again")
 # wins on your cluster; and write down which of its numbers were outside what anyone had measured.
 
 # %% tags=["holds"]
-assert mine["rank"] > 50, "No: number"
-assert best["step_seconds"] < 0.95 * ours["step_seconds"], "of its time, so the run takes"
+assert 1 - best["step_seconds"] / ours["step_seconds"] < 2**0.5 * anew["stack_error"], (
+    "so their difference may be nothing"
+)
 assert ours["memory_bytes"] < 0.6 * anew["capacity"], "It saved memory that"
 
 # %% [markdown] tags=["takeaway"]

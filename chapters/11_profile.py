@@ -351,13 +351,19 @@ assert any(row[4] > row[2] + 0.1 for row in told), "A share is no bound on"
 # from torch.profiler import ProfilerActivity, profile, schedule
 #
 # kinds = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-# with profile(activities=kinds, schedule=schedule(wait=5, warmup=2, active=3),
-#              record_shapes=True) as p:
+# with profile(
+#     activities=kinds,
+#     schedule=schedule(wait=5, warmup=2, active=3, repeat=1),
+#     on_trace_ready=lambda p: p.export_chrome_trace(f"rank{rank}.json"),
+#     record_shapes=True,
+# ) as p:
 #     for batch in batches:
 #         train(batch)
 #         p.step()
-# p.export_chrome_trace(f"rank{rank}.json")
 # ```
+#
+# The file is written when the three steps are over. If you export after the loop instead, and let the
+# schedule begin anew, what you recorded may be gone by then.
 #
 # Then `lightspeed trace rank*.json --step TIME`, with the time of a step that you took without
 # the profiler. Its first line is where the time went and what to fix first; its last ones are what

@@ -106,9 +106,9 @@ def share_for_a_day() -> float:
 
 @dataclass(frozen=True)
 class Promise:
-    """What a replica of eight GPUs can promise at most, by its data sheet: bytes a token leaves, requests that fit, the batch
-    at the knee, the one within the budget, requests a second, the time of a token alone (s), and
-    replicas that do nothing but read its prompts.
+    """What a replica of eight GPUs can promise at most, by its data sheet: bytes a token leaves,
+    requests that fit, the batch at the knee, the one within the budget, requests a second, the time
+    of a token alone (s), and replicas that do nothing but read its prompts.
     """
 
     per_token: float
