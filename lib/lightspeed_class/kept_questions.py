@@ -10,6 +10,7 @@ import contextlib
 import json
 
 from lightspeed_class.asked import Asked, Unkept, frozen, hidden_sets, thawed
+from lightspeed_class.grading.library import packed
 from lightspeed_class.notebooks import TO_COME, asks
 from lightspeed_class.posed import posed
 from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, is_ours, question
@@ -24,13 +25,16 @@ class KeptQuestions:
     """What was asked in an assignment. Raises Unkept if that can't be known any more."""
 
     def __init__(self, book, name):
-        self.book, self.name, self._hidden = book, name, {}
+        self.book, self.name, self._hidden, self._libraries = book, name, {}, {}
+        self._version_of = book.versions_of(name)
         if not book.asked_seeds(name, book.version(name)):
             self._first_touch()
+        if not book.libraries(name, latest := book.version(name)):
+            book.keep_library(name, latest, [packed()])
 
     def version(self, submission):
         """The release that a submission is of; the latest without one."""
-        return self.book.version(self.name, submission.version if submission else None)
+        return self._version_of(submission) if submission else self.book.version(self.name)
 
     def assignment(self, submission=None):
         """What the release of a submission asked, for the points of now."""
@@ -45,7 +49,12 @@ class KeptQuestions:
             questions = self.book.asked(self.name, version, seed)
         if (version, at) not in self._hidden:
             self._hidden[version, at] = self.book.asked(self.name, version, HIDDEN, at)
-        return {"questions": questions, "hidden": self._hidden[version, at] or {}}
+            self._libraries[version, at] = self.book.libraries(self.name, version, at)
+        return {
+            "questions": questions,
+            "hidden": self._hidden[version, at] or {},
+            "libraries": self._libraries[version, at],
+        }
 
     def asked(self, submission, seed, at=None):
         """Question -> variant, prose among them."""
@@ -164,7 +173,7 @@ def correct(book, name, keep_better=True):
     `keep_better`, an answer keeps what it earned before. Call it in a KeptQuestions' class folder.
     """
     changed, stuck = set(), {}
-    for version in {book.version(name, s.version) for s in book.submissions(name)}:
+    for version in set(map(book.versions_of(name), book.submissions(name))):
         drawn = {}
         for seed in book.asked_seeds(name, version) - {HIDDEN}:
             kept = book.asked(name, version, seed)
@@ -183,6 +192,8 @@ def correct(book, name, keep_better=True):
             drawn[HIDDEN] = hidden
         if changed:
             book.keep_asked(name, version, drawn)
+            before = [one for one in book.libraries(name, version) if one != packed()]
+            book.keep_library(name, version, [packed(), *before * keep_better])
     if changed:
         book.setting(f"corrected {name}", f"{float(book.setting(f'corrected {name}') or 0) + 1:g}")
     return sorted(changed), stuck

@@ -15,6 +15,7 @@ platform. A file with a mistake changes nothing; what may be one is told.
 
 import csv
 import io
+import json
 import re
 import secrets
 import sys
@@ -85,6 +86,26 @@ class Changes:
     skipped: tuple  # lines that are no students, and why
 
 
+def spare_seeds(book):
+    """Seeds for those who join later: each release draws them too, by the course of its day."""
+    text = book.setting("spare seeds")
+    return json.loads(
+        text or book.setting("spare seeds", json.dumps([new_seed() for _ in range(SPARE)]))
+    )
+
+
+def next_seed(book):
+    """A seed for somebody new: a spare one, which every release knows, or a fresh one."""
+    if not book.assignments():
+        return new_seed()
+    seed, *rest = spare_seeds(book) or [new_seed()]
+    book.setting("spare seeds", json.dumps(rest))
+    return seed
+
+
+SPARE = 10  # seeds for late joiners
+
+
 def new_seed():
     """What draws the numbers of a student."""
     return STABLE + secrets.token_hex(6)
@@ -147,7 +168,8 @@ def add_roster(book, path):
         if old and (old.name, old.details) == (name, details) and old.seed:
             same.append(id)
             continue
-        book.add_student(id, name, seed=new_seed(), **details)
+        seed = None if old and old.seed else next_seed(book)
+        book.add_student(id, name, seed=seed, **details)
         (updated if old else added).append(id)
     remarks += _spread(book)
     for remark in remarks:

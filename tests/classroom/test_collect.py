@@ -496,8 +496,8 @@ def test_a_later_one_counts_and_an_older_one_does_not(take, book, tmp_path):
     ]
     third = folder(tmp_path / "3", {"ada/x.ipynb": notebook(1)}, 3000)
     (row,) = take(third).rows
-    assert row.verdict == "same" and "a later one counts" in row.note
-    assert book.content(book.counting(NAME)["ada"].id) == notebook(2)
+    assert row.verdict == "same" and "handed in again after submission 1, and counts" in row.note
+    assert book.content(book.counting(NAME)["ada"].id) == notebook(1)
 
 
 def test_two_files_of_one_student_count_in_the_order_of_the_platform(take, book):

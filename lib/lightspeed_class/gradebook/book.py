@@ -59,11 +59,19 @@ class Gradebook(Questions):
                 (submission, at, source),
             )
 
+    def hand_in_again(self, submission, at):
+        """Keep that the same bytes came once more, after others: they are the last ones now."""
+        with self._transaction():
+            self._file.execute(
+                "INSERT INTO again (submission, at) VALUES (?, ?)", (submission, at)
+            )
+
     def submissions(self, assignment=None, student=None):
         """Those of an assignment and a student, or of all, oldest first."""
         rows = self._file.execute(
             "SELECT id, student, assignment, coalesce(t.at, s.at) AS since, coalesce(t.source,"
-            " s.source), sha256, refused, version FROM submissions s LEFT JOIN times t ON t.number"
+            " s.source), sha256, refused, version, coalesce((SELECT max(at) FROM again WHERE"
+            " submission = s.id), 0) FROM submissions s LEFT JOIN times t ON t.number"
             " = (SELECT max(number) FROM times WHERE submission = s.id) WHERE ?1 IN (assignment,"
             " '') AND ?2 IN (student, '') ORDER BY since, id",
             (assignment or "", student or ""),
@@ -117,7 +125,7 @@ class Gradebook(Questions):
         """
         (chosen, out), teams = self.choices(assignment), self.teams(assignment)
         by_id, by_student = {s.id: s for s in self.submissions(assignment)}, {}
-        for s in sorted(by_id.values(), key=lambda s: not s.refused):
+        for s in sorted(by_id.values(), key=lambda s: (not s.refused, s.order)):
             if s.id not in out:
                 by_student |= dict.fromkeys(teams[s.student], s)
         return by_student | {student: by_id[id] for student, id in chosen.items()}
@@ -195,7 +203,7 @@ class Gradebook(Questions):
             entry = entry.counted(rubric, now.get(question, math.inf))
             if entry.points is not None or entry.comment.strip():
                 manual.setdefault(whose, {})[question] = entry
-        results = []
+        results, version_of = [], self.versions_of(assignment)
         for one in [self.student(student)] if student else self.students():
             submission = counting.get(one.id)
             if not one.is_in(section):
@@ -204,7 +212,7 @@ class Gradebook(Questions):
                 continue
             history = self.gradings(submission.id) if submission else []
             due, extended = dues(one.id)
-            version = self.version(assignment, submission.version) if submission else ""
+            version = version_of(submission) if submission else ""
             if version not in priced:
                 priced[version] = self.assignment(assignment, version).points
             results.append(

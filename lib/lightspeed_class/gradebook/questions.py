@@ -2,6 +2,7 @@
 (lightspeed_class/asked.py). Both are only added; of a seed in a version, the last one counts.
 """
 
+import hashlib
 import json
 import re
 import time
@@ -85,6 +86,28 @@ class Questions(Roster):
             return named
         return versions[-1] if versions else UNVERSIONED
 
+    def given(self, name):
+        """Student id -> the versions that they and who hands in with them were given."""
+        released = json.loads(self.setting(f"release {name}") or "{}").get("students", {})
+        return {
+            student: list(map(str, (v for one in team for v in released.get(one, ()))))
+            for student, team in self.teams(name).items()
+        }
+
+    def versions_of(self, name):
+        """A function that gives the version by which a submission is judged: the one that it
+        names, if its student was given that, else the latest that they were given.
+        """
+        given, unversioned = self.given(name), bool(self.asked_seeds(name, UNVERSIONED))
+
+        def version_of(submission):
+            named, mine = submission.version, given.get(submission.student) or ()
+            if mine and named not in mine and not (named == UNVERSIONED and unversioned):
+                named = mine[-1]
+            return self.version(name, named)
+
+        return version_of
+
     def keep_asked(self, name, version, drawn):
         """Keep what seeds drew: seed (None for what all have) -> question -> data."""
         with self._transaction():
@@ -113,6 +136,44 @@ class Questions(Roster):
         )
         return {seed or None for (seed,) in rows}
 
+    def keep_library(self, name, version, libraries, exercise=b""):
+        """Keep what a version's answers are run by from now on, the first before the others, and
+        the notebook that the version was made from.
+        """
+        contents = {hashlib.sha256(c).hexdigest(): c for c in (*libraries, exercise) if c}
+        *digests, source = contents if exercise else (*contents, "")
+        with self._transaction():
+            self._file.executemany(
+                "INSERT INTO contents VALUES (?, ?) ON CONFLICT DO NOTHING", contents.items()
+            )
+            self._file.execute(
+                "INSERT INTO imported (assignment, version, digests, exercise, at) VALUES (?, ?, ?,"
+                " ?, ?)",
+                (name, version, " ".join(digests), source, time.time()),
+            )
+
+    def libraries(self, name, version, at=None):
+        """The packed libraries by which a version's answers are run, at a time; () without any."""
+        rows = self._file.execute(
+            "SELECT digests FROM imported WHERE assignment = ?1 AND version = ?2 ORDER BY"
+            " at > coalesce(?3, at), CASE WHEN at > ?3 THEN number ELSE -number END",
+            (name, version, at),
+        )
+        row = rows.fetchone()
+        return tuple(map(self._content, row[0].split())) if row else ()
+
+    def exercise(self, name, version):
+        """The bytes of the notebook that a version was made from; b"" where they were not kept."""
+        row = self._file.execute(
+            "SELECT exercise FROM imported WHERE assignment = ? AND version = ? AND exercise != ''",
+            (name, version),
+        ).fetchone()
+        return self._content(row[0]) if row else b""
+
+    def _content(self, digest):
+        row = self._file.execute("SELECT content FROM contents WHERE digest = ?", (digest,))
+        return row.fetchone()[0]
+
     def _released(self, name):
         """[(version, content)], the latest last."""
         return self._file.execute(
@@ -129,9 +190,13 @@ class Questions(Roster):
 
 
 def named_version(content):
-    """The version that a notebook names, from its bytes; "" if it names none."""
-    found = VERSION.search(content or b"")
-    return found[1].decode() if found else UNVERSIONED
+    """The version that a notebook names first, from its bytes; "" if it names none."""
+    return next(iter(named_versions(content)), UNVERSIONED)
+
+
+def named_versions(content):
+    """All versions that the cells of a notebook name, from its bytes, in order."""
+    return [found.decode() for found in VERSION.findall(content or b"")]
 
 
 def _assignment(name, content):

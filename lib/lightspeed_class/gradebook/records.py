@@ -41,7 +41,9 @@ class Student:
 
 @dataclass(frozen=True)
 class Submission:
-    """What was handed in; `refused`: why it could not be read, `version`: of which release."""
+    """What was handed in; `refused`: why it could not be read, `version`: of which release;
+    `again`: when the same bytes came after others of the same student, or 0.
+    """
 
     id: int
     student: str
@@ -51,6 +53,12 @@ class Submission:
     sha256: str
     refused: str
     version: str = ""
+    again: float = 0.0
+
+    @property
+    def order(self):
+        """What puts the last one last: when these bytes came last, lateness aside."""
+        return max(self.at, self.again), self.id
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,24 @@ MIGRATIONS = (
         BEGIN SELECT RAISE(ABORT, 'what was asked is only added'); END;
     ALTER TABLE submissions ADD COLUMN version TEXT NOT NULL DEFAULT '';
     """,
+    # What a version's answers are run by: `digests` of libraries, the latest correction's first,
+    # and that of the exercise it was made from; all stand in `contents`. And when the same bytes
+    # came again after others, which makes them the last ones.
+    """
+    CREATE TABLE contents (digest TEXT PRIMARY KEY, content BLOB NOT NULL);
+    CREATE TABLE imported (
+        number INTEGER PRIMARY KEY, assignment TEXT NOT NULL, version TEXT NOT NULL,
+        digests TEXT NOT NULL, exercise TEXT NOT NULL, at REAL NOT NULL
+    );
+    CREATE TABLE again (
+        number INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id),
+        at REAL NOT NULL
+    );
+    CREATE TRIGGER contents_stay BEFORE UPDATE ON contents
+        BEGIN SELECT RAISE(ABORT, 'contents are only added'); END;
+    CREATE TRIGGER imported_stays BEFORE UPDATE ON imported
+        BEGIN SELECT RAISE(ABORT, 'what was imported is only added'); END;
+    """,
 )
 
 

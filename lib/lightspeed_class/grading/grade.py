@@ -21,6 +21,7 @@ from typing import Any
 from lightspeed_class.grading.answer_text import came
 from lightspeed_class.grading.closure import deciding
 from lightspeed_class.grading.decode import decode
+from lightspeed_class.grading.library import digest_of, unpacked
 from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
 from lightspeed_class.hidden_inputs import hidden
@@ -63,10 +64,32 @@ def grade(
     kept: Any = None,
 ) -> Graded:
     """Grade the bytes of a notebook for the student whose variants `seed` draws, by what the
-    gradebook has `kept` of them (KeptQuestions.data), or as they are drawn now. Raises NoSandbox,
-    but nothing for what is in it.
+    gradebook has `kept` of them (KeptQuestions.data), or as they are drawn now. With more than one
+    library kept, which a correction that takes no points leaves, each answer gets the better score.
+    Raises NoSandbox, but nothing for what is in it.
     """
-    limits = limits or Limits()
+    libraries = (kept or {}).get("libraries") or (None,)
+    first, *others = (
+        _graded(content, assignment, seed, secret, limits or Limits(), isolated, kept, library)
+        for library in libraries
+    )
+    if not others:
+        return first
+    each = zip(*(graded.scores for graded in (first, *others)), strict=True)
+    return replace(first, scores=tuple(max(scores, key=_earned) for scores in each))
+
+
+def _graded(
+    content: bytes,
+    assignment: Assignment,
+    seed: str | None,
+    secret: str,
+    limits: Limits,
+    isolated: bool | str,
+    kept: Any,
+    library: bytes | None,
+) -> Graded:
+    """The same by one library."""
     record = {
         "submission": hashlib.sha256(content).hexdigest(),
         "assignment": identity(assignment),
@@ -76,6 +99,7 @@ def grade(
         "environment": environment(),
         "limits": asdict(limits),
         "isolation": "",
+        "library": digest_of(library) if library else "",
     }
     try:
         all_of_it = all_cells(content)
@@ -88,7 +112,8 @@ def grade(
     with contextlib.ExitStack() as boxes:
 
         def ran(cells: list[tuple[str, str]]) -> Run:
-            box = boxes.enter_context(Sandbox(limits, isolated))
+            home = unpacked(library) if library else None
+            box = boxes.enter_context(Sandbox(limits, isolated, home))
             record["isolation"] = box.isolation
             return Run(box, assignment, limits, cells, kinds)
 

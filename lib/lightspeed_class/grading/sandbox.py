@@ -82,10 +82,17 @@ class Limits:
 
 
 class Sandbox:
-    """student.py in a sandbox, for a `with`. `isolation`: what holds it, in words."""
+    """student.py in a sandbox, for a `with`; its cells import the course from the folder `library`.
+    `isolation`: what holds it, in words.
+    """
 
-    def __init__(self, limits: Limits | None = None, isolated: bool | str = True) -> None:
-        self.limits = limits or Limits()
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        isolated: bool | str = True,
+        library: Path | None = None,
+    ) -> None:
+        self.limits, self._library = limits or Limits(), library or LIB
         self._isolated = isolated
         self._lines: deque[bytes] = deque()
         self._rest, self._received, self._look = b"", 0, 0.0
@@ -96,11 +103,11 @@ class Sandbox:
     def __enter__(self) -> Sandbox:
         self._home: _Confined | _Free | doors.Container
         if self._isolated is True:
-            self._home = _Confined(self.limits)
+            self._home = _Confined(self.limits, self._library)
         elif self._isolated:
-            self._home = _contained(self._isolated, self.limits)
+            self._home = _contained(self._isolated, self.limits, self._library)
         else:
-            self._home = _Free(self.limits)
+            self._home = _Free(self.limits, self._library)
         self._writable, self._readable = select.poll(), select.poll()
         self._writable.register(self._home.inbox, select.POLLOUT)
         self._readable.register(self._home.outbox, select.POLLIN)
@@ -182,17 +189,18 @@ class Sandbox:
 class _Confined:
     """A sandbox that a fork server made."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, library: Path) -> None:
         setup: dict[str, Any] = {"limits": asdict(limits)}
         setup["seccomp"] = seccomp.program().hex()
         # of the same user as the server, whose processes count too
         if os.geteuid() != 0:
             setup["limits"]["processes"] += 3
-        command, environment = [*_group(limits)[0], *_command(PROGRAM)], _environment("/tmp")
+        command = [*_group(limits)[0], *_command(PROGRAM, library)]
+        environment, paths = _environment("/tmp"), [_inside(p) for p in _paths(library)]
         for again in (True, False):
             self._server: Any = None
             try:
-                self._server = forkserver.take(command, environment, [_inside(p) for p in _paths()])
+                self._server = forkserver.take(command, environment, paths)
                 setup["uid"] = FIRST_UID + self._server.pid if os.geteuid() == 0 else None
                 self._forked = self._server.fork(setup)
                 break
@@ -239,7 +247,7 @@ class _Confined:
 class _Free:
     """A process that is not confined at all."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, library: Path) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="lightspeed-student-")
         home = self._folder.name
         self._process = subprocess.Popen(
@@ -250,7 +258,7 @@ class _Free:
         self._pipes: list[Any] = [self._process.stdin, self._process.stdout]
         self.inbox, self.outbox = (pipe.fileno() for pipe in self._pipes)
         with contextlib.suppress(BrokenPipeError):  # the first receive() tells it
-            setup = {"paths": _paths(), "limits": asdict(limits)}
+            setup = {"paths": _paths(library), "limits": asdict(limits)}
             os.write(self.inbox, json.dumps(setup).encode() + b"\n")
         os.set_blocking(self.inbox, False)
         os.set_blocking(self.outbox, False)
@@ -301,7 +309,7 @@ def available() -> str:
         raise NoSandbox(
             f"No filter of system calls is known for {platform.machine()}. {doors.OTHERS}"
         )
-    command = _command(PROGRAM)
+    command = _command(PROGRAM, LIB)
     trial = [*command[: command.index("--") + 1], "/usr/bin/true"]
     done = subprocess.run(trial, capture_output=True, text=True, timeout=30)
     if done.returncode:
@@ -310,16 +318,24 @@ def available() -> str:
     return f"bubblewrap {version[-1]}, seccomp"
 
 
-def _contained(engine: str, limits: Limits) -> doors.Container:
+def _contained(engine: str, limits: Limits, library: Path) -> doors.Container:
     binds = [(folder, folder) for folder in ("/usr", *_readable())]
-    binds += [(str(LIB / name),) * 2 for name in WHOLE]
-    binds += [(str(COURSE / name),) * 2 for name in EXPOSED]
+    binds += [(path, path) for path in _of_course(library)]
     binds += [(str(INSIDE), "/inside"), (str(PROGRAM), "/student.py")]
     return doors.Container(
         engine, _python("/student.py"), _environment("/tmp"), asdict(limits),
-        [_inside(p) for p in _paths()], [(here, _inside(there)) for here, there in binds],
+        [_inside(p) for p in _paths(library)], [(here, _inside(there)) for here, there in binds],
         [_inside(p) for p in _hidden()],
     )  # fmt: skip
+
+
+def _of_course(library: Path) -> list[str]:
+    """What a sandbox gets of the course: the packages that hold no answers, or all of a library
+    that was kept, which has only those.
+    """
+    if library != LIB:
+        return [str(library)]
+    return [*(str(LIB / name) for name in WHOLE), *(str(COURSE / name) for name in EXPOSED)]
 
 
 def _hidden() -> list[Path]:
@@ -335,7 +351,7 @@ def _group(limits: Limits) -> tuple[list[str], str]:
 
 
 @cache
-def _command(program: str | Path) -> list[str]:
+def _command(program: str | Path, library: Path) -> list[str]:
     """The command of a fork server: bubblewrap gives it its files, and leave for sandboxes."""
     command = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--new-session"]
     command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
@@ -349,7 +365,9 @@ def _command(program: str | Path) -> list[str]:
     command += ["--size", str(SCRATCH), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"]
     made = {"/", "/usr", "/tmp"}
     whole = ["/usr", *map(_inside, _readable())]
-    for folder in ("/usr", *_readable(), *(str(LIB / name) for name in WHOLE)):
+    ours = _of_course(library)
+    below = [path for path in ours if Path(path).is_relative_to(COURSE)]  # bound once it is covered
+    for folder in ("/usr", *_readable(), *(path for path in ours if path not in below)):
         for parent in map(str, reversed(Path(_inside(folder)).parents)):
             if parent not in made and not any(parent.startswith(f"{m}/") for m in whole):
                 command += ["--perms", "0755", "--dir", parent]
@@ -361,8 +379,8 @@ def _command(program: str | Path) -> list[str]:
     hidden = _hidden()  # of the course only what holds no answers
     for covered in hidden:
         command += ["--perms", "0755", "--tmpfs", _inside(covered)]
-    for name in EXPOSED:
-        command += ["--ro-bind", str(COURSE / name), _inside(COURSE / name)]
+    for path in below:
+        command += ["--ro-bind", path, _inside(path)]
     command += ["--ro-bind", str(INSIDE), "/inside", "--ro-bind", str(program), "/student.py"]
     # No /dev/zero: what is mapped of it and shared is memory that no limit counts.
     command += ["--perms", "0755", "--dir", "/dev", "--perms", "1777", "--dir", "/dev/shm"]
@@ -400,11 +418,11 @@ def _readable() -> list[str]:
     )
 
 
-def _paths() -> list[str]:
+def _paths(library: Path) -> list[str]:
     """What student.py puts on the path for the packages and the course."""
     paths = sysconfig.get_paths()
     packages = (os.path.realpath(paths[name]) for name in ("purelib", "platlib"))
-    return list(dict.fromkeys([str(LIB), *packages]))
+    return list(dict.fromkeys([str(library), *packages]))
 
 
 def _environment(home: str) -> dict[str, str]:

@@ -58,30 +58,32 @@ One file for each student: what that takes
 ABOUT = {"own": OWN, "one": ONE, "shared": SHARED}
 
 
-def write_handout(course, name, students, versions, kind):
+def write_handout(course, name, students, versions):
     """Write both into the folder of a release; `versions`: student id -> those that they were
-    given, the last one last; `kind`: a key of ABOUT.
+    given, the last one last.
     """
     folder, table = course.released(name), io.StringIO(newline="")
     rows = csv.writer(table)
     rows.writerow(["id", "name", "email", "version", "file", "earlier versions"])
     for student in students:
         *earlier, number = versions[student.id]
-        file = (
-            f"v{number}/{student.id}/{name}.ipynb" if kind == "own" else f"v{number}/{name}.ipynb"
-        )
+        shared = folder / f"v{number}" / f"{name}.ipynb"
+        own = f"v{number}/{student.id}/{name}.ipynb"
         rows.writerow(
             [
                 student.id,
                 cell(student.name),
                 student.details.get("email", ""),
                 number,
-                file,
+                shared.relative_to(folder).as_posix() if shared.exists() else own,
                 " ".join(map(str, earlier)),
             ]
         )
     write_whole(folder / "handout.csv", table.getvalue().encode("utf-8-sig"))
+    latest = max(given[-1] for given in versions.values())
+    shared = folder / f"v{latest}" / f"{name}.ipynb"
+    kind = "own"
+    if shared.exists():
+        kind = "one" if "own_numbers(" in shared.read_text("utf-8") else "shared"
     text = ABOUT[kind] + REST
-    write_whole(
-        folder / "README.txt", text.format(name=name, version=versions[students[0].id][-1]).encode()
-    )
+    write_whole(folder / "README.txt", text.format(name=name, version=latest).encode())

@@ -22,19 +22,21 @@ import ast
 import hashlib
 import json
 import re
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from lightspeed_class.asked import Asked
 from lightspeed_class.class_folder import ClassError, exercises, write_whole
+from lightspeed_class.grading.library import packed
 from lightspeed_class.handout.handout_list import write_handout
 from lightspeed_class.intake.match_submissions import People
 from lightspeed_class.kept_questions import KeptQuestions, keep
 from lightspeed_class.notebooks import TO_COME, asks, checks
 from lightspeed_class.posed import posed
 from lightspeed_class.prose import name_of
-from lightspeed_class.roster import IDENTIFIERS, new_seed
+from lightspeed_class.roster import IDENTIFIERS, next_seed, spare_seeds
 from lightspeed_course.practice.as_released import course_version, pack
 from lightspeed_course.practice.own_numbers import SALT, seal
 from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, question
@@ -118,7 +120,7 @@ def release(course, book, name, due=None, one=False):
 
     Students who have this version keep their files. An assignment that has changed is a new
     version, for all of them, in a folder of its own; so is one notebook for all, once it has to
-    know more students. Raises ClassError.
+    know more students. `release_to` gives one student a version that is there. Raises ClassError.
     """
     if one and not course.variants:
         raise ClassError(
@@ -128,27 +130,16 @@ def release(course, book, name, due=None, one=False):
     path = find(name)
     assignment = course.assignment(path)
     name = assignment.name
-    students = [s for s in book.students() if not s.details.get("left")]
-    if not students:
-        raise ClassError(
-            "there are no students yet: fill in roster.csv and run lightspeed class roster"
-            " roster.csv"
-        )
-    for student in students:
-        if not student.seed:
-            book.add_student(student.id, student.name, seed=new_seed(), **student.details)
+    students = _seeded(book)
     if name in book.assignments():
         KeptQuestions(book, name)  # what an earlier course released is kept before it is replaced
-    state = json.loads(book.setting(f"release {name}") or '{"versions": [], "students": {}}')
+    state = _state(book, name)
     # The same seed for all versions: what differs is then the assignment, a question of the
     # library, class.toml, or who has to be known.
     any_seed = "any" if course.variants and not one else None
-    mark = hashlib.sha256(
-        notebook_for(
-            path, any_seed, "any", course.feedback, book.secret,
-            _sealed(book, name, aliases=False) if one else "",
-        )
-    ).hexdigest()  # fmt: skip
+    sealed = _sealed(book, name, aliases=False) if one else ""
+    trial = notebook_for(path, any_seed, "any", course.feedback, book.secret, sealed)
+    mark = hashlib.sha256(trial).hexdigest()
     marks = [v["mark"] for v in state["versions"]]
     now = assignment.points
     before = book.assignment(name).points if name in book.assignments() else now
@@ -157,31 +148,23 @@ def release(course, book, name, due=None, one=False):
     version = marks.index(mark) + 1 if mark in marks else len(state["versions"])
     everybody = [s.seed for s in book.students() if s.seed]
     book.add_assignment(assignment, course.variants, str(version))
-    keep(book, name, str(version), everybody if course.variants else [None])
+    if not book.libraries(name, str(version)):
+        book.keep_library(name, str(version), [packed()], path.read_bytes())
+    keep(
+        book, name, str(version), [*everybody, *spare_seeds(book)] if course.variants else [None]
+    )  # fmt: skip
     if due is not None:
         book.setting(f"due {name}", repr(float(due)))
     receivers, own = [], course.variants and not one
-    for student in [book.student(s.id) for s in students]:
+    for student in students:
         had = state["students"].get(student.id, [])
-        file = course.released(name) / f"v{version}" / (student.id if own else "") / f"{name}.ipynb"
-        missing = not file.exists()
-        if missing:
-            seed, whose = (student.seed, student.id) if own else (None, "")
-            sealed = _sealed(book, name) if one else ""
-            asked = book.asked(name, str(version), student.seed if course.variants else None)
-            write_whole(
-                file,
-                notebook_for(
-                    path, seed, whose, course.feedback, book.secret, sealed, str(version), asked
-                ),
-            )
-        if missing or (version not in had and not own):
+        sealed = _sealed(book, name) if one else ""
+        made = _write(course, book, name, path, student, version, own, sealed)
+        if made or (version not in had and not own):
             receivers.append(student.id)
         state["students"][student.id] = [*(v for v in had if v != version), version]
     # Last: a release that was killed is then one that has not been.
-    book.setting(f"release {name}", json.dumps(state))
-    versions = {s.id: tuple(state["students"][s.id]) for s in students}
-    write_handout(course, name, students, versions, "own" if own else "one" if one else "shared")
+    versions = _gave(course, book, name, state)
     added, dropped = sorted(now.keys() - before), sorted(before.keys() - now)
     points = (sum(before.values()), sum(now.values()))
     repriced = ((q, before[q], p) for q, p in now.items() if before.get(q, p) != p)
@@ -189,6 +172,78 @@ def release(course, book, name, due=None, one=False):
         name, course.released(name), version, tuple(receivers), versions, tuple(added),
         tuple(dropped), points, tuple(repriced),
     )  # fmt: skip
+
+
+def release_to(course, book, name, student, version=None):
+    """Give one student a version that was released, by default the latest, and nobody else another
+    file; its path. A late joiner's numbers were drawn with those of the others, by the course of
+    then. Raises ClassError.
+    """
+    state = _state(book, name)
+    count = len(state["versions"])
+    version = version or count
+    if not 1 <= version <= count:
+        raise ClassError(f"{name} has no version {version}; expected one from 1 to {count}")
+    _seeded(book)
+    one, shared = book.student(student), course.released(name) / f"v{version}" / f"{name}.ipynb"
+    seeds = book.asked_seeds(name, str(version))
+    if own := not shared.exists():
+        if one.seed not in seeds and packed() not in book.libraries(name, str(version)):
+            raise ClassError(
+                f"version {version} of {name} was drawn by another version of the course, and its"
+                f" spare numbers are used up: lightspeed class release {name} makes a new version"
+            )
+        keep(book, name, str(version), [one.seed])
+        with tempfile.TemporaryDirectory() as folder:
+            exercise = Path(folder, f"{name}.ipynb")
+            exercise.write_bytes(book.exercise(name, str(version)) or find(name).read_bytes())
+            _write(course, book, name, exercise, one, version, own)
+    had = state["students"].get(student, [])
+    state["students"][student] = [*(v for v in had if v != version), version]
+    _gave(course, book, name, state)
+    return shared.parent / student / shared.name if own else shared
+
+
+def _state(book, name):
+    return json.loads(book.setting(f"release {name}") or '{"versions": [], "students": {}}')
+
+
+def _seeded(book):
+    """The students of the class, each with a seed. Raises ClassError."""
+    students = [s for s in book.students() if not s.left]
+    if not students:
+        raise ClassError(
+            "there are no students yet: fill in roster.csv and run lightspeed class roster"
+            " roster.csv"
+        )
+    for student in students:
+        if not student.seed:
+            book.add_student(student.id, student.name, seed=next_seed(book), **student.details)
+    return [book.student(s.id) for s in students]
+
+
+def _write(course, book, name, path, student, version, own, sealed=""):
+    """Write a student's notebook, or that of all, unless it is there; whether it was written."""
+    folder = course.released(name) / f"v{version}"
+    file = folder / (student.id if own else "") / f"{name}.ipynb"
+    if file.exists():
+        return False
+    seed, whose = (student.seed, student.id) if own else (None, "")
+    asked = book.asked(name, str(version), student.seed if course.variants else None)
+    content = notebook_for(
+        path, seed, whose, course.feedback, book.secret, sealed, str(version), asked
+    )
+    write_whole(file, content)
+    return True
+
+
+def _gave(course, book, name, state):
+    """Keep who was given what, list it in handout.csv; student -> versions, the last one last."""
+    book.setting(f"release {name}", json.dumps(state))
+    versions = {id: tuple(given) for id, given in state["students"].items()}
+    students = [s for s in book.students() if s.id in versions and not s.left]
+    write_handout(course, name, students, versions)
+    return {s.id: versions[s.id] for s in students}
 
 
 def _sealed(book, name, aliases=True):

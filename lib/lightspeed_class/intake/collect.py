@@ -105,7 +105,8 @@ def collect(course, book, name, paths, student=None):
             left.append(f"{path}: {refusal}")
             failed = True
             continue
-        desk.kept.archive(Path(path))
+        if not desk.kept.archive(Path(path)):  # the same file twice changes nothing
+            more = [replace(item, since=0.0) for item in more]
         more, unsigned = signed(more, people)
         why = [*why, *unsigned]
         found += more
@@ -297,7 +298,7 @@ class _Desk:
         mine = self.received.setdefault(student, [])
         last = max(
             (s for s in self._together(student) if not s.refused),
-            key=lambda s: (s.at, s.id),
+            key=lambda s: s.order,
             default=None,
         )
         notes = [note, doubt, same_bytes(others) if others else ""]
@@ -307,7 +308,7 @@ class _Desk:
             verdict = "same"
             notes += [
                 self._correct_time(before, at, source),
-                self._after_all(before, last, at, source),
+                self._after_all(before, last, item.since if has_no_time(source) else at),
             ]
         else:
             mine.append(Submission(id, student, self.assignment.name, at, source, digest, refused))
@@ -316,7 +317,7 @@ class _Desk:
                 "late"
                 if self._late(student, source, at)
                 else "older"
-                if last and last.at > at
+                if last and last.order[0] > at
                 else "new"
             )
             if refused:
@@ -333,7 +334,7 @@ class _Desk:
                     f"Submission {self.chosen[student]} was chosen and goes on counting; to let"
                     f" this one count: {self._choose(student, id)}"
                 )
-            elif doubt and last and last.at <= at:
+            elif doubt and last and last.order[0] <= at:
                 notes.append(
                     f"It comes after another; to let that one count: {self._choose(student)}"
                 )
@@ -342,9 +343,9 @@ class _Desk:
     def _for_all(self, student, last, at):
         """What to say of a group's: the last that can be read counts for all of it."""
         others = " and ".join(one for one in self.teams[student] if one != student)
-        if last and last.student != student and last.at <= at:
+        if last and last.student != student and last.order[0] <= at:
             return f"It counts for {others} too, in place of that of {last.student}."
-        if last and last.at > at:
+        if last and last.order[0] > at:
             return f"It is of a group, for which a later one of {last.student} counts."
         return f"It counts for {others} too."
 
@@ -371,18 +372,24 @@ class _Desk:
     def _late(self, student, source, at):
         return late(source, at, *self.book.due(self.assignment.name, student))
 
-    def _after_all(self, before, last, at, source):
-        """Why one that is there already, and came again, does not count, if that is not plain."""
+    def _after_all(self, before, last, at):
+        """Let one that is there already, and came again after others, be the last; what to say."""
         chosen = self.chosen.get(before.student)
         if before.id in self.out:
             return (
                 "It was taken out of counting; to let it count:"
                 f" {self._choose(before.student, before.id)}"
             )
-        if not last or at <= last.at or before.id in (last.id, chosen) or has_no_time(source):
+        if before.refused or not last or before.id in (last.id, chosen):
             return ""
-        counts = f"submission {chosen} was chosen and counts" if chosen else "a later one counts"
-        return f"It was handed in before; {counts}."
+        if (at, before.id) <= last.order:
+            return ""
+        self.book.hand_in_again(before.id, at)
+        mine = self.received[before.student]
+        mine[[s.id for s in mine].index(before.id)] = replace(before, again=at)
+        if chosen:
+            return f"It was handed in before; submission {chosen} was chosen and counts."
+        return f"It was handed in again after submission {last.id}, and counts."
 
     def _time(self, item, student, mark):
         """(when it was handed in, source); Moodle's worksheet knows better than its archive."""

@@ -32,19 +32,20 @@ class KeptFiles:
         class_folder.sweep(self.folder)
 
     def archive(self, path):
-        """A copy of an archive, as it came."""
+        """Keep a copy of an archive, as it came; whether it is a new one."""
         if (
             not path.is_file()
             or not zipfile.is_zipfile(path)
             or self.folder in path.resolve().parents
         ):
-            return
+            return False
         with open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         target = self.folder / "received" / f"{digest[:12]}-{_safe(path.name)}"
-        if not target.exists():
+        if new := not target.exists():
             with unfinished(target) as aside:
                 shutil.copyfile(path, aside)
+        return new
 
     def student(self, item, student, content, at):
         """The file itself, with its time: it may turn out to be another's."""

@@ -13,6 +13,7 @@ import contextlib
 import json
 import re
 
+from lightspeed_class.gradebook.questions import named_versions
 from lightspeed_class.intake.match_submissions import BY_ID, People
 from lightspeed_class.intake.unpack import clean
 from lightspeed_class.notebooks import Refused, code_cells
@@ -30,6 +31,10 @@ WORDS = {
     "without": (
         "It sets no seed: its first code cell is gone, or it is not the notebook released to"
         f" {{student}} but, say, the course's own, {OTHER_NUMBERS}."
+    ),
+    "version": (
+        "It names version {other}, which {student} was not given, so `check` in it went by other"
+        " questions than the grader, which judged it by a version that {student} has."
     ),
     "named another": (
         "STUDENT in its first cell is {other}, but {student} handed it in, and it is graded by the"
@@ -50,7 +55,7 @@ class Origins:
         students, kinds = book.students(), book.kinds(name)
         self.ids = {s.id.casefold(): s.id for s in students}
         self.people = People(students)
-        self.teams = book.teams(name)
+        self.teams, self.given = book.teams(name), book.given(name)
         self.seeds = {s.id: s.seed for s in students if s.seed and True in kinds}
         # whether some version, and the latest, has the same numbers for all
         self.shared, self.latest = False in kinds, kinds[0]
@@ -108,8 +113,15 @@ class Origins:
 
     def oddity(self, student, content):
         """("", ""), or what keeps it from being the student's own, a key of WORDS, and whose it
-        is. Raises Refused for what is no notebook.
+        is, or which version. Raises Refused for what is no notebook.
         """
+        kind, other = self._oddity(student, content)
+        given = self.given.get(student)
+        if not kind and given and (wrong := set(named_versions(content)) - set(given)):
+            return "version", " and ".join(sorted(wrong))
+        return kind, other
+
+    def _oddity(self, student, content):
         code = _code(content)
         claimed, team = self.claimed(content), self.teams.get(student, (student,))
         if (text := written(code)) is not None:
@@ -179,6 +191,12 @@ def told_student(book, submission, origins):
         return ""
     if not odd or not origins.seeds:
         return ""
+    if odd == "version":
+        return (
+            "LIGHTSPEED_VERSION in this notebook is none that you were given; it was judged by the"
+            " questions of your own: answers that `check` called right may not be. Hand in the"
+            " notebook that was released to you."
+        )
     if odd in ("named another", "named nobody"):
         return (
             "STUDENT in the first cell of this notebook is not you; it was judged with your"

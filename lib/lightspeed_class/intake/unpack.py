@@ -37,7 +37,7 @@ IGNORED = re.compile(
 class Item:
     """One file: where it lay (relative, with /), when it was made (seconds since 1970), and
     `read()` for its bytes. `noted`: what is to be known of its time (lateness.py); `file`: where it
-    lies, if it is in no archive.
+    lies, if it is in no archive; `since`: when an archive that holds it was made, or 0.
 
     `read` raises Refused, whose message is for the student.
     """
@@ -48,6 +48,7 @@ class Item:
     read: Callable
     noted: str = ""
     file: Path | None = None
+    since: float = 0.0
 
     @property
     def source(self):
@@ -131,6 +132,7 @@ def _in_zip(path):
                 clean(name),
                 _time(info),
                 lambda info=info: _unpacked(archive, info),
+                since=path.stat().st_mtime,
             )
         )
     return found, left

@@ -3,9 +3,9 @@
 import time
 
 from lightspeed_class.listed import listed
-from lightspeed_cli.argument_types import when
+from lightspeed_cli.argument_types import count, when
 from lightspeed_cli.classroom.arguments import flag, option
-from lightspeed_cli.classroom.common import due_words, many
+from lightspeed_cli.classroom.common import due_words, known, many, the_student
 from lightspeed_cli.classroom.roster import read_roster
 from lightspeed_cli.errors import UserError
 
@@ -24,6 +24,14 @@ ARGUMENTS = (
         "a date is the end of that day",
     ),
     QUESTIONS,
+    option(
+        "--for",
+        dest="only",
+        action="append",
+        metavar="STUDENT",
+        help="give a version that is released to this student, and to nobody else",
+    ),
+    option("--version", type=count, metavar="N", help="with --for: this one; default: the latest"),
     flag(
         "--one-notebook",
         "one file for all, as Canvas hands out: it asks for the student's id, and draws"
@@ -38,6 +46,10 @@ def run(options, course, book):
     load_questions(options.questions)
     if options.students:
         read_roster(book, options.students)
+    if options.only:
+        return _to_some(options, course, book)
+    if options.version:
+        raise UserError(f"--version {options.version} is for one student: add --for STUDENT")
     done = give_out(course, book, options.name, options.due, options.one_notebook)
     folder, own = done.folder / f"v{done.version}", course.variants and not options.one_notebook
     made = (
@@ -95,6 +107,18 @@ def run(options, course, book):
     )
     if options.due and options.due < time.time():
         print("  That is in the past: whatever is handed in now is late.")
+
+
+def _to_some(options, course, book):
+    """Give a version that was released to those who are named, and to nobody else."""
+    from lightspeed_class.handout.release import release_to
+
+    if options.due or options.one_notebook:
+        raise UserError("--for repeats a release as it was: leave out --due and --one-notebook")
+    name = known(book, options.name)
+    for student in [the_student(book, text) for text in options.only]:
+        path = release_to(course, book, name, student, options.version)
+        print(f"{student} has {path}, as handout.csv now says; nobody else has another file.")
 
 
 def load_questions(path):
