@@ -10,7 +10,7 @@ import contextlib
 import json
 
 from lightspeed_class.asked import Asked, Unkept, frozen, hidden_sets, thawed
-from lightspeed_class.grading.library import packed
+from lightspeed_class.kept_library import packed
 from lightspeed_class.notebooks import TO_COME, asks
 from lightspeed_class.posed import posed
 from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, is_ours, question
@@ -181,9 +181,10 @@ def correct(book, name, keep_better=True):
                 why, now = correction(data, seed, book.secret)
                 if why:
                     stuck[id] = why
-                if now:
-                    also = [{k: v for k, v in data.items() if k != "also"}, *data.get("also", ())]
-                    drawn.setdefault(seed, dict(kept))[id] = now | {"also": also * keep_better}
+                before = {k: v for k, v in data.items() if k != "also"}
+                if now and now != before:
+                    also = [before, *data.get("also", ())] * keep_better
+                    drawn.setdefault(seed, dict(kept))[id] = now | {"also": also}
                     changed.add(id)
         if hidden := dict(book.asked(name, version, HIDDEN) or {}):
             for id in changed & hidden.keys():
@@ -192,8 +193,8 @@ def correct(book, name, keep_better=True):
             drawn[HIDDEN] = hidden
         if changed:
             book.keep_asked(name, version, drawn)
-            before = [one for one in book.libraries(name, version) if one != packed()]
-            book.keep_library(name, version, [packed(), *before * keep_better])
+            earlier = [one for one in book.libraries(name, version) if one != packed()]
+            book.keep_library(name, version, [packed(), *earlier * keep_better])
     if changed:
         book.setting(f"corrected {name}", f"{float(book.setting(f'corrected {name}') or 0) + 1:g}")
     return sorted(changed), stuck

@@ -12,8 +12,9 @@ import pytest
 from test_kept_questions import Here
 
 from lightspeed_authoring.solved import solved
+from lightspeed_class import kept_library as library
 from lightspeed_class.class_folder import ClassError
-from lightspeed_class.grading import library, sandbox
+from lightspeed_class.grading import sandbox
 from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.handout.release import release, release_to
 from lightspeed_class.intake.collect import collect
@@ -65,7 +66,8 @@ def installed(tmp_path, monkeypatch):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(sandbox, "LIB", home)
+    for module in (library, sandbox):
+        monkeypatch.setattr(module, "LIB", home)
     monkeypatch.setattr(sandbox, "COURSE", home / "lightspeed_course")
     caches = (library.packed, library.unpacked, sandbox._command)
     for each in caches:
@@ -75,7 +77,8 @@ def installed(tmp_path, monkeypatch):
         fresh = home.with_name(by.__name__)
         shutil.copytree(home, fresh)
         by(fresh)
-        monkeypatch.setattr(sandbox, "LIB", fresh)
+        for module in (library, sandbox):
+            monkeypatch.setattr(module, "LIB", fresh)
         monkeypatch.setattr(sandbox, "COURSE", fresh / "lightspeed_course")
         library.packed.cache_clear()
 
@@ -227,7 +230,7 @@ def test_a_correction_that_takes_no_points_runs_by_both_libraries(course, book, 
         book.add_submission("ada", NAME, b"{}", 1.0)
         assert correct(book, NAME)[0] == [q.id]
         assert book.libraries(NAME, "1") == (library.packed(), *first)
-        assert correct(book, NAME, keep_better=False)[0] == []
+        assert correct(book, NAME)[0] == [], "once"
     data = KeptQuestions(book, NAME).data(None, book.student("ada").seed)
     assert len(data["libraries"]) == 2 and all(
         (library.unpacked(each) / "lightspeed/roofline.py").is_file() for each in data["libraries"]

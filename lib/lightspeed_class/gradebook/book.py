@@ -62,9 +62,7 @@ class Gradebook(Questions):
     def hand_in_again(self, submission, at):
         """Keep that the same bytes came once more, after others: they are the last ones now."""
         with self._transaction():
-            self._file.execute(
-                "INSERT INTO again (submission, at) VALUES (?, ?)", (submission, at)
-            )
+            self._file.execute("INSERT INTO again (submission, at) VALUES (?, ?)", (submission, at))
 
     def submissions(self, assignment=None, student=None):
         """Those of an assignment and a student, or of all, oldest first."""

@@ -21,10 +21,10 @@ from typing import Any
 from lightspeed_class.grading.answer_text import came
 from lightspeed_class.grading.closure import deciding
 from lightspeed_class.grading.decode import decode
-from lightspeed_class.grading.library import digest_of, unpacked
 from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
 from lightspeed_class.hidden_inputs import hidden
+from lightspeed_class.kept_library import digest_of, unpacked
 from lightspeed_class.kept_questions import variants
 from lightspeed_class.notebooks import (
     MOST_CELLS,

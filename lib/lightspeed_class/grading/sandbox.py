@@ -30,15 +30,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import lightspeed
 from lightspeed_class.grading import cgroups, doors, forkserver, seccomp
+from lightspeed_class.kept_library import EXPOSED, LIB, WHOLE
 
-LIB = Path(lightspeed.__file__).resolve().parents[1]
 COURSE = LIB / "lightspeed_course"
-WHOLE = ("lightspeed", "lightspeed_show", "lightspeed_models")  # packages that hold no answers
 EVIDENCE = LIB / "lightspeed_models" / "evidence"  # but for its data, which take long to read
-# of the course; practice/ and all else holds answers
-EXPOSED = ("__init__.py", "explorers", "library_calls.py")
 PROGRAM = Path(__file__).with_name("student.py")
 INSIDE = Path(__file__).with_name("inside")  # what it imports
 # added to the process id of a fork server: a user that nobody is, another one for each at work

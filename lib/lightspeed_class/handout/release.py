@@ -29,9 +29,9 @@ from pathlib import Path
 
 from lightspeed_class.asked import Asked
 from lightspeed_class.class_folder import ClassError, exercises, write_whole
-from lightspeed_class.grading.library import packed
 from lightspeed_class.handout.handout_list import write_handout
 from lightspeed_class.intake.match_submissions import People
+from lightspeed_class.kept_library import packed
 from lightspeed_class.kept_questions import KeptQuestions, keep
 from lightspeed_class.notebooks import TO_COME, asks, checks
 from lightspeed_class.posed import posed
