@@ -27,8 +27,9 @@ def add(parser):
     """Put the arguments of the verb on its parser."""
     parser.add_argument(
         "file", nargs="+",
-        help="what torch.profiler's export_chrome_trace wrote, .json or .json.gz; several ranks of"
-        " one job say more than one",
+        help="what torch.profiler's export_chrome_trace wrote, .json or .json.gz, a folder of"
+        " tensorboard_trace_handler, or what nsys export --type sqlite wrote; several ranks of one"
+        " job say more than one",
     )  # fmt: skip
     parser.add_argument(
         "--against", nargs="+", metavar="FILE", help="the profile of another run, to compare with"
@@ -41,6 +42,9 @@ def add(parser):
         "--model", metavar="MODEL",
         help="a model, such as Qwen3-32B, or its config.json: a server's steps are held to it",
     )  # fmt: skip
+    parser.add_argument(
+        "--hardware", metavar="CHIP", help="the chip, where the file names none: mi300x, H20"
+    )
     parser.add_argument("--page", metavar="FILE", help="write an HTML page with two tracks here")
     parser.add_argument("--json", action="store_true", help="print data in place of sentences")
 
@@ -49,14 +53,23 @@ def run(options):
     """Print where the time went and what to fix first."""
     from lightspeed_models.llm import load
     from lightspeed_tools.trace import report
+    from lightspeed_tools.trace.chips import chip_of
     from lightspeed_tools.trace.diagnosis import diagnose
+    from lightspeed_tools.trace.folders import trace_files
 
     o, other = options, None
     try:
         model = load(o.model) if o.model else None
-        found = diagnose(o.file, _progress(o.file), o.step)
+        if o.hardware and chip_of(o.hardware) is None:
+            raise ValueError(
+                f"--hardware {o.hardware!r}: expected a chip of the catalog, such as mi300x or H20"
+            )
+        paths, notes = trace_files(o.file)
+        found = diagnose(paths, _progress(paths), o.step, o.hardware or "")
+        found.notes += notes
         if o.against:
-            other = diagnose(o.against, _progress(o.against))
+            paths, _ = trace_files(o.against)
+            other = diagnose(paths, _progress(paths), hardware=o.hardware or "")
         if o.page:
             from lightspeed_tools.trace.page import to_html
 

@@ -9,7 +9,7 @@ from lightspeed_tools.trace.diagnosis import diagnose
 from lightspeed_tools.trace.made import Job, run, span, write
 from lightspeed_tools.trace.pieces import TraceError
 from lightspeed_tools.trace.reader import COMMUNICATION, COMPUTE, read
-from lightspeed_tools.trace.report import headline
+from lightspeed_tools.trace.verdict import headline
 
 ATTENTION = {
     "Input Dims": [[1, 4096, 32, 128]] * 3,
@@ -37,23 +37,58 @@ def told(folder, events, **about):
     return diagnose([str(path)])
 
 
+H100 = {"deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}]}
+
+
+def steps_of(count, took, name="aten::_flash_attention_forward", steps=3, **shapes):
+    """Annotated steps of so many calls of one operator, one after the other on the device."""
+    events, number, free = [], 0, 10
+    for step in range(steps):
+        begin = number * took
+        for _ in range(count):
+            number += 1
+            args = {"External id": number, **shapes}
+            events += [event("cpu_op", name, begin + number, 0.9, **args),
+                       *launched(number, "k", begin + number, free, took)]  # fmt: skip
+            free += took
+        events.append(event("user_annotation", f"ProfilerStep#{step}", begin, count * took))
+    return events
+
+
 @pytest.mark.parametrize(("took", "says"), [(10_000, "Fix first: compute"), (400, "Healthy: ")])
+@pytest.mark.holds("docs/your-own-question.md", '"Healthy" takes evidence')
 def test_a_busy_device_that_is_slow_is_not_healthy(tmp_path, took, says):
-    events = [event("cpu_op", "aten::_flash_attention_forward", 0, 9, **{"External id": 1},
-                    **ATTENTION), *launched(1, "attn_fwd", 5, 10, took)]  # fmt: skip
-    found = told(tmp_path, events, deviceProperties=[{"id": 0, "name": "NVIDIA H100 80GB HBM3"}])
+    found = told(tmp_path, steps_of(10, took, **ATTENTION), **H100)
     roof = 4 * 32 * 4096**2 * 128 / 989.4e6  # us
     assert says in headline(found)
-    assert f"{100 * roof / took:.0f} % of their roofs" in headline(found)
+    assert f"reach {100 * roof / took:.0f} % of their roofs" in headline(found)
 
 
-def test_without_a_chip_or_shapes_nothing_is_said_of_compute(tmp_path):
-    (tmp_path / "named").mkdir()
-    events = launched(1, "gemm", 5, 10, 500)
-    assert "names no chip" in headline(told(tmp_path, events))
-    chip = {"id": 0, "name": "NVIDIA H100 80GB HBM3"}
-    found = told(tmp_path / "named", events, deviceProperties=[chip])
-    assert "hardly any shapes" in headline(found)
+UNKNOWN = {
+    "record_shapes=True": (steps_of(10, 400), H100),
+    "profile once without graphs": (
+        [e for e in steps_of(10, 400) if e["cat"] != "cpu_op"], H100),
+    "no law here: vllm::moe_forward": (
+        steps_of(10, 400, name="vllm::moe_forward", **ATTENTION), H100),
+    "--hardware mi300x": (steps_of(10, 400, **ATTENTION), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("remedy", UNKNOWN)
+def test_why_compute_is_not_known_has_four_remedies(tmp_path, remedy):
+    events, about = UNKNOWN[remedy]
+    said = headline(told(tmp_path, events, **about))
+    assert "Not known: whether compute is fast" in said and remedy in said
+    assert [other for other in UNKNOWN if other in said] == [remedy]
+
+
+def test_few_kernels_and_steps_that_are_not_marked_are_no_evidence(tmp_path):
+    few = told(tmp_path, steps_of(2, 400, **ATTENTION), **H100)
+    assert "Not judged: 6 kernels" in headline(few)
+    path = tmp_path / "unmarked"
+    path.mkdir()
+    unmarked = [e for e in steps_of(10, 400, **ATTENTION) if e["cat"] != "user_annotation"]
+    assert "whether steps are alike, since none" in headline(told(path, unmarked, **H100))
 
 
 def test_the_longest_gap_that_nothing_explains_is_named(tmp_path):
@@ -102,7 +137,7 @@ def test_capturing_graphs_is_warming_up(tmp_path):
     ]  # fmt: skip
     found = told(tmp_path, events)
     assert found.all_accounts[0].causes["compile"] == 785_000
-    assert found.gains[0].cause == "compile" and "capturing graphs" in headline(found)
+    assert found.gains[0].cause == "compile" and "graphs are captured, not a run" in headline(found)
 
 
 @pytest.mark.parametrize("size", [0.15, 0.3])

@@ -13,7 +13,8 @@ from lightspeed_tools.trace.pieces import TraceError
 from lightspeed_tools.trace.reader import read
 from lightspeed_tools.trace.rebuild import rebuild
 from lightspeed_tools.trace.replay import CAUSES, replay
-from lightspeed_tools.trace.report import as_data, headline
+from lightspeed_tools.trace.report import as_data
+from lightspeed_tools.trace.verdict import headline
 
 # Fault -> its size, the cause that the replay takes away, and how far told over true gain may be.
 CASES = {

@@ -10,11 +10,12 @@ from lightspeed_models.llm.config import read_config
 from lightspeed_models.llm.step import Replica, mixed_step
 from lightspeed_models.simulators import serving
 from lightspeed_tools.trace.account import accounts
+from lightspeed_tools.trace.operators import attention_flops
 from lightspeed_tools.trace.pieces import TraceError
 from lightspeed_tools.trace.reader import of_events
 from lightspeed_tools.trace.served import served
 from lightspeed_tools.trace.simulated import of_serving
-from lightspeed_tools.trace.work import attention_flops, attentions, expected_time
+from lightspeed_tools.trace.work import expected_time, held
 from lightspeed_tools.trace.writer import COMPUTE, Recorder, about, save
 
 CONFIG = {
@@ -42,8 +43,8 @@ def attention(causal, microseconds):
 def test_attention_is_held_to_the_peak():
     flops = 4 * 2 * 32 * 4096 * 4096 * 128
     for causal, work in ((False, flops), (True, flops / 2)):
-        (found,) = attentions(*attention(causal, 1000))
-        assert found.causal == causal and found.number_format == "bf16"
+        (found,) = held(*attention(causal, 1000)).of("attention")
+        assert found.work.shape[5] == causal and found.work.number_format == "bf16"
         peak = float(accelerator("h100_sxm").bf16)
         assert found.share == pytest.approx(work / peak / 1e-3, rel=1e-3)
 

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from lightspeed_tools.trace.gaps import PAUSE, Pause
 from lightspeed_tools.trace.reader import (
     ALLOCATE,
     COMMUNICATION,
@@ -24,7 +25,7 @@ from lightspeed_tools.trace.reader import (
 LAUNCH_NS = 20_000  # from a launch to its kernel's start, where nothing is in the way
 
 
-@dataclass
+@dataclass(eq=False)
 class Account:
     """The parts of a device's span (ns), its gaps as (start, end, row that ends it), and the
     causes of them (name -> ns). `puzzle` is the longest piece of idle time that nothing in the file
@@ -46,6 +47,7 @@ class Account:
     gaps: list[tuple[int, int, int]]
     causes: dict[str, int] = field(default_factory=dict)
     puzzle: tuple[int, int, int] = (0, 0, -1)
+    pauses: list[Pause] = field(default_factory=list)
 
     @property
     def span(self) -> int:
@@ -117,18 +119,23 @@ def accounts(trace: Trace) -> list[Account]:
             sum(device.kind[r] != COPY for r in mine), mine,
             [(a, b, mine[place]) for a, b, place in p.gaps],
         )  # fmt: skip
-        account.causes, account.puzzle = _causes(trace, account)
+        account.causes, account.puzzle, account.pauses = _causes(trace, account)
         found.append(account)
     return found
 
 
 # What the host did while the device had nothing to do; the first that fits is the cause.
-HOST = ("loader", "compile", "allocator", "after a synchronize", "launches late")
+HOST = (
+    "loader", "compile", "allocator", "a pause of the host", "after a synchronize", "launches late",
+)  # fmt: skip
 
 
-def _causes(trace: Trace, account: Account) -> tuple[dict[str, int], tuple[int, int, int]]:
-    """Idle time by cause, in ns, and the puzzle. A gap is cut at the launch that ends it: before
-    it the host was late, then a launch takes its time, and what is left is not explained.
+def _causes(
+    trace: Trace, account: Account
+) -> tuple[dict[str, int], tuple[int, int, int], list[Pause]]:
+    """Idle time by cause, in ns, the puzzle, and the pauses of the host. A gap is cut at the launch
+    that ends it: before it the host was late, then a launch takes its time, and what is left is
+    not explained.
     """
     device = trace.device
     launch = launches(trace, {device.correlation[row] for _, _, row in account.gaps})
@@ -139,7 +146,7 @@ def _causes(trace: Trace, account: Account) -> tuple[dict[str, int], tuple[int, 
         "after a synchronize": _merged(_calls_of(trace, SYNCHRONIZE)),
     }
     found: dict[str, int] = {}
-    puzzles = [(0, 0, -1)]
+    puzzles, pauses = [(0, 0, -1)], []
 
     def add(cause: str, time: int) -> None:
         if time > 0:
@@ -163,12 +170,18 @@ def _causes(trace: Trace, account: Account) -> tuple[dict[str, int], tuple[int, 
             add(cause, share)
             left -= share
         # A synchronize that ended in the gap, or lasted into it, emptied the queue.
-        waited = _overlap(marks["after a synchronize"], start - LAUNCH_NS, launched)
+        synchronizes = marks["after a synchronize"]
+        waited = _overlap(synchronizes, start - LAUNCH_NS, launched)
+        own = left - min(left, _overlap(synchronizes, start, launched))
+        if own >= PAUSE:
+            pauses.append(Pause(launched, own, row))
+            add("a pause of the host", own)
+            left -= own
         add("after a synchronize" if waited else "launches late", left)
         add("launch to start", min(LAUNCH_NS, end - launched))
         add("unexplained", end - launched - LAUNCH_NS)
         puzzles.append((end - launched - LAUNCH_NS, start, row))
-    return found, max(puzzles)
+    return found, max(puzzles), pauses
 
 
 def launches(trace: Trace, wanted: Collection[int]) -> dict[int, int]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 import gzip
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from lightspeed_tools.trace.reader import Trace
 
 RECORDED = Path(__file__).parent / "recorded_cpu.json.gz"
 
@@ -17,6 +19,16 @@ RECORDED = Path(__file__).parent / "recorded_cpu.json.gz"
 def recorded() -> dict[str, Any]:
     """The file: `traceEvents`, and of the machine and its times what `recorded` says."""
     return json.loads(gzip.decompress(RECORDED.read_bytes()))
+
+
+def host_events(trace: Trace) -> Iterator[dict[str, Any]]:
+    """The operators of a trace as events, times in µs."""
+    operators = trace.operators
+    columns = (operators.name, operators.place, operators.start, operators.duration)
+    for name, thread, start, duration in zip(*columns, strict=True):
+        where = trace.path, thread
+        yield {"ph": "X", "cat": "cpu_op", "name": trace.names[name], "tid": where, "ts": start,
+               "dur": duration}  # fmt: skip
 
 
 def own_times(events: Iterable[dict[str, Any]]) -> dict[str, tuple[int, float]]:

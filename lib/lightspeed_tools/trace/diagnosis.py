@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 from statistics import median_low
 
 from lightspeed_tools.trace.account import Account, accounts
+from lightspeed_tools.trace.cpu import host_events, own_times
+from lightspeed_tools.trace.gaps import Stops, stops_of
 from lightspeed_tools.trace.pieces import TraceError
 from lightspeed_tools.trace.reader import COMMUNICATION, COMPUTE, Trace, read
 from lightspeed_tools.trace.rebuild import of_a_pair, rebuild
 from lightspeed_tools.trace.replay import replay
+from lightspeed_tools.trace.steps import Aside, alike
+from lightspeed_tools.trace.waits import Waits, waits_of
 from lightspeed_tools.trace.work import expect
 
 WORTH = 1.05  # a smaller gain is within what steps differ by
@@ -22,13 +26,14 @@ MOSTLY = 0.5  # idle for no known reason: what is left says nothing of the whole
 SLOWED = 1.05  # a profile this much slower than the run without it is about the profiler
 # Cause -> what is gone before it is judged, its name, and what to do. Overlap can hide what a slow
 # link and a slow rank leave over, and a graph takes the launches that are left.
-FIRST = ("loader", "compile", "allocator", "synchronize", "products")
+FIRST = ("loader", "compile", "allocator", "pause", "synchronize", "products")
 CAUSES = {
     "loader": ((), "the input pipeline", "load ahead: more workers, prefetching, pinned memory"),
     "compile": ((), "compiling, or capturing graphs, inside the step", "warm up before, and keep"
                 " shapes fixed"),
     "allocator": ((), "the allocator asking the driver", "keep blocks: expandable segments, or a"
                   " smaller peak of memory"),
+    "pause": ((), "the host stopping", "do what it does there less often, or in another thread"),
     "synchronize": ((), "the host waiting for the device", "remove .item(), .cpu() and prints from"
                     " the step"),
     "rank": ((), "a slow rank", "see why this rank computes longer: clock, input, other jobs"),
@@ -42,6 +47,11 @@ CAUSES = {
 }  # fmt: skip
 UNKNOWN = ("no launch in the trace", "inside a graph", "unexplained")
 OF_THE_HOST = ("launches", "synchronize", "compile")
+# What a replay without these takes for granted and no file shows: they have no figure.
+PREMISES = {
+    "overlap": "whether anything else could run meanwhile, the file does not show",
+    "products": "whether one needs another's result, the file does not show",
+}
 
 
 @dataclass(frozen=True)
@@ -58,12 +68,18 @@ class Gain:
     gain: float
     beyond: float
 
+    @property
+    def premise(self) -> str:
+        """What the gain takes for granted and the file does not show, "" if nothing."""
+        return PREMISES.get(self.cause, "")
+
 
 @dataclass
 class Diagnosis:
     """What was found in the files of one job: its accounts by file, the closure of the replay
     (replayed over measured span - 1; None without a replay), the gains, first what to fix first,
-    what was refused and what else is to be said.
+    what was refused and what else is to be said; the steps that were set aside, the waits of all
+    ranks (None: can't tell), and the pauses of each rank's host.
     """
 
     traces: list[Trace]
@@ -73,6 +89,20 @@ class Diagnosis:
     refused: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     slow_rank: str = ""
+    aside: Aside | None = None
+    waits: Waits | None = None
+    stops: list[Stops | None] = field(default_factory=list)
+    host: dict[str, tuple[int, float]] = field(default_factory=dict)  # without a device
+
+    @property
+    def world(self) -> int:
+        """Ranks of the job, as far as the files say."""
+        return max((trace.world or 1 for trace in self.traces), default=1)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all ranks of a job of several are given."""
+        return len(self.traces) >= max(2, self.world)
 
     @property
     def all_accounts(self) -> list[Account]:
@@ -93,9 +123,11 @@ class Diagnosis:
         return [gain for gain in self.gains if gain.beyond >= WORTH]
 
 
-def diagnose(paths: Sequence[str], heard=lambda done: None, step: float | None = None) -> Diagnosis:
+def diagnose(
+    paths: Sequence[str], heard=lambda done: None, step: float | None = None, hardware: str = ""
+) -> Diagnosis:
     """The `Diagnosis` of the profiles of one job's ranks. `step`: seconds of a step without the
-    profiler.
+    profiler; `hardware`: the chip, where the files name none.
 
     Raises TraceError for a file that can't be read, or for files of different jobs.
     """
@@ -115,10 +147,23 @@ def diagnose(paths: Sequence[str], heard=lambda done: None, step: float | None =
 
         traces.append(read(path, of_file))
         before += latest
+    bare = [trace.path for trace in traces if not len(trace.device)]
+    if bare and len(bare) < len(traces):
+        raise TraceError(f"{bare[0]}: no device events, which other files here have")
+    if bare:
+        found = Diagnosis(traces, [[] for _ in traces])
+        found.host = own_times(event for trace in traces for event in host_events(trace))
+        return found
     _one_job(traces)
     order = sorted(range(len(traces)), key=lambda at: (traces[at].rank or 0, at))
-    traces = [traces[at] for at in order]
-    found = Diagnosis(traces, [accounts(trace) for trace in traces])
+    for trace in traces:
+        trace.hardware = hardware
+    traces, aside = alike([traces[at] for at in order])
+    found = Diagnosis(traces, [accounts(trace) for trace in traces], aside=aside)
+    found.stops = [
+        stops_of(trace, [pause for account in listed for pause in account.pauses])
+        for trace, listed in zip(found.traces, found.accounts, strict=True)
+    ]
     _say(found)
     _judge(found, step)
     return found
@@ -206,12 +251,10 @@ def _say(found: Diagnosis) -> None:
             f"{' and '.join(map(str, steps))} steps annotated; the span is from the first"
             " device event to the last, not of whole steps"
         )
-    worlds = {trace.world for trace in found.traces if trace.world is not None}
-    world = max(worlds, default=1)
-    if len(found.traces) < world:
+    if len(found.traces) < found.world:
         found.notes.append(
-            f"{len(found.traces)} of {world} ranks: how much of communication is waiting for a slow"
-            " rank, and whether a link is slow, takes all of them"
+            f"{len(found.traces)} of {found.world} ranks: how much of communication is waiting for"
+            " a slow rank, and whether a link is slow, takes all of them"
         )
 
 
@@ -235,6 +278,8 @@ def _judge(found: Diagnosis, step: float | None) -> None:
         return
     chosen = [account for found_here in found.accounts for account in found_here]
     run = rebuild(found.traces, chosen)
+    if found.whole:
+        found.waits = waits_of(run)
     if len(found.traces) > 1 and not run.meetings:
         found.refused.append(
             "gains: the ranks' collectives can't be matched: there are none, or their numbers"
@@ -260,9 +305,8 @@ def _judge(found: Diagnosis, step: float | None) -> None:
         )
         return
     slowed = _slowed(found, step)
-    world = max((trace.world or 1 for trace in found.traces), default=1)
     alone = sum(op.group is not None and op.meeting is None for ops in run.operations for op in ops)
-    if alone and len(found.traces) >= max(2, world):
+    if alone and found.whole:
         found.notes.append(
             f"{alone:,} collectives at the edges of the recordings are not on all ranks: their"
             " waits stay as they are, so gains of ranks and links may be larger than said"
@@ -270,7 +314,7 @@ def _judge(found: Diagnosis, step: float | None) -> None:
     for cause, (gone, name, advice) in CAUSES.items():
         if cause in OF_THE_HOST and slowed:
             continue
-        if cause in ("rank", "link") and len(found.traces) < max(2, world):
+        if cause in ("rank", "link") and not found.whole:
             continue
         gain = base / max(1, replay(run, [cause]))
         left = replay(run, gone) / max(1, replay(run, (*gone, cause))) if gone else gain

@@ -7,8 +7,9 @@ from markupsafe import Markup
 from lightspeed_show.html import page
 from lightspeed_show.page import draw
 from lightspeed_tools.trace.diagnosis import Diagnosis
-from lightspeed_tools.trace.report import headline, lines
+from lightspeed_tools.trace.report import lines
 from lightspeed_tools.trace.tracks import tracks
+from lightspeed_tools.trace.verdict import headline
 
 
 def to_html(found: Diagnosis) -> str:

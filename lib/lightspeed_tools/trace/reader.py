@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lightspeed_tools.trace.links import link
+from lightspeed_tools.trace.operators import kind_of, packed
 from lightspeed_tools.trace.pieces import TraceError, events, nanoseconds
 
 COMPUTE, COMMUNICATION, COPY = range(3)
@@ -41,16 +43,14 @@ LOADER = re.compile(r"dataloader|data_?loading|get_batch|next_batch", re.IGNOREC
 COMPILE = re.compile(
     r"compile_fx|_compile\.|dynamo_timed|\.codegen|async_compile|ptxas|nvrtc", re.IGNORECASE
 )
+LONG = 1000  # µs: what the host does for so long is kept, to say what it did in a gap
 CAPTURE = re.compile(r"stream(begin|end)capture|graphinstantiate", re.IGNORECASE)
 STEP = re.compile(
     r"ProfilerStep#?\d*$|^iteration[_#\s]?\d|^execute_(context|new)?_?\d|^step\[", re.IGNORECASE
 )
 COLLECTIVE = re.compile(r"^c10d::|^nccl:|^record_param_comms$")
 MARKS = (("collective", COLLECTIVE), ("step", STEP), ("loader", LOADER), ("compile", COMPILE))
-PRODUCTS = re.compile(
-    r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm|_addmm_activation)(_out|\.out)?$|^aten::mm\.default$"
-    r"|^aten::_(scaled_dot_product_(flash|cudnn)_attention|flash_attention_forward)$"
-)
+NOTHING: dict[str, Any] = {}
 
 
 @dataclass
@@ -59,9 +59,9 @@ class Columns:
 
     start: array = field(default_factory=lambda: array("q"))
     duration: array = field(default_factory=lambda: array("q"))
-    name: array = field(default_factory=lambda: array("l"))
+    name: array = field(default_factory=lambda: array("i"))
     kind: array = field(default_factory=lambda: array("b"))
-    place: array = field(default_factory=lambda: array("l"))  # a lane, or a thread of the host
+    place: array = field(default_factory=lambda: array("i"))  # a lane, or a thread of the host
     correlation: array = field(default_factory=lambda: array("q"))  # -1: none
     outer: array = field(default_factory=lambda: array("q"))  # External id of the operator, or -1
 
@@ -84,6 +84,23 @@ class Columns:
         self.outer.append(outer)
 
 
+@dataclass
+class Operators:
+    """Operators of the host; one row each: start and duration (µs), name, thread, External id (-1:
+    none), and what its shapes are in `Trace.arguments` (-1: not recorded, or without a law).
+    """
+
+    start: array = field(default_factory=lambda: array("d"))
+    duration: array = field(default_factory=lambda: array("d"))
+    name: array = field(default_factory=lambda: array("i"))
+    place: array = field(default_factory=lambda: array("i"))
+    outer: array = field(default_factory=lambda: array("q"))
+    shape: array = field(default_factory=lambda: array("i"))
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
 class Mark(NamedTuple):
     """An annotation of the host: a step, with its name, or a cause."""
 
@@ -94,11 +111,13 @@ class Mark(NamedTuple):
     name: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class Trace:
-    """What one file has: `device` and `calls` in columns, `names` of both, `lanes` as (device,
-    stream), `marks` of the host, `products` by External id, `collectives` and `groups` (name and
-    ranks of a process group, as written) by row of the device, and what the file says of itself.
+    """What one file has: `device`, `calls`, `operators` and `doings` (what the host did for a
+    millisecond and more) in columns, `names` of all, `lanes` as (device, stream), `marks` of the
+    host, `collectives` and `groups` (name and ranks of a process group, as written) by row of the
+    device, and what the file says of itself. `operator` is the row of the operator that launched a
+    row of the device (-1: not linked), `arguments` are (name, `operators.packed`).
     """
 
     path: str
@@ -107,11 +126,17 @@ class Trace:
     calls: Columns = field(default_factory=Columns)
     lanes: list[tuple[int, str]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
-    products: dict[int, tuple] = field(default_factory=dict)
+    operators: Operators = field(default_factory=Operators)
+    doings: Columns = field(default_factory=Columns)
+    operator: array = field(default_factory=lambda: array("i"))
+    arguments: list[tuple[str, bytes]] = field(default_factory=list)
+    shapes_recorded: bool = False
+    hardware: str = ""  # the chip that the user states
     collectives: dict[int, tuple[str, float, int]] = field(default_factory=dict)
     groups: dict[int, tuple[str, str]] = field(default_factory=dict)
-    collective_operators: set[int] = field(default_factory=set)
+    collective_operators: dict[int, str] = field(default_factory=dict)  # by External id
     graph_rows: int = 0
+    captures: int = 0  # of graphs
     left_out: int = 0
     about: dict[str, Any] = field(default_factory=dict)
     seen: Counter = field(default_factory=Counter)
@@ -135,11 +160,19 @@ class Trace:
         return sorted(used)
 
     def device_name(self, device: int) -> str:
-        """The name of a device, "" where the file has none."""
+        """The name of a device, "" where neither the file nor the user has one."""
+        if self.hardware:
+            return self.hardware
         listed = self.about.get("deviceProperties")
         found = [p for p in listed if isinstance(p, dict)] if isinstance(listed, list) else []
         named = [p for p in found if p.get("id") == device] or found
         return str(named[0].get("name", "")) if named else ""
+
+    def arguments_of(self, row: int) -> tuple[str, bytes] | None:
+        """What launched a row of the device, and with what shapes; None where that is unknown."""
+        operator = self.operator[row]
+        shape = self.operators.shape[operator] if operator >= 0 else -1
+        return self.arguments[shape] if shape >= 0 else None
 
     def steps(self) -> list[tuple[int, int]]:
         """The annotated steps of the host as (start, end), in order."""
@@ -174,7 +207,7 @@ def read(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> 
     finally:
         if collecting:
             gc.enable()
-    if not len(trace.device):
+    if not len(trace.device) and (trace.left_out or not len(trace.operators) or _foreign(trace)):
         raise TraceError(f"{path}: {_no_device(trace)}")
     _close(trace, places)
     return trace
@@ -192,6 +225,9 @@ def of_events(events: list[dict[str, Any]], about: dict[str, Any]) -> Trace:
 def _close(trace: Trace, places: _Places) -> None:
     """Once all events are in: the lists of names, and captures of graphs, which compile."""
     trace.lanes, trace.names = list(places.lanes), list(places.names)
+    trace.arguments = list(places.shapes)
+    link(trace)
+    trace.captures = sum("begin" in name for _, _, _, name in places.captures)
     began: dict[int, int] = {}
     for thread, start, end, name in sorted(places.captures):
         if "begin" in name:
@@ -212,7 +248,8 @@ class _Places:
     calls: dict[str, int | None] = field(default_factory=dict)
     marks: dict[str, str | None] = field(default_factory=dict)
     kinds: dict[str, int] = field(default_factory=dict)
-    shapes: dict[str, tuple] = field(default_factory=dict)
+    operators: dict[str, tuple[int, str | None]] = field(default_factory=dict)
+    shapes: dict[tuple[str, bytes], int] = field(default_factory=dict)
     captures: list[tuple[int, int, int, str]] = field(default_factory=list)
 
 
@@ -233,7 +270,8 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
         if type(name) is not str:
             name = event["name"] = str(name)
         # Most events are operators and calls that name no cause; what they are is known by name.
-        if category == "cpu_op" or category == "user_annotation":
+        if category == "cpu_op":
+            _operator(trace, event, places)
             if marks.get(name, "") is not None:
                 _mark(trace, event, places)
             continue
@@ -241,7 +279,14 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
             if calls.get(name, 0) is not None:
                 _call(trace, event, places)
             continue
-        if category == "python_function" or not isinstance(category, str):
+        if category == "python_function" or category == "user_annotation":
+            duration = event.get("dur")
+            if type(duration) is str or (duration or 0) >= LONG:
+                _doing(trace, event, places)
+            if category == "user_annotation" and marks.get(name, "") is not None:
+                _mark(trace, event, places)
+            continue
+        if not isinstance(category, str):
             seen["without category"] += category is None
             continue
         kind = DEVICE.get(category)
@@ -250,6 +295,7 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
             kind = DEVICE.get(lower)
             if kind is None:
                 if lower in ("operator", "cpu_op"):
+                    _operator(trace, event, places)
                     _mark(trace, event, places)
                 elif lower.endswith(("runtime", "_driver")):
                     _call(trace, event, places)
@@ -282,6 +328,47 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
         trace.device.add(start, duration, number, kind, place, args)
 
 
+def _operator(trace: Trace, event: dict, places: _Places) -> None:
+    """An operator of the host, with its shapes where they have a law."""
+    name, operators = event["name"], trace.operators
+    known = places.operators.get(name)
+    if known is None:
+        number = places.names.setdefault(name, len(places.names))
+        known = places.operators[name] = number, kind_of(name)
+    start, duration, args = event.get("ts"), event.get("dur"), event.get("args") or NOTHING
+    if type(start) is not float or type(duration) is not float:
+        whole, length = nanoseconds(start), nanoseconds(duration)
+        if whole is None or length is None:
+            return
+        start, duration = whole / 1000, length / 1000
+    if duration >= LONG:
+        _doing(trace, event, places)
+    if type(args) is not dict:
+        args = NOTHING
+    outer, shape = args.get("External id", args.get("external id")), -1
+    if "Input Dims" in args:
+        trace.shapes_recorded = True
+        if known[1] is not None:
+            key = name, packed(args, known[1])
+            shape = places.shapes.setdefault(key, len(places.shapes))
+    operators.start.append(start)
+    operators.duration.append(duration)
+    operators.name.append(known[0])
+    operators.place.append(_thread(event, places))
+    operators.outer.append(outer if type(outer) is int and abs(outer) < LARGEST else _id(outer))
+    operators.shape.append(shape)
+
+
+def _doing(trace: Trace, event: dict, places: _Places) -> None:
+    """Something that the host did for long."""
+    start, duration = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
+    if start is None or duration is None or duration < 1000 * LONG:
+        return
+    if abs(start) + duration <= LARGEST:
+        number = places.names.setdefault(event["name"], len(places.names))
+        trace.doings.add(start, duration, number, 0, _thread(event, places), NOTHING)
+
+
 def _call(trace: Trace, event: dict, places: _Places) -> None:
     """A call of the runtime, if it starts, awaits or allocates something."""
     name = event["name"]
@@ -299,6 +386,8 @@ def _call(trace: Trace, event: dict, places: _Places) -> None:
     if kind == CAPTURES:
         places.captures.append((place, start, start + duration, name.lower()))
         return
+    if duration >= 1000 * LONG:
+        _doing(trace, event, places)
     number = places.names.setdefault(name, len(places.names))
     trace.calls.add(start, duration, number, kind, place, args if isinstance(args, dict) else {})
 
@@ -315,34 +404,25 @@ def _thread(event: dict, places: _Places) -> int:
 
 
 def _mark(trace: Trace, event: dict, places: _Places) -> None:
-    """An operator with shapes, or an annotation that names a step or a cause."""
+    """An annotation that names a step, a collective or another cause."""
     name = event["name"]
     if name not in places.marks:
-        found = [kind for kind, words in MARKS if words.search(name)]
-        places.marks[name] = found[0] if found else "product" if PRODUCTS.search(name) else None
+        places.marks[name] = next((kind for kind, words in MARKS if words.search(name)), None)
     kind = places.marks[name]
     if kind is None:
         return
     args = event.get("args")
-    if kind == "product":
-        if isinstance(args, dict) and "Input Dims" in args:
-            outer = _id(args.get("External id", args.get("external id")))
-            shape: tuple[str, ...] = (
-                name, str(args["Input Dims"]), str(args.get("Input type", "")),
-            )  # fmt: skip
-            if "attention" in name:  # whether it is causal stands among the values
-                shape += (str(args.get("Concrete Inputs", "")),)
-            trace.products[outer] = places.shapes.setdefault("|".join(shape), shape)
-        return
-    if kind == "collective":
-        if isinstance(args, dict) and (outer := _id(args.get("External id"))) > 0:
-            trace.collective_operators.add(outer)
-        return
+    if (
+        kind == "collective"
+        and isinstance(args, dict)
+        and (outer := _id(args.get("External id"))) > 0
+    ):
+        trace.collective_operators[outer] = name
     start, duration = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
     if start is not None and duration is not None and duration >= 0:
         thread = _thread(event, places)
         trace.marks.append(
-            Mark(kind, start, start + duration, thread, name if kind == "step" else "")
+            Mark(kind, start, start + duration, thread, name * (kind in ("step", "collective")))
         )
 
 
@@ -364,9 +444,15 @@ def _process(seen: Counter, event: dict) -> None:
     seen["of JAX"] += name.startswith(("/device:TPU", "/device:GPU", "/host:CPU"))
 
 
+def _foreign(trace: Trace) -> Counter:
+    """Categories of a device of another kind, by how many events they have."""
+    host = ("Trace", "ac2g", "fwdbwd", "async_gpu", "overhead")
+    return Counter({k: n for k, n in trace.seen.items() if " " not in k and k not in host})
+
+
 def _no_device(trace: Trace) -> str:
     """Why a file without events of a device can't be judged."""
-    others = Counter({k: n for k, n in trace.seen.items() if " " not in k})
+    others = _foreign(trace)
     if trace.left_out:
         return f"none of its {trace.left_out:,} device events has a start and a duration"
     if trace.seen["of JAX"]:

@@ -137,6 +137,8 @@ def rebuild(traces: Sequence[Trace], accounts: Sequence[Account]) -> Run:
         for cause in ANNOTATED:
             for start, end in _of_the_host(trace, cause):
                 events.append((end + shift, MARKED, rank, (cause, end - start)))
+        for pause in accounts[rank].pauses:
+            events.append((pause.end + shift, MARKED, rank, ("pause", pause.length)))
     events.sort(key=lambda event: event[:3])
     for meeting in meetings:
         last = max(op.start for op in meeting.members)

@@ -14,7 +14,7 @@ from lightspeed_tools.trace.reader import ALLOCATE, COMMUNICATION, COMPUTE, COPY
 from lightspeed_tools.trace.rebuild import CLOSE, RETURNS, Call, Meeting, Operation, Run
 
 CAUSES = (
-    "loader", "compile", "allocator", "synchronize", "launches", "rank", "link", "overlap",
+    "loader", "compile", "allocator", "pause", "synchronize", "launches", "rank", "link", "overlap",
     "copies", "products",
 )  # fmt: skip
 

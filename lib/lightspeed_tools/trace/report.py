@@ -3,134 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 
 from lightspeed_models.llm.decoder import Decoder
 from lightspeed_show.format import si
-from lightspeed_tools.measure.instruments.gpu import catalog_key
 from lightspeed_tools.trace.account import Account
-from lightspeed_tools.trace.diagnosis import WORTH, Diagnosis
-from lightspeed_tools.trace.reader import COMPUTE
+from lightspeed_tools.trace.diagnosis import Diagnosis, Gain
 from lightspeed_tools.trace.served import served
-from lightspeed_tools.trace.work import attentions, collectives, products
+from lightspeed_tools.trace.verdict import duration, headline, percent, rank_name
+from lightspeed_tools.trace.work import Row, collectives, held
 
-SLOW = 0.5  # of a roof: what reaches less is worth a look before all that is sound
-LITTLE = 0.1  # of compute: too little to judge it by
-SENDS_ALL = 0.9  # of the time: there is hardly any in which more could be hidden
 SHOWN = 6  # rows of a table in the terminal; --json has all
 CHAPTER = "Chapters 2 (roofs) and 7 (collectives) of the course teach what is behind this."
-
-
-def headline(found: Diagnosis) -> str:
-    """Where the step went and what to fix first, in a sentence or two."""
-    trace, account = max(
-        ((t, a) for t, listed in zip(found.traces, found.accounts, strict=True) for a in listed),
-        key=lambda pair: pair[1].span,
-    )
-    parts = {
-        "compute": account.compute,
-        "exposed communication": account.exposed_communication,
-        "exposed copies": account.exposed_copy,
-        "idle": account.idle,
-    }
-    went = ", ".join(
-        f"{_percent(time, account.span)} {name}"
-        for name, time in sorted(parts.items(), key=lambda part: -part[1])
-        if time and 100 * time >= account.span
-    )
-    where = f"{_time(account.span)}: {went or 'nothing ran'}"
-    if found.closure is None or any(why.startswith("gains: ") for why in found.refused):
-        reason = found.refused[0].partition(": ")[2]
-        return f"{where}. What to fix first is not said: {reason}.{_puzzle(found)}"
-    if not found.worth and found.unknown > WORTH - 1:
-        return (
-            f"{where}. What to fix first is not said: {100 * found.unknown:.0f} % of the time is"
-            f" idle for no reason that the file tells.{_puzzle(found)}"
-        )
-    waiting = _waiting(found, account)
-    if found.worth:
-        first = found.worth[0]
-        who = f" ({found.slow_rank})" if first.cause == "rank" else ""
-        gain = f"at most {first.gain:.2f} times faster"
-        return f"{where}. Fix first: {first.name}{who}, {gain}.{waiting}"
-    sent = account.communication / max(1, account.span)
-    if sent > SENDS_ALL:
-        most = account.span / max(1, account.compute)
-        return (
-            f"{where}. Its links are busy {100 * sent:.0f} % of the time, so no better order helps:"
-            f" send less, or over faster links; at most {most:.2f} times faster if"
-            f" nothing were sent.{waiting}"
-        )
-    covered, reached = _of_compute(trace, account)
-    worth = f"is worth more than {100 * (WORTH - 1):.0f} %"
-    share = f"products with shapes, {100 * covered:.0f} % of it, reach {100 * reached:.0f} %"
-    if covered > SLOW and reached < SLOW and account.compute > SLOW * account.span:
-        return (
-            f"{where}. Fix first: compute itself; {share} of their roofs, and nothing else"
-            f" {worth}.{waiting}"
-        )
-    sound = "No fault that these ranks tell" if waiting else "Healthy: nothing here"
-    if covered < LITTLE:
-        known = account.name and catalog_key(account.name)
-        why = "has hardly any shapes of its products" if known else "names no chip of the catalog"
-        aside = f", beside compute itself, of which nothing can be said: the file {why}"
-    else:
-        aside = f", beside compute itself: {share} of their roofs" * (reached <= 1)
-    return f"{where}. {sound} {worth}{aside}.{waiting}"
-
-
-def _waiting(found: Diagnosis, account: Account) -> str:
-    """What some ranks of a job can't tell of exposed communication, if there is much of it."""
-    world = max((trace.world or 1 for trace in found.traces), default=1)
-    if len(found.traces) >= world or account.exposed_communication < (WORTH - 1) * account.span:
-        return ""
-    return (
-        f" Whether communication waits for a slow rank, or its links are slow, takes all {world}"
-        f" ranks; here {'is' if len(found.traces) == 1 else 'are'} {len(found.traces)}."
-    )
-
-
-def _puzzle(found: Diagnosis) -> str:
-    """The longest gap that nothing explains, where there is much of that."""
-    if found.unknown <= WORTH - 1 or not any(a.puzzle[0] for a in found.all_accounts):
-        return ""
-    (time, start, row), trace, account = max(
-        (account.puzzle, trace, account)
-        for trace, listed in zip(found.traces, found.accounts, strict=True)
-        for account in listed
-    )
-    since = start - account.start
-    early = "; work from before the profile may have run then" * (50 * since < account.span)
-    kernel = _short(trace.names[trace.device.name[row]])
-    return (
-        f" The longest such gap, {_time(time)} before {kernel},"
-        f" begins {_time(since)} after the first event{early}."
-    )
-
-
-def _short(name: str) -> str:
-    """The name of a kernel without its arguments and namespaces.
-
-    >>> _short("void (anonymous namespace)::resolve_ids_kernel<long>(long*, int)")
-    'resolve_ids_kernel'
-    """
-    plain = re.sub(r"\(anonymous namespace\)::|^void ", "", name)
-    return re.split(r"[<(]", plain)[0].split("::")[-1].strip()[:60] or name[:60]
-
-
-def _of_compute(trace, account) -> tuple[float, float]:
-    """The share of compute whose roof is known, and what it reaches of that: busy is not fast."""
-    judged = [(p.time, p.roof or 0.0) for p in products(trace, account)[0]]
-    judged += [(a.time, a.roof or 0.0) for a in attentions(trace, account)]
-    time, roof = (sum(part) for part in zip((0.0, 0.0), *(j for j in judged if j[1]), strict=True))
-    device = trace.device
-    whole = sum(device.duration[r] for r in account.rows if device.kind[r] == COMPUTE) * 1e-9
-    return (time / whole if whole else 0.0, roof / time if time else 0.0)
 
 
 def lines(found: Diagnosis, model: Decoder | None = None) -> list[str]:
     """The whole answer; with a model, a server's steps against what it takes."""
     told = [headline(found), ""]
+    if found.host:
+        return [*told, *_operators(found), *(f"note: {note}" for note in found.notes), CHAPTER]
+    told += _waits(found)
     several = len(found.all_accounts) > 1
     for trace, listed in zip(found.traces, found.accounts, strict=True):
         for account in listed:
@@ -141,7 +32,7 @@ def lines(found: Diagnosis, model: Decoder | None = None) -> list[str]:
             told += [f"  {line}" for line in _account(account)]
     told += ["", *_gains(found)]
     trace, account = found.traces[0], found.accounts[0][0]
-    told += [*_products(trace, account), *_attentions(trace, account)]
+    told += _compute(trace, account)
     told += [*_collectives(trace, account), *_served(trace, account, model)]
     told += ["", *(f"note: {note}" for note in found.notes), CHAPTER]
     return told
@@ -156,23 +47,47 @@ def _account(account: Account) -> list[str]:
         (
             "communication",
             account.exposed_communication,
-            f"exposed; {_time(hidden)} more is hidden",
+            f"exposed; {duration(hidden)} more is hidden",
         ),
-        ("copies", account.exposed_copy, f"exposed; {_time(copies)} more is hidden"),
+        ("copies", account.exposed_copy, f"exposed; {duration(copies)} more is hidden"),
         ("idle", account.idle, ""),
     ]
     told = [
-        f"{name:<14}{_time(time):>10}{_percent(time, account.span):>8}  {words}".rstrip()
+        f"{name:<14}{duration(time):>10}{percent(time, account.span):>8}  {words}".rstrip()
         for name, time, words in rows
         if time or name in ("span", "compute", "idle")
     ]
     causes = sorted(account.causes.items(), key=lambda item: -item[1])
     told += [
-        f"{'':4}{_time(time):>20}{_percent(time, account.span):>8}  {name}"
+        f"{'':4}{duration(time):>20}{percent(time, account.span):>8}  {name}"
         for name, time in causes
         if 1000 * time >= account.span
     ]
     return told
+
+
+def _operators(found: Diagnosis) -> list[str]:
+    """The host's operators of a profile without a device."""
+    total = sum(time for _, time in found.host.values()) or 1.0
+    return [
+        f"  {count:>7,} × {name:<44}{si(time, 's'):>10}  {100 * time / total:.1f} %"
+        for name, (count, time) in list(found.host.items())[: 2 * SHOWN]
+    ]
+
+
+def _waits(found: Diagnosis) -> list[str]:
+    """Exposed communication of each rank, cut in two."""
+    waits = found.waits
+    if waits is None:
+        return []
+    told = [f"{'exposed':<14}{'waiting':>10}{'transfer':>10}{'others waited for it':>23}"]
+    told += [
+        f"{rank_name(found, at):<14}{duration(waiting):>10}{duration(transfer):>10}"
+        f"{duration(caused):>23}"
+        for at, (waiting, transfer, caused) in enumerate(
+            zip(waits.waiting, waits.transferring, waits.caused, strict=True))
+    ]  # fmt: skip
+    return [*told, ""]
 
 
 def _gains(found: Diagnosis) -> list[str]:
@@ -181,38 +96,58 @@ def _gains(found: Diagnosis) -> list[str]:
     told = [f"replayed, the span is {100 * found.closure:+.2f} % of the measured one off"]
     told += [f"refused: {reason}" for reason in found.refused]
     for gain in found.worth:
-        told.append(f"  at most {gain.gain:6.2f} ×  {gain.name}: {gain.advice}")
+        figure = f"at most {gain.gain:6.2f} ×"
+        why = f" ({gain.premise})" if gain.premise else ""
+        told.append(f"  {'no figure' if why else figure:<16}  {gain.name}: {gain.advice}{why}")
     if found.worth:
         told.append("  waits hidden in this run may show up once a cause is gone; one at a time")
     return told
 
 
-def _products(trace, account) -> list[str]:
-    listed, covered = products(trace, account)
-    if not listed:
-        return ["", "products: no shapes in the trace (record_shapes=True keeps them)"]
-    told = ["", f"products with shapes are {100 * covered:.0f} % of compute"]
-    for p in listed[:SHOWN]:
-        batch, rows, depth, columns = p.shape
-        size = f"{batch} × " * (batch > 1) + f"[{rows}, {depth}] [{depth}, {columns}]"
-        share = f"{100 * p.share:.0f} % of the roof" if p.share else "no roof is known"
-        if p.share and p.share > 1:
-            share += ": a clock, a type or a shape is wrong"
-        told.append(
-            f"  {p.count:>5} × {size:<34} {p.number_format:<5}{si(p.time, 's'):>9}  {share}"
+def _compute(trace, account) -> list[str]:
+    """Operators against their roofs, and why the rest is held to none."""
+    compute = held(trace, account)
+    told = ["", f"operators with a law and shapes are {100 * compute.covered:.0f} % of compute"]
+    if compute.reasons:
+        told[-1] += "; the rest: " + ", ".join(
+            f"{reason} {100 * time / compute.whole:.0f} %"
+            for reason, time in compute.reasons.items()
         )
+    if not compute.rows:
+        return told if compute.reasons else []
+    for row in compute.rows[:SHOWN]:
+        share = f"{100 * row.share:.0f} % of the roof" if row.share else "no roof is known"
+        if row.share and row.share > 1:
+            over = "caches hold what it reads" if row.work.kind == "pass" else "a shape is wrong"
+            share += f": a clock, a type or {over}"
+        size, form = shape_of(row), row.work.number_format
+        told.append(f"  {row.count:>5} × {size:<44} {form:<5}{si(row.time, 's'):>9}  {share}")
+    if compute.lawless:
+        whole = compute.whole
+        names = (f"{n} {100 * t / whole:.0f} %" for n, t in list(compute.lawless.items())[:4])
+        told.append(f"  without a law: {', '.join(names)}")
     return told
 
 
-def _attentions(trace, account) -> list[str]:
-    listed = attentions(trace, account)
-    told = ["", "attention, forward"] * bool(listed)
-    for a in listed[:SHOWN]:
-        batch, heads, queries, keys, width = a.shape
-        size = f"{batch} × {heads} heads, {queries} on {keys}, width {width}{', causal' * a.causal}"
-        share = f"{100 * a.share:.0f} % of the roof" if a.share else "no roof is known"
-        told.append(f"  {a.count:>5} × {size}  {a.number_format}  {si(a.time, 's')}  {share}")
-    return told
+def shape_of(row: Row) -> str:
+    """An operator and its shape as a table shows them."""
+    kind, shape = row.work.kind, row.work.shape
+    if kind == "product":
+        batch, rows, depth, columns = shape
+        return f"{batch} × " * (batch > 1) + f"[{rows}, {depth}] [{depth}, {columns}]"
+    if kind == "attention":
+        batch, heads, queries, keys, width, causal, back = shape
+        way = "backward" if back else "forward"
+        mask = ", causal" * causal
+        return f"attention {way}, {batch} × {heads} heads, {queries} on {keys}, {width}{mask}"
+    if kind == "grouped":
+        tokens, chosen, experts, hidden = shape
+        return f"{tokens} tokens × {chosen} of {experts} experts, width {hidden}"
+    if kind == "convolution":
+        image, filters, _, back = shape
+        way = " backward" * back
+        return f"convolution{way} {'×'.join(map(str, image))} by {'×'.join(map(str, filters))}"
+    return f"{row.name[:28]}, {si(float(shape[0]), 'byte')}"
 
 
 def _served(trace, account, model) -> list[str]:
@@ -245,8 +180,16 @@ def _collectives(trace, account) -> list[str]:
 
 def as_data(found: Diagnosis, model: Decoder | None = None) -> dict:
     """The same as plain data."""
+    if found.host:
+        return {
+            "headline": headline(found), "devices": [], "notes": found.notes, "gains": [],
+            "refused": found.refused, "closure": None,
+            "operators": [{"name": name, "count": count, "us": time * 1e6}
+                          for name, (count, time) in found.host.items()],
+        }  # fmt: skip
     trace, account = found.traces[0], found.accounts[0][0]
-    listed, covered = products(trace, account)
+    compute = held(trace, account)
+    aside = found.aside
     return {
         "headline": headline(found),
         "devices": [
@@ -255,26 +198,34 @@ def as_data(found: Diagnosis, model: Decoder | None = None) -> dict:
             for account in accounts
         ],
         "closure": found.closure,
-        "gains": [
-            {"cause": g.cause, "name": g.name, "advice": g.advice, "gain_at_most": g.gain,
-             "beyond_others": g.beyond}
-            for g in found.gains
+        "waits": found.waits and {
+            "late_rank": None if found.waits.late is None else rank_name(found, found.waits.late),
+            "waiting_us": [time / 1000 for time in found.waits.waiting],
+            "transferring_us": [time / 1000 for time in found.waits.transferring],
+        },
+        "pauses": [
+            {"rank": rank_name(found, at), "count": stops.count, "us": stops.total / 1000,
+             "longest_us": stops.longest / 1000, "in": stops.what}
+            for at, stops in enumerate(found.stops) if stops
         ],
+        "set_aside": aside and {"steps": list(aside.steps), "of": aside.of,
+                                "times_as_long": aside.times, "schedule": aside.schedule},
+        "compute": {
+            "held_to_a_roof": compute.covered, "reached": compute.reached,
+            "not_held_us": {reason: 1e6 * time for reason, time in compute.reasons.items()},
+        },
+        "gains": [_gain(gain) for gain in found.gains],
         "refused": found.refused,
         "notes": found.notes,
         "products": {
-            "share_of_compute": covered,
-            "rows": [
-                {"name": p.name, "shape": list(p.shape), "format": p.number_format,
-                 "count": p.count, "us": p.time * 1e6, "share_of_roof": p.share}
-                for p in listed
-            ],
+            "share_of_compute": sum(r.time for r in compute.of("product")) / (compute.whole or 1.0),
+            "rows": [_row(row) for row in compute.of("product")],
         },
         "attention": [
-            {"shape": list(a.shape), "causal": a.causal, "format": a.number_format,
-             "count": a.count, "us": a.time * 1e6, "share_of_roof": a.share}
-            for a in attentions(trace, account)
+            _row(row) | {"shape": list(row.work.shape[:5]), "causal": row.work.shape[5]}
+            for row in compute.of("attention")
         ],
+        "operators": [_row(row) | {"kind": row.work.kind} for row in compute.rows],
         "served": [
             {"prompt_tokens": s.tokens, "rows": s.rows, "cached_each": s.cached,
              "count": s.count, "us": s.time * 1e6,
@@ -287,6 +238,22 @@ def as_data(found: Diagnosis, model: Decoder | None = None) -> dict:
              "expected_us": c.expected * 1e6 if c.expected else None}
             for c in collectives(trace, account)
         ],
+    }  # fmt: skip
+
+
+def _row(row: Row) -> dict:
+    return {
+        "name": row.name, "shape": list(row.work.shape), "format": row.work.number_format,
+        "count": row.count, "us": row.time * 1e6, "share_of_roof": row.share,
+    }  # fmt: skip
+
+
+def _gain(gain: Gain) -> dict:
+    """A cause as data; without a figure where its premise can't be seen."""
+    return {
+        "cause": gain.cause, "name": gain.name, "advice": gain.advice,
+        "gain_at_most": None if gain.premise else gain.gain,
+        "beyond_others": None if gain.premise else gain.beyond, "premise": gain.premise,
     }  # fmt: skip
 
 
@@ -335,19 +302,11 @@ def compared(found: Diagnosis, other: Diagnosis) -> list[str]:
         f"{'':<14}{'there':>10}{'here':>10}{'change':>11}",
     ]
     told += [
-        f"{name:<14}{_time(before):>10}{_time(after):>10}{_signed(after - before):>11}"
+        f"{name:<14}{duration(before):>10}{duration(after):>10}{_signed(after - before):>11}"
         for name, before, after in rows
     ]
     return told
 
 
-def _time(nanoseconds: int) -> str:
-    return si(nanoseconds * 1e-9, "s")
-
-
 def _signed(nanoseconds: int) -> str:
-    return ("+" if nanoseconds > 0 else "-" if nanoseconds < 0 else "") + _time(abs(nanoseconds))
-
-
-def _percent(time: int, span: int) -> str:
-    return f"{100 * time / span:.1f} %" if span else "0 %"
+    return ("+" if nanoseconds > 0 else "-" if nanoseconds < 0 else "") + duration(abs(nanoseconds))

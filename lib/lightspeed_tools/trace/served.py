@@ -9,11 +9,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
-from lightspeed.catalog import accelerator
 from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.llm.step import Replica, mixed_step
-from lightspeed_tools.measure.instruments.gpu import catalog_key
 from lightspeed_tools.trace.account import Account
+from lightspeed_tools.trace.chips import chip_of
 from lightspeed_tools.trace.pieces import TraceError
 from lightspeed_tools.trace.reader import Trace
 
@@ -55,10 +54,12 @@ def served(trace: Trace, account: Account, model: Decoder) -> list[Served]:
 
     Raises TraceError for a chip that the catalog lacks, and for steps without a server's names.
     """
-    key = catalog_key(account.name) if account.name else None
-    if key is None:
-        raise TraceError(f"--model: {trace.path} names no chip of the catalog: {account.name!r}")
-    chip, ways = accelerator(key), trace.world or 1
+    chip, ways = chip_of(account.name), trace.world or 1
+    if chip is None:
+        raise TraceError(
+            f"--model: {trace.path} names no chip of the catalog: {account.name!r}; state it with"
+            " --hardware"
+        )
     link = getattr(chip, "link_bandwidth", None) or chip.hbm_bandwidth
     replica = Replica(float(chip.bf16), float(chip.hbm_bandwidth), float(link), ways)
     steps = trace.step_marks()

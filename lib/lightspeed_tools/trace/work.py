@@ -1,46 +1,48 @@
-"""What the work of a profile should take by the library's laws: matrix products on the roof of
-their chip, collectives on the links of their node.
+"""What the work of a profile should take by the library's laws: operators on the roof of their
+chip, collectives on the links of their node.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from lightspeed.catalog import accelerator
 from lightspeed.collectives import COLLECTIVES
 from lightspeed.errors import BadArgument
 from lightspeed.roofline import matmul_bytes, matmul_flops, time_bounds
 from lightspeed_models.nccl_fit import FABRICS, predict
 from lightspeed_models.products import kernel, product_time
-from lightspeed_tools.measure.instruments.gpu import catalog_key
 from lightspeed_tools.nccl.machine import KINDS
 from lightspeed_tools.trace.account import Account
+from lightspeed_tools.trace.chips import chip_of
+from lightspeed_tools.trace.operators import WIDTHS, Work, work_of
 from lightspeed_tools.trace.reader import COMPUTE, Trace
 from lightspeed_tools.trace.rebuild import Operation, Run
 
-FORMATS = {"c10::BFloat16": "bf16", "BFloat16": "bf16", "c10::Half": "fp16", "Half": "fp16"}
-FORMATS |= {"float": "tf32", "double": "fp64", "c10::Float8_e4m3fn": "fp8"}
-WIDTHS = {"bf16": 2, "fp16": 2, "tf32": 4, "fp64": 8, "fp8": 1}
+SMALL = 0.8  # of the pieces' time: where one product takes more, the pieces were not small
 PIECES = 4  # so many like products in a row are one that was cut
 NAMED = {c.replace("_", ""): c for c in COLLECTIVES} | {
     "allgatherbase": "all_gather", "allgatherintotensor": "all_gather",
     "reducescatterbase": "reduce_scatter", "reducescattertensor": "reduce_scatter",
     "alltoallbase": "alltoall", "alltoallsingle": "alltoall", "allreducecoalesced": "all_reduce",
 }  # fmt: skip
+# Why a kernel is held to no roof; `report` has a remedy for each.
+NOT_RECORDED, NOT_LINKED, NO_LAW, NO_CHIP = (
+    "shapes not recorded", "kernels not linked to operators", "operators without a law here",
+    "chip unknown",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Product:
-    """Products of one shape: how often, seconds in all, and the seconds of the roof."""
+class Row:
+    """Calls of one operator and shape: how often, seconds in all, and the seconds of the roof."""
 
     name: str
-    shape: tuple[int, int, int, int]  # products in a batch, rows, depth, columns
-    number_format: str
+    work: Work
     count: int
     time: float
     roof: float | None
@@ -50,6 +52,36 @@ class Product:
     def share(self) -> float | None:
         """Of the roof; above 1, a clock, a type or a shape is not what it seems."""
         return self.roof / self.time if self.roof and self.time else None
+
+
+@dataclass
+class Held:
+    """The compute of a device, held to its roofs as far as may be: seconds in all, rows longest
+    first, and the seconds that are held to none, by reason and by the operator without a law.
+    """
+
+    whole: float = 0.0
+    rows: list[Row] = field(default_factory=list)
+    reasons: dict[str, float] = field(default_factory=dict)
+    lawless: dict[str, float] = field(default_factory=dict)
+
+    def of(self, kind: str) -> list[Row]:
+        """The rows of a law."""
+        return [row for row in self.rows if row.work.kind == kind]
+
+    @property
+    def covered(self) -> float:
+        """The share of compute whose roof is known."""
+        return sum(row.time for row in self.rows if row.roof) / self.whole if self.whole else 0.0
+
+    @property
+    def reached(self) -> float:
+        """The share of its roofs that this part reaches; a kernel above its roof counts as at it,
+        since caches hold what small kernels read.
+        """
+        judged = [row for row in self.rows if row.roof]
+        time = sum(row.time for row in judged)
+        return sum(min(row.roof or 0.0, row.time) for row in judged) / time if time else 0.0
 
 
 @dataclass(frozen=True)
@@ -68,134 +100,56 @@ class Collective:
     nodes: int | None
 
 
-def products(trace: Trace, account: Account) -> tuple[list[Product], float]:
-    """The products with known shapes, longest first, and the share of compute that they are."""
-    device = trace.device
-    spent: dict[tuple, list[float]] = {}
-    operators: dict[tuple, set[int]] = {}
-    compute = 0
+@functools.lru_cache(maxsize=64)
+def held(trace: Trace, account: Account) -> Held:
+    """The compute of a device against the roofs of its chip."""
+    device, operators = trace.device, trace.operators
+    times: dict[tuple[str, bytes], float] = defaultdict(float)
+    calls: dict[tuple[str, bytes], set[int]] = defaultdict(set)
+    found, reasons, lawless = Held(), defaultdict(float), defaultdict(float)
     for row in account.rows:
         if device.kind[row] != COMPUTE:
             continue
-        compute += device.duration[row]
-        known = trace.products.get(device.outer[row])
+        time = device.duration[row] * 1e-9
+        found.whole += time
+        operator = trace.operator[row]
+        known = trace.arguments_of(row)
         if known:
-            spent.setdefault(known, []).append(device.duration[row])
-            operators.setdefault(known, set()).add(device.outer[row])
-    found: dict[tuple, list[float]] = {}
-    for known, times in spent.items():
-        shape = product_shape(*known[:3])
-        if shape:
-            entry = found.setdefault((known[0], *shape), [0, 0.0])
-            entry[0] += len(operators[known])
-            entry[1] += sum(times) * 1e-9
-    listed = [
-        Product(name, shape, form, int(n), time, *_roof(account.name, shape, form, int(n)))
-        for (name, shape, form), (n, time) in found.items()
-    ]
-    covered = sum(p.time for p in listed)
-    return sorted(listed, key=lambda p: -p.time), covered / (compute * 1e-9) if compute else 0.0
-
-
-@dataclass(frozen=True)
-class Attention:
-    """Attention of one shape: how often, seconds in all, and the seconds of the roof."""
-
-    shape: tuple[int, ...]  # requests, heads, queries, keys, width of a head
-    causal: bool
-    number_format: str
-    count: int
-    time: float
-    roof: float | None
-
-    @property
-    def share(self) -> float | None:
-        """Of the roof."""
-        return self.roof / self.time if self.roof and self.time else None
-
-
-def attentions(trace: Trace, account: Account) -> list[Attention]:
-    """Forward passes of attention with known shapes, longest first. A causal one does half."""
-    device, found = trace.device, {}
-    for row in account.rows:
-        known = trace.products.get(device.outer[row])
-        if device.kind[row] == COMPUTE and known and len(known) == 4:
-            entry = found.setdefault(known, [set(), 0.0])
-            entry[0].add(device.outer[row])
-            entry[1] += device.duration[row] * 1e-9
-    listed = []
-    for (name, dims, types, values), (operators, time) in found.items():
-        try:
-            shapes, kinds = ast.literal_eval(dims), ast.literal_eval(types)
-            if name == "aten::_flash_attention_forward":  # queries stand before heads
-                shapes = [(b, h, n, d) for b, n, h, d in shapes[:2]]
-            (batch, heads, queries, width), (_, kv_heads, keys, _) = shapes[0], shapes[1]
-        except (ValueError, SyntaxError, IndexError, TypeError):
+            times[known] += time
+            calls[known].add(operator)
+        elif operator < 0:
+            reasons[NOT_LINKED] += time
+        elif not trace.shapes_recorded:
+            reasons[NOT_RECORDED] += time
+        else:
+            reasons[NO_LAW] += time
+            lawless[trace.names[operators.name[operator]]] += time
+    for (name, arguments), time in times.items():
+        work = work_of(name, arguments)
+        if work is None:
+            reasons[NO_LAW] += time
+            lawless[name] += time
             continue
-        form, count = FORMATS.get(kinds[0], str(kinds[0])), len(operators)
-        causal = "True" in values
-        flops = count * attention_flops(batch, heads, queries, keys, width, causal)
-        size = count * WIDTHS.get(form, 2) * 2 * batch * width * (heads * queries + kv_heads * keys)
-        shape = (batch, heads, queries, keys, width)
-        listed.append(Attention(shape, causal, form, count, time,
-                                _bound(account.name, form, flops, size)[0]))  # fmt: skip
-    return sorted(listed, key=lambda a: -a.time)
+        count = len(calls[name, arguments])
+        roof, compute_bound = bound(account.name, work, count)
+        if roof is None:
+            reasons[NO_CHIP] += time
+        found.rows.append(Row(name, work, count, time, roof, compute_bound))
+    found.rows.sort(key=lambda row: -row.time)
+    found.reasons = dict(sorted(reasons.items(), key=lambda item: -item[1]))
+    found.lawless = dict(sorted(lawless.items(), key=lambda item: -item[1]))
+    return found
 
 
-def attention_flops(
-    batch: int, heads: int, queries: int, keys: int, width: int, causal: bool
-) -> float:
-    """FLOPs of scores and sums: four for each query, key and number of a head; a causal query sees
-    those keys that are not behind it.
-
-    >>> attention_flops(1, 1, 4, 4, 1, False), attention_flops(1, 1, 4, 4, 1, True)
-    (64, 40.0)
+def bound(device: str, work: Work, count: int = 1) -> tuple[float | None, bool]:
+    """Seconds of so many calls on the roof of a chip (None where that isn't known), and whether
+    arithmetic is the longer.
     """
-    rows = min(queries, keys)
-    seen = rows * (keys - rows) + rows * (rows + 1) / 2 if causal else queries * keys
-    return 4 * batch * heads * seen * width
-
-
-@functools.cache
-def product_shape(name: str, dims: str, types: str) -> tuple[tuple[int, int, int, int], str] | None:
-    """(batch, rows, depth, columns) and number format of an operator, from its arguments."""
-    try:
-        shapes, kinds = ast.literal_eval(dims), ast.literal_eval(types or "[]")
-        first = 1 if "addm" in name or "baddbmm" in name else 0
-        left, right = shapes[first], shapes[first + 1]
-        kind = kinds[first] if len(kinds) > first else ""
-        batch = left[0] if len(left) == 3 else 1
-        (rows, depth), (inner, columns) = left[-2:], right[-2:]
-    except (ValueError, SyntaxError, IndexError, TypeError):
-        return None
-    whole = all(isinstance(n, int) and n > 0 for n in (batch, rows, depth, inner, columns))
-    return (
-        ((batch, rows, depth, columns), FORMATS.get(kind, str(kind)))
-        if whole and depth == inner
-        else None
-    )
-
-
-def _roof(device: str, shape: tuple[int, ...], form: str, count: int) -> tuple[float | None, bool]:
-    """Seconds on the roof of a chip for all of them, and whether arithmetic is the longer."""
-    batch, rows, depth, columns = shape
-    width = WIDTHS.get(form, 2)
-    out = 2 if form == "fp8" else width
-    return _bound(
-        device, form,
-        count * batch * matmul_flops(rows, depth, columns),
-        count * batch * matmul_bytes(rows, depth, columns, width, width, out),
-    )  # fmt: skip
-
-
-def _bound(device: str, form: str, flops: float, size: float) -> tuple[float | None, bool]:
-    """Seconds of so many FLOPs and bytes on the roof of a chip, None where it isn't known."""
-    key = catalog_key(device) if device else None
-    chip = accelerator(key) if key else None
+    chip, form = chip_of(device), work.number_format or "bf16"
     peak = getattr(chip, form, None) if chip and form in WIDTHS else None
     if chip is None or peak is None:
         return None, False
-    bounds = time_bounds(flops, size, peak, chip.hbm_bandwidth)
+    bounds = time_bounds(count * work.flops, count * work.size, peak, chip.hbm_bandwidth)
     return float(bounds.lower), bool(bounds.compute_bound)
 
 
@@ -203,7 +157,7 @@ def collectives(trace: Trace, account: Account) -> list[Collective]:
     """The collectives of which the file says kind and bytes, longest first."""
     found: dict[tuple[str, float, int, int | None], list[float]] = {}
     for row in account.rows:
-        if row in trace.collectives:
+        if row in trace.collectives and trace.collectives[row][1]:
             key = (*trace.collectives[row], nodes_of(trace, row))
             found.setdefault(key, []).append(trace.device.duration[row] * 1e-9)
     listed = [
@@ -272,7 +226,7 @@ def _cut_products(
     group: list[Operation] = []
     last = None
     for op in [*ordered, None]:
-        known = trace.products.get(trace.device.outer[op.row]) if op else None
+        known = trace.arguments_of(op.row) if op else None
         if known != last or known is None:
             if (
                 last is not None
@@ -286,14 +240,13 @@ def _cut_products(
         last = known
 
 
-def _whole(device: str, known: tuple, group: list[Operation]) -> int | None:
+def _whole(device: str, known: tuple[str, bytes], group: list[Operation]) -> int | None:
     """ns of one product in place of a group: what the pieces took, scaled by the law."""
-    shape = product_shape(*known[:3])
-    key = catalog_key(device) if device else None
-    if not shape or not key:
+    work, chip = work_of(*known), chip_of(device)
+    if work is None or work.kind != "product" or chip is None:
         return None
-    (batch, rows, depth, columns), form = shape
-    chip, peak = accelerator(key), getattr(accelerator(key), form, None)
+    (batch, rows, depth, columns), form = work.shape, work.number_format
+    peak = getattr(chip, form, None)
     if peak is None or not hasattr(chip, "clock"):
         return None
     reached, width = vars(kernel("bfloat16")), WIDTHS[form]
@@ -307,4 +260,4 @@ def _whole(device: str, known: tuple, group: list[Operation]) -> int | None:
 
     took = sum(op.duration for op in group)
     ratio = time(rows * len(group)) / (len(group) * time(rows))
-    return math.ceil(took * min(1.0, ratio))
+    return math.ceil(took * ratio) if ratio < SMALL else None

@@ -1,0 +1,111 @@
+"""Which operator launched which kernel: by External id; where a file has none of use (ROCm of old,
+graphs), by time: the innermost operator round the launch.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+COMMUNICATION = 1  # of reader's kinds
+
+if TYPE_CHECKING:
+    from lightspeed_tools.trace.reader import Trace
+
+
+def link(trace: Trace) -> None:
+    """Fill `trace.operator`, and names of collectives that stand round their launch alone.
+
+    ROCm of old writes no correlation: launch and kernel share an External id of their own.
+    """
+    _tie(trace)
+    _name_collectives(trace)
+
+
+def _name_collectives(trace: Trace) -> None:
+    """PyTorch before 2.2 names a collective by the operator and the annotation round its launch."""
+    device, spans = trace.device, None
+    launch: dict[int, int] = {}
+    for row in range(len(device)):
+        if device.kind[row] != COMMUNICATION or row in trace.collectives:
+            continue
+        if spans is None:
+            named = (m for m in trace.marks if m.kind == "collective" and ":" in m.name)
+            spans = spans_of(named)
+            launch = {c: at for at, c in enumerate(trace.calls.correlation) if c > 0}
+        name = trace.collective_operators.get(device.outer[row], "")
+        call = launch.get(device.correlation[row])
+        if ":" not in name and call is not None:
+            name = name_round(spans[trace.calls.place[call]], trace.calls.start[call])
+        if plain := re.sub(r"^(c10d::|nccl:)|[^a-z]", "", name.lower()):
+            trace.collectives[row] = plain, 0.0, 0
+
+
+def _tie(trace: Trace) -> None:
+    """Kernels to their operators."""
+    import numpy
+
+    device, calls, operators = trace.device, trace.calls, trace.operators
+    untied = max(device.correlation, default=0) <= 0
+    if untied and len(calls):
+        device.correlation, calls.correlation = device.outer[:], calls.outer[:]
+    trace.operator = array("i", [-1]) * len(device)
+    if not len(device) or not len(operators):
+        return
+    ids = numpy.frombuffer(operators.outer, "q")
+    order = numpy.argsort(ids, kind="stable")
+    place = numpy.searchsorted(ids[order], device.outer)
+    place = order[numpy.minimum(place, len(ids) - 1)]
+    same = (ids[place] == numpy.frombuffer(device.outer, "q")) & (ids[place] > 0)
+    if not untied and same.any():
+        trace.operator = array("i", numpy.where(same, place, -1).astype("i").tobytes())
+        return
+    launches = {
+        correlation: row for row, correlation in enumerate(calls.correlation) if correlation > 0
+    }
+    wanted = defaultdict(list)
+    for row, correlation in enumerate(device.correlation):
+        call = launches.get(correlation)
+        if call is not None:
+            wanted[calls.place[call]].append((calls.start[call], row))
+    for thread, rows in wanted.items():
+        _around(trace, thread, sorted(rows))
+
+
+def _around(trace: Trace, thread: int, launches: list[tuple[int, int]]) -> None:
+    """Link launches of a thread, in order, to the innermost operator that was running then."""
+    operators = trace.operators
+    mine = [row for row in range(len(operators)) if operators.place[row] == thread]
+    mine.sort(key=lambda row: (operators.start[row], -operators.duration[row]))
+    open_ones: list[int] = []
+    at = 0
+    for time, row in launches:
+        now = time / 1000
+        while at < len(mine) and operators.start[mine[at]] <= now:
+            open_ones.append(mine[at])
+            at += 1
+        while open_ones and (
+            operators.start[open_ones[-1]] + operators.duration[open_ones[-1]] < now
+        ):
+            open_ones.pop()
+        if open_ones:
+            trace.operator[row] = open_ones[-1]
+
+
+def spans_of(marks: Iterable[Any]) -> defaultdict[int, list[Any]]:
+    """Marks by thread, in order of their starts."""
+    by_thread = defaultdict(list)
+    for mark in sorted(marks, key=lambda mark: mark.start):
+        by_thread[mark.thread].append(mark)
+    return by_thread
+
+
+def name_round(spans: list, time: int) -> str:
+    """The name of the innermost of a thread's marks at a time, "" where there is none."""
+    at = bisect_right(spans, time, key=lambda mark: mark.start)
+    near = (mark for mark in reversed(spans[max(0, at - 4) : at]) if mark.end >= time)
+    return next((mark.name for mark in near), "")

@@ -1,0 +1,63 @@
+"""Communication that nothing hides, cut in two: waiting for a rank that comes late, and
+transferring once all are there. It takes the profiles of all ranks; one alone can't tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median_low
+
+from lightspeed_tools.trace.account import parts
+from lightspeed_tools.trace.rebuild import Meeting, Run
+
+OFTEN = 0.5  # of all waiting: a rank that causes less is one of several
+
+
+@dataclass(frozen=True)
+class Waits:
+    """By rank (its place among the files): ns of exposed communication that is waiting, and that is
+    transferring; `caused` is what the others waited for it, all together.
+    """
+
+    waiting: tuple[int, ...]
+    transferring: tuple[int, ...]
+    caused: tuple[int, ...]
+
+    @property
+    def late(self) -> int | None:
+        """The rank for which most waiting was, None where there is no one."""
+        total, most = sum(self.caused), max(self.caused)
+        return self.caused.index(most) if total and most > OFTEN * total else None
+
+
+def waits_of(run: Run) -> Waits | None:
+    """The `Waits` of a run, whose clocks `rebuild` set right; None where no collectives met."""
+    if not run.meetings:
+        return None
+    last = {id(meeting): max(op.start for op in meeting.members) for meeting in run.meetings}
+    waiting, transferring = [], []
+    for operations in run.operations:
+        whole, without = [], []
+        for op in operations:
+            ready = op.start
+            if op.meeting is not None:
+                ready = min(op.end, max(op.start, last[id(op.meeting)]))
+            whole.append((op.start, op.end, op.kind))
+            without.append((ready, op.end, op.kind))
+        exposed = parts(sorted(whole)).exposed_communication
+        transfer = parts(sorted(without)).exposed_communication
+        waiting.append(exposed - transfer)
+        transferring.append(transfer)
+    return Waits(tuple(waiting), tuple(transferring), _caused(run.meetings, run.ranks))
+
+
+def _caused(meetings: Sequence[Meeting], ranks: int) -> tuple[int, ...]:
+    """What the other ranks waited for each: of a meeting, from when half of them were there."""
+    caused = [0] * ranks
+    for meeting in meetings:
+        starts = {rank: op.start for rank, op in meeting.of.items()}
+        latest = max(starts, key=starts.__getitem__)
+        usual = median_low(starts.values())
+        caused[latest] += (starts[latest] - usual) * (len(starts) - 1)
+    return tuple(caused)
