@@ -8,19 +8,21 @@ import sys
 from lightspeed.errors import BadArgument
 from lightspeed_cli import argument_types
 from lightspeed_cli.errors import UserError
-from lightspeed_tools.plan import answer, check, deadline, inputs, one_away, words
+from lightspeed_tools.plan import answer, causes, check, deadline, inputs, one_away, phrases, words
 from lightspeed_tools.plan.space import sequences_of
 
-USUAL = "megatron_h100"
 EXAMPLES = """examples:
   lightspeed plan llama3_70b --cluster h100_sxm:512 --batch 4M --sequence 8192
   lightspeed plan config.json --cluster cluster.json --batch 16M --sequence 8192 --limit context=2
   lightspeed plan llama3_70b --cluster h100_sxm:512 --batch 4M --explain "tp8 pp4 dp16"
+  lightspeed plan llama2_7b --cluster a100:128 --nic 4x100G --batch 1M --sequence 4096 \
+      --stack torchtitan --explain "hsdp 8, micro 2, compiled" --measured 4550tok/s
   lightspeed plan llama3_70b --cluster h100_sxm:4096 --batch 4M --deadline 60d --tokens 15T
   lightspeed plan --check published.json
 
-cluster.json: {"gpu": "h100_sxm", "gpus": 512} and, where they differ from the usual, "network",
-"gpus_per_node", "precision", "memory_bytes"."""
+cluster.json: {"gpu": "h100_sxm", "gpus": 512} and, where they differ from the usual, "network" or
+"nic", "inside", "gpus_per_node", "precision", "memory_bytes". A card that the catalog lacks:
+--cluster "memory=48GB,bandwidth=864GB/s,bf16=181TFLOPS,link=32GB/s:64"."""
 
 
 def large(text):
@@ -62,8 +64,12 @@ def add(parser):
     parser.add_argument("--sequence", type=argument_types.tokens, default=8192, metavar="TOKENS")
     parser.add_argument("--precision", default="bf16", choices=inputs.PRECISIONS)
     parser.add_argument(
-        "--stack", default=USUAL, help="of the catalog, or a file of fit-stack (%(default)s)"
-    )
+        "--stack", default="",
+        help="who runs it: nvidia (its recipes), megatron, fsdp or a framework of it; a stack of"
+        " the catalog, or a file of fit-stack (default: not named, with a wide range)",
+    )  # fmt: skip
+    parser.add_argument("--nic", default="", help="adapters of a node and their rate: 4x100G")
+    parser.add_argument("--inside", default="", help="the link in a node: pcie4, nvlink3, 25GB/s")
     parser.add_argument("--state", default="", help="what ails the cluster: slow_collectives")
     parser.add_argument(
         "--fix", type=setting, action="append", default=[], metavar="FIELD=N", help="tensor=8"
@@ -73,6 +79,14 @@ def add(parser):
     )
     parser.add_argument("--top", type=argument_types.count, default=5, metavar="N")
     parser.add_argument("--explain", metavar="PLAN", help='your plan: "tp8 pp9 cp2 dp4"')
+    parser.add_argument(
+        "--measured", metavar="RATE",
+        help="what your plan takes: 4550tok/s (of a GPU), 3.2s a step, or 42%% MFU (with --counts)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--counts", default="causal", choices=("causal", "whole", "6PD"),
+        help="how a measured MFU counts attention's scores (%(default)s)",
+    )  # fmt: skip
     parser.add_argument("--deadline", type=duration, metavar="TIME", help="60d: on how few GPUs?")
     parser.add_argument("--tokens", type=large, default=1e12, help="of the run: 15T")
     parser.add_argument("--check", metavar="FILE", help="published runs beside the law")
@@ -95,10 +109,18 @@ def _run(options):
     for name in ("model", "cluster", "batch"):
         if not getattr(options, name):
             raise UserError(f"{'--' * (name != 'model')}{name} is missing; see --help")
-    job = job_of(options)
+    setup = phrases.setup_of(options.explain or "", options.stack)
+    job = job_of(options, setup)
+    if options.measured and not options.explain:
+        raise UserError("--measured needs --explain PLAN: which plan did you measure?")
     if options.explain:
-        plan = answer.plan_of(options.explain, job.cluster.gpus, job.sequences)
+        if job.setting.key == "pytorch_fsdp":
+            setup.degrees.setdefault("stage", 3)
+        plan = phrases.plan_of(setup, job.cluster.gpus, job.sequences)
         told = answer.explained(job, plan) | {"one_away": one_away.one_away(job, plan)}
+        if options.measured:
+            seconds = causes.measured_seconds(options.measured, job, options.counts)
+            told["measured"] = causes.compared(job, plan, seconds, setup)
         show(options, told, words.told_explained)
         return 0
     if options.deadline:
@@ -110,11 +132,13 @@ def _run(options):
     return 0 if found["best"] else 1
 
 
-def job_of(options):
-    """The `Job` that the options describe."""
+def job_of(options, setup):
+    """The `Job` that the options, and the words of a plan's `Setup`, describe."""
     name, model, assumed = inputs.model_of(options.model)
-    cluster = inputs.cluster_of(options.cluster, options.precision)
-    chosen, machine = inputs.given_stack(options.stack, cluster, model, options.state)
+    cluster = inputs.cluster_of(options.cluster, options.precision, options.nic, options.inside)
+    chosen, machine = inputs.given_stack(
+        options.stack, cluster, model, options.state, setup.compiled, setup.kernel
+    )
     sequences = sequences_of(options.batch, options.sequence)
     for field, value in options.limit:
         if not isinstance(value, int):

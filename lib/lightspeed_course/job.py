@@ -331,10 +331,10 @@ def explained(
     plan: str = f"dp{GPUS // (TENSOR * PIPELINE)} tp{TENSOR} pp{PIPELINE}",
 ) -> dict[str, Any]:
     """What it says of one plan, by default of the one that mended the week."""
-    from lightspeed_tools.plan import answer
+    from lightspeed_tools.plan import answer, phrases
 
     asked = planning()
-    return answer.explained(asked, answer.plan_of(plan, GPUS, SEQUENCES))
+    return answer.explained(asked, phrases.plan_of(plan, GPUS, SEQUENCES))
 
 
 # ---------------------------------------------------------------- 11: its profile

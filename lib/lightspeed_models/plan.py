@@ -13,7 +13,7 @@ from typing import Any
 from lightspeed.catalog import find, link
 from lightspeed.elementwise import Result, Value, any_of, is_array, maximum, minimum, where
 from lightspeed.errors import BadArgument
-from lightspeed.law import check_fields, count, positive
+from lightspeed.law import check_fields, count, fraction, positive
 from lightspeed.memory import RECOMPUTE, STAGE
 from lightspeed.roofline import SHARE
 from lightspeed.transformer import Transformer
@@ -69,7 +69,9 @@ def machine(gpu: str, network: str, per_node: int = 8, share: float = 1.0) -> Ma
 class Plan:
     """How a step is split, or many plans as arrays. `micro_size` counts the sequences of a
     micro-batch, `expert` the ranks of a stage (data x context x tensor) over which experts are
-    spread, `chunks` what a GPU of an interleaved pipeline holds. `placement` is the order in which
+    spread, `chunks` what a GPU of an interleaved pipeline holds. Full recomputation is of `part` of
+    the layers; ZeRO splits over groups of `shard` ranks with a copy each (HSDP), 0 for one of all.
+    `placement` is the order in which
     ranks are numbered, the axis whose ranks are next to each other first; a node takes the next
     `per_node` of them.
     """
@@ -84,6 +86,8 @@ class Plan:
     chunks: int = 1
     stage: int = 0
     recompute: str = "selective"
+    part: float = 1.0
+    shard: int = 0
     schedule: str = "1f1b"
     placement: tuple[str, ...] = AXES
 
@@ -92,6 +96,8 @@ class Plan:
         check_fields(self, count(), "micro_batches", "micro_size", "chunks")
         check_fields(self, STAGE, "stage")
         check_fields(self, RECOMPUTE, "recompute")
+        check_fields(self, fraction(), "part")
+        check_fields(self, count(low=0), "shard")
         check_fields(self, SCHEDULES, "schedule")
         if sorted(self.placement) != sorted(AXES):
             raise BadArgument("Plan", "placement", self.placement, f"{AXES} in some order")
@@ -102,6 +108,9 @@ class Plan:
             wanted = f"a divisor of the {self.ranks * self.tensor} ranks of a stage"
             hint = "Those are data x context x tensor."
             raise BadArgument("Plan", "expert", self.expert, wanted, hint)
+        if _some(self.ranks % self.shard_ranks):
+            wanted = f"a divisor of the {self.ranks} ranks of data x context"
+            raise BadArgument("Plan", "shard", self.shard, wanted)
 
     @property
     def gpus(self) -> int:
@@ -111,6 +120,16 @@ class Plan:
     def ranks(self) -> int:
         """Ranks that work on other tokens with the same weights: data x context."""
         return self.data * self.context
+
+    @property
+    def shard_ranks(self) -> Result:
+        """Ranks over which ZeRO splits: those of a shard group, or all."""
+        return where(self.shard == 0, self.ranks, self.shard)
+
+    @property
+    def again(self) -> Result:
+        """The part of the layers whose forward pass is done again."""
+        return where(self.recompute == "full", self.part, 0.0)
 
     @property
     def expert_tensor(self) -> Result:

@@ -12,10 +12,10 @@ those of `lightspeed evidence product-time`.
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from lightspeed.catalog import find, fitted
+from lightspeed.catalog import Entry, find, fitted
 from lightspeed.elementwise import Result, Value
 from lightspeed.errors import one_of
 from lightspeed.law import ELEMENT_BYTES, check_fields, count, law, nonnegative, positive
@@ -127,14 +127,17 @@ class Rates:
 
 
 # Format of training -> what it is called in the table of kernels, and bytes of an element.
-FORMATS = {"bf16": ("bfloat16", 2.0), "fp8": ("fp8", 1.0), "fp4": ("nvfp4", 0.5)}
-CLASSES = {"h": "hopper", "b": "blackwell", "gb": "blackwell"}
+FORMATS = {
+    "bf16": ("bfloat16", 2.0), "fp16": ("bfloat16", 2.0), "fp8": ("fp8", 1.0),
+    "fp4": ("nvfp4", 0.5),
+}  # fmt: skip
+CLASSES = {"h": "hopper", "gh": "hopper", "b": "blackwell", "gb": "blackwell"}
 HOPPER_CLOCK = 1.83e9  # where the catalog says no clock: cycles are few beside the rest
 
 
-def rates(gpu: str, precision: str = "bf16", like: str = "") -> Rates | None:
-    """The `Rates` of a chip of the catalog in a format of training, None where no kernel of its
-    class was measured and none is named that it should be `like`.
+def rates(gpu: str | Entry, precision: str = "bf16", like: str = "") -> Rates | None:
+    """The `Rates` of a chip of the catalog, or of an entry of one's own, in a format of training;
+    None where no kernel of its class was measured and none is named that it should be `like`.
 
     >>> rates("h100_sxm").wide < find("h100_sxm").numbers["bf16"]
     True
@@ -143,19 +146,23 @@ def rates(gpu: str, precision: str = "bf16", like: str = "") -> Rates | None:
     """
     name, element_bytes = FORMATS[one_of("rates", "precision", precision, tuple(FORMATS))]
     classes = _tables()[name]
+    entry = find(gpu) if isinstance(gpu, str) else gpu
+    gpu, sheet = entry.key, entry.numbers
     chip = gpu.partition("_")[0].rstrip("0123456789")
     family = "all" if "all" in classes else like or CLASSES.get(chip, "")
-    sheet = find(gpu).numbers
-    if family not in classes or "bf16" not in sheet:
+    half = next((kind for kind in ("bf16", "fp16") if kind in sheet), None)
+    if family not in classes or half is None:
         return None
     library = "SGLang" if "SGLang" in classes[family]["launch"] else "TensorRT-LLM"
-    wide = float(sheet["bf16"])
+    wide, chips = float(sheet[half]), _tables(chips=True)
     clock = float(sheet.get("clock", HOPPER_CLOCK))
     own = fitted("attention")
     scores = own.get(CLASSES.get(chip, ""), own["all"])
+    one = kernel(name, family, library)
+    one = replace(one, compute_share=chips.get(name, {}).get(gpu, one.compute_share))
+    reached = chips["bfloat16"].get(gpu, kernel("bfloat16").compute_share)
     return Rates(
-        kernel(name, family, library), clock, element_bytes,
-        wide * kernel("bfloat16").compute_share, wide * scores["share"], scores["ramp"],
+        one, clock, element_bytes, wide * reached, wide * scores["share"], scores["ramp"],
         scores["narrow"],
     )  # fmt: skip
 
@@ -174,5 +181,8 @@ def kernel(number_format: str, chips: str = "all", library: str = "SGLang") -> K
 
 
 @functools.cache
-def _tables() -> dict[str, Any]:
-    return {key: table for key, table in fitted("products").items() if key != "source"}
+def _tables(chips: bool = False) -> dict[str, Any]:
+    """The table of formats, or the shares of `chips` in some of them."""
+    tables: dict[str, Any] = dict(fitted("products"))
+    own = tables.pop("chips")
+    return own if chips else {name: one for name, one in tables.items() if name != "source"}

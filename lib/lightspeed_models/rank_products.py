@@ -12,12 +12,12 @@ matrices run as one.
 
 import inspect
 
-from lightspeed.elementwise import Result, Value, ceil, maximum, where
+from lightspeed.elementwise import Result, Value, ceil, maximum
 from lightspeed.transformer import Transformer
 from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.products import Rates, product_time
 
-__all__ = ("layer_products",)
+__all__ = ("layer_products", "layer_scores")
 
 BACKWARD = 2.5 / 0.85  # of a forward attention kernel: FLOPs, and the rate that they run at
 FULL_WIDTH = 128  # of a head: narrower ones leave a part of each product idle
@@ -29,11 +29,10 @@ _time = inspect.unwrap(product_time)
 def layer_products(
     model: Transformer, sequence: int, plan: Plan, machine: Machine, rates: Rates
 ) -> Result:
-    """Seconds of the products and scores of a layer (the mean over all) for one micro-batch on one
-    rank, forward and backward, and forward again where `plan` recomputes.
+    """Seconds of the products of a layer (the mean over all) for one micro-batch on one rank,
+    forward and backward, and forward again where `plan` recomputes.
     """
-    tokens = plan.micro_size * sequence / plan.context
-    again = where(plan.recompute == "full", 1.0, 0.0)
+    tokens, again = plan.micro_size * sequence / plan.context, plan.again
     attention, dense = _attention(model, plan.tensor), _mlp(model, model.hidden, plan.tensor)
 
     def of(shapes: list[tuple[Value, Value]]) -> Result:
@@ -46,7 +45,7 @@ def layer_products(
         if model.shared_experts:
             hidden = model.shared_experts * (model.expert_hidden or model.hidden)
             mlp = mlp + sparse * of(_mlp(model, hidden, plan.tensor))
-    return of(attention) + mlp + _scores(model, tokens, sequence, plan, rates)
+    return of(attention) + mlp
 
 
 def _attention(model: Transformer, tensor: Value) -> list[tuple[Value, Value]]:
@@ -102,15 +101,18 @@ def _experts(
     return sum(_thrice(rows, k, n, again, machine, rates, mine) for k, n in shapes)
 
 
-def _scores(model: Transformer, tokens: Value, sequence: int, plan: Plan, rates: Rates) -> Result:
+def layer_scores(model: Transformer, sequence: int, plan: Plan, rates: Rates) -> Result:
+    """Seconds of a layer's attention for one micro-batch on one rank, at the rate of the kernel
+    that the chip was measured with: forward and backward, and forward again.
+    """
+    tokens = plan.micro_size * sequence / plan.context
     widths = (
         model.head_width_plain + model.head_width_rotary + model.head_width_value
         if model.kv_rank
         else 2 * model.head_width
     )
     forward = tokens * sequence * widths * ceil(model.heads / plan.tensor)  # of 2, half is masked
-    twice = where(plan.recompute == "full", 1.0, 0.0)
-    launches = (2 + twice) * plan.context * rates.kernel.launch / rates.clock
+    launches = (2 + plan.again) * plan.context * rates.kernel.launch / rates.clock
     slow = max(1.0, (FULL_WIDTH / (widths / 2)) ** rates.narrow)
     slow = slow * (1 + rates.ramp * plan.context / sequence)
-    return forward * (1 + BACKWARD + twice) * slow / rates.scores + launches
+    return forward * (1 + BACKWARD + plan.again) * slow / rates.scores + launches

@@ -9,19 +9,20 @@ has none of them. A cluster may also be in a bad *state*, which no plan explains
 """
 
 import functools
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lightspeed.catalog import fitted
 from lightspeed.elementwise import Result, Value, where
 from lightspeed.errors import one_of
-from lightspeed.law import ELEMENT_BYTES, check_fields, fraction, nonnegative
+from lightspeed.law import ELEMENT_BYTES, check_fields, fraction, nonnegative, positive
 from lightspeed.memory import SPLITS
 from lightspeed.roofline import SHARE
 
-__all__ = ("BOUND", "Stack", "stack")
+__all__ = ("BOUND", "KERNELS", "RunClass", "Stack", "fsdp_stack", "run_class", "stack")
 
 CUTS = ("weighted", "even")
+KERNELS = ("flash2", "cudnn", "flash3")  # of attention
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,19 @@ class Stack:
     `fixed`, seconds a step; `overlap`, the part of a tensor exchange that runs behind the product
     which it feeds; `exposed`, the part of the sends between stages that does not run behind
     arithmetic while the pipeline is full; `contention`, what arithmetic loses to gradients and
-    weights that travel behind it, as a part of their time; `sync`, seconds a layer of experts and
-    micro-batch until the host knows how many tokens each expert has; `launch`, seconds of each
+    weights that travel behind it, as a part of their time; `drag`, the same by their bytes, as a
+    part of what those take by the link in a node; `attention`, the rate of its kernel over that of
+    the one which the chip was measured with; `split_products`, what products and passes take where
+    tensor parallelism cuts them, over what their shapes say; `sync`, seconds a layer of experts
+    and micro-batch until the host knows how many tokens each expert has; `launch`, seconds of each
     exchange among tensor or expert ranks and of each step of a context ring, whatever its size.
 
-    Counted: `passes` of what a layer keeps, `logits_passes` of the logits in fp32, and `permutes`
-    of the copies of tokens that go to experts, through HBM; `weight_bytes` and `gradient_bytes` of
-    what data parallelism sends; `optimizer_bytes` that its step moves for a parameter;
-    `whole_layers`, whether a stage holds whole layers, and how they are `cut`, "weighted" or
-    "even", as `layers_of_stage` says; `split`, "tensor+sequence" where sequence parallelism splits
-    what lies between the products too.
+    Counted: `bare`, layers whose gathers run behind nothing; `passes` of what a layer keeps,
+    `logits_passes` of the logits in fp32, and `permutes` of the copies of tokens that go to
+    experts, through HBM; `weight_bytes` and `gradient_bytes` of what data parallelism sends;
+    `optimizer_bytes` that its step moves for a parameter; `whole_layers`, whether a stage holds
+    whole layers, and how they are `cut`, "weighted" or "even", as `layers_of_stage` says; `split`,
+    "tensor+sequence" where sequence parallelism splits what lies between the products too.
 
     A state: `slow`, seconds a layer, micro-batch and further rank of a node, and `far`, the same
     for a further node, stand in for `ring`; `stall`, seconds a slot of the pipeline.
@@ -60,6 +64,10 @@ class Stack:
     overlap: float = 0.0
     exposed: float = 0.0
     contention: float = 0.0
+    attention: float = 1.0
+    split_products: float = 1.0
+    drag: float = 0.0
+    bare: float = 0.0
     sync: float = 0.0
     launch: float = 0.0
     passes: float = 4.0
@@ -78,6 +86,8 @@ class Stack:
     def __post_init__(self) -> None:
         check_fields(self, SHARE, "share", "inside", "between")
         check_fields(self, fraction(), "overlap", "exposed", "contention")
+        check_fields(self, nonnegative(), "drag", "bare")
+        check_fields(self, positive(), "attention", "split_products")
         waits = ("host", "ring", "latency", "fixed", "launch", "sync", "slow", "far", "stall")
         check_fields(self, nonnegative("s"), *waits)
         check_fields(self, nonnegative(), "passes", "logits_passes", "permutes")
@@ -113,6 +123,55 @@ def stack(key: str, state: str = "") -> Stack:
     constants = {name: row["value"] for name, row in table["fitted"].items()} | table["counted"]
     names = {f.name for f in fields(Stack)}
     return Stack(**constants, **{n: v for n, v in ails.items() if n in names})
+
+
+@dataclass(frozen=True)
+class RunClass:
+    """How runs of a kind compare with the law of their `stack`: measured over what it says is about
+    `centre`, and between `low` and `high` in four of five; groups of them lie `between` apart.
+    """
+
+    key: str
+    title: str
+    stack: str
+    centre: float
+    low: float
+    high: float
+    between: float
+    groups: str
+
+
+def run_class(key: str) -> RunClass:
+    """The `RunClass` of this key in catalog/fitted_classes.toml.
+
+    >>> run_class("unnamed").high / run_class("nvidia").high > 1.2
+    True
+    """
+    tables = fitted("classes")
+    return RunClass(key=key, **tables[one_of("run_class", "key", key, tuple(tables))])
+
+
+def fsdp_stack(
+    gpu: str, gated: bool, compiled: bool | None = None, kernel: str = "", key: str = "pytorch_fsdp"
+) -> Stack:
+    """The `Stack` of PyTorch FSDP on a chip: an MLP that is `gated` takes more passes where its
+    parts are not `compiled` into one (half of them where nobody says), and attention runs in its
+    `kernel`, "flash2" unless said, which is slower than others on Hopper alone.
+
+    >>> eager, compiled = (fsdp_stack("h100_sxm", True, on) for on in (False, True))
+    >>> eager.passes > compiled.passes, compiled.attention < 1
+    (True, True)
+    """
+    base, own = stack(key), _tables()[key]["variants"]
+    one_of("fsdp_stack", "kernel", kernel or KERNELS[0], KERNELS)
+    part = 0.5 if compiled is None else float(not compiled)
+    hopper = gpu.startswith("h")
+    return replace(
+        base,
+        share=own["ampere"]["value"] if gpu.startswith("a") else base.share,
+        passes=base.passes + part * gated * own["eager"]["value"],
+        attention=own["flash2"]["value"] if hopper and kernel in ("", "flash2") else 1.0,
+    )
 
 
 @functools.cache

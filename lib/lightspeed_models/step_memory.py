@@ -11,9 +11,10 @@ stages are interleaved; constants: catalog/fitted_stacks.toml.
 """
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 from lightspeed.catalog import fitted
-from lightspeed.elementwise import Result, Value, minimum, where
+from lightspeed.elementwise import Result, Value, any_of, minimum, where
 from lightspeed.errors import one_of
 from lightspeed.law import check_fields, nonnegative, positive
 from lightspeed.memory import MemoryUse, transformer_activation_bytes
@@ -129,7 +130,7 @@ def stage_memory(
     rest = (model.parameters - model.embeddings - experts) / model.layers / plan.tensor
     held: tuple[tuple[Value, Value], ...] = (
         (layers * mine, plan.expert_copies),
-        (layers * rest + tables / plan.tensor, plan.ranks),
+        (layers * rest + tables / plan.tensor, plan.shard_ranks),
     )
 
     def states(each: float, stage: int) -> Result:
@@ -141,9 +142,14 @@ def stage_memory(
     weights = states(holds.weight_bytes, 3) + gathered
     gradients, optimizer = states(holds.gradient_bytes, 2), states(holds.optimizer_bytes, 1)
     tokens = sequence // plan.context
-    kept = transformer_activation_bytes(
-        model, tokens, plan.micro_size, plan.tensor, split=split, recompute=plan.recompute
-    )
+
+    def kept_bytes(recompute: Any) -> Result:
+        size = plan.micro_size, plan.tensor
+        return transformer_activation_bytes(model, tokens, *size, split=split, recompute=recompute)
+
+    kept = kept_bytes(plan.recompute)
+    if any_of(plan.again != where(plan.recompute == "full", 1.0, 0.0)):  # a part of the layers
+        kept = plan.again * kept + (1 - plan.again) * kept_bytes("selective")
     activations = holds.kept * kept / model.layers * layers * in_flight(plan, place)
     scores = holds.logits_bytes * tokens * plan.micro_size * model.vocabulary / plan.tensor
     logits = where(place == plan.pipeline - 1, scores, 0.0)

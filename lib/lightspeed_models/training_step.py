@@ -11,6 +11,7 @@ Measured runs to hold it to are `training_runs` beside it.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lightspeed.elementwise import Result, Value, ceil, floor, maximum, minimum, where
 from lightspeed.law import checked, positive
@@ -37,7 +38,7 @@ from lightspeed_models.plan import (
     neighbours,
     spans,
 )
-from lightspeed_models.rank_products import layer_products
+from lightspeed_models.rank_products import layer_products, layer_scores
 from lightspeed_models.stack import BOUND, Stack
 
 __all__ = (
@@ -124,12 +125,17 @@ def flops_per_gpu(
     return flops(model, sequences, sequence, recompute) / gpus / seconds
 
 
-def flops(model: Transformer, sequences: float, sequence: float, recompute: str = "none") -> float:
-    """FLOPs of a step over so many sequences; `recompute` as in `lightspeed.memory`."""
+def flops(
+    model: Transformer, sequences: float, sequence: float, recompute: str = "none",
+    part: float = 1.0,
+) -> float:  # fmt: skip
+    """FLOPs of a step over so many sequences; `recompute` as in `lightspeed.memory`, "full" of
+    `part` of the layers.
+    """
     tokens = sequences * sequence
     scores = model.flops_per_token(sequence) - model.flops_per_token(0)
     again = where(recompute == "selective", tokens * scores, 0.0)
-    return model.training_flops(tokens, sequence, where(recompute == "full", 1.0, 0.0)) + again
+    return model.training_flops(tokens, sequence, where(recompute == "full", part, 0.0)) + again
 
 
 def step(
@@ -155,16 +161,20 @@ def step(
 class Work:
     """What a plan asks of its busiest GPU: seconds at the rates of the data sheets, and counts.
 
-    Of one layer and micro-batch: `compute`, `memory`, `tensor`, `expert`, `context`. Of one micro-
-    batch: `head` and `logits` (the product with the vocabulary, and its result in HBM) and `hop`.
-    Of the step: `synced`, `optimizer`. The rest counts; `near` are the ranks of a tensor group in
-    one node, `sparse` is the part of layers that have experts, `idle` is what a schedule leaves of
-    the bubble of 1F1B, `_exchanges` are of one layer and micro-batch, `_across` says that a group
-    spans nodes. Rows of many plans become one `Work` of arrays.
+    Of one layer and micro-batch: `compute`, `scores`, `pass_` (what a layer keeps, once through
+    HBM) and `permute` (its copies for experts), `tensor`, `expert`, `context`. Of one micro-batch:
+    `head` and `logits` (the product with the vocabulary, and its result in HBM) and `hop`. Of the
+    step: `synced`, `moved` (the same bytes by the link in a node), `optimizer`. The rest counts;
+    `near` are the ranks of a tensor group in one node, `sparse` is the part of layers that have
+    experts, `idle` is what a schedule leaves of the bubble of 1F1B, `_exchanges` are of one layer
+    and micro-batch, `_across` says that a group spans nodes. Rows of many plans become one `Work`
+    of arrays.
     """
 
     compute: Value
-    memory: Value
+    scores: Value
+    pass_: Value
+    permute: Value
     tensor: Value
     expert: Value
     context: Value
@@ -172,6 +182,7 @@ class Work:
     logits: Value
     hop: Value
     synced: Value
+    moved: Value
     optimizer: Value
     layers: Value
     stages: Value
@@ -203,26 +214,25 @@ def work(
     BadArgument for chunks that don't divide layers, or too many ways.
     """
     checked_for(model, plan)
-    again = where(plan.recompute == "full", 1.0, 0.0)
+    again = plan.again
     # The tokens of one micro-batch that this GPU works on.
     tokens = plan.micro_size * sequence / plan.context
     split, rate = plan.tensor * plan.context, machine.peak * machine.share
     logits = 6 * model.width * model.vocabulary * plan.micro_size * sequence
-    blocks = flops(model, plan.micro_size, sequence, plan.recompute) - logits
+    blocks = flops(model, plan.micro_size, sequence, plan.recompute, plan.part) - logits
     kept = transformer_activation_bytes(
         model, sequence, plan.micro_size, plan.tensor, split=stack.split
     )
-    passes = stack.passes * (1 + again / 2)
     spread = model.spread_experts / plan.pipeline / plan.expert / plan.expert_tensor
     common = (model.parameters - model.spread_experts) / (plan.tensor * plan.pipeline)
     kv_width = (model.kv_heads or model.heads) * model.head_width / plan.tensor
     copies, copies_near = plan.expert_copies, copy_neighbours(plan, machine.per_node)
-    sent, sent_of_experts = (
-        data_parallel_bytes(
-            held, ranks, plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
-        )
-        for held, ranks in ((common, plan.ranks), (spread, copies))
-    )
+    sizes = plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
+    sent = data_parallel_bytes(common, plan.shard_ranks, *sizes)
+    sent_of_experts = data_parallel_bytes(spread, copies, *sizes)
+    # What is left of the gradients, a shard, is summed over the copies of a hybrid once a step.
+    groups = plan.ranks / plan.shard_ranks
+    summed = 2 * (1 - 1 / groups) * stack.gradient_bytes * common / plan.shard_ranks
     hop = pipeline_bytes(tokens, model.width) / 2 / plan.tensor
     # The gather that sequence parallelism repeats in the backward pass hides behind a product.
     bytes_of_tensor = tensor_parallel_bytes(tokens, model.width, plan.tensor, 1, again)
@@ -230,16 +240,18 @@ def work(
     # Forward, backward and weight passes of one length: of (p - 1)(F + B + W) a third is left.
     idle = where(plan.schedule == "zb_h1", 1 / 3, 1 / plan.chunks)
     products, wide = machine.products, rate
-    compute = blocks / split / rate / model.layers
+    compute, scores = blocks / split / rate / model.layers, 0.0
     if products:
         wide = products.wide
         compute = layer_products(model, sequence, plan, machine, products)
+        scores = layer_scores(model, sequence, plan, products)
     sparse = (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
     copies_of_tokens = 2 * sparse * model.active_experts * tokens * model.width / plan.tensor
-    permuted = stack.permutes * (1 + again / 2) * copies_of_tokens
     return Work(
         compute=compute,
-        memory=(passes * kept / model.layers / plan.context + permuted) / machine.memory,
+        scores=scores,
+        pass_=(1 + again / 2) * kept / model.layers / plan.context / machine.memory,
+        permute=(1 + again / 2) * copies_of_tokens / machine.memory,
         tensor=bytes_of_tensor / _rate(plan, machine, "tensor"),
         expert=_expert(model, tokens, plan, machine),
         context=context_parallel_bytes(tokens, kv_width, plan.context, forward_again=again)
@@ -247,11 +259,13 @@ def work(
         head=logits / split / wide,
         logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,
         hop=hop / _rate(plan, machine, "pipeline"),
-        synced=sent / _rate(plan, machine, "context", "data")
+        synced=sent / _shard_rate(plan, machine)
+        + where(groups > 1, summed / _over(machine, 1), 0.0)
         + sent_of_experts / where(copies > copies_near, _over(machine, copies_near), machine.link),
+        moved=(sent + sent_of_experts + summed) / machine.link,
         optimizer=stack.optimizer_bytes
         * (
-            common / where(plan.stage >= 1, plan.ranks, 1)
+            common / where(plan.stage >= 1, plan.shard_ranks, 1)
             + spread / where(plan.stage >= 1, copies, 1)
         )
         / machine.memory,
@@ -278,7 +292,7 @@ def work(
         expert_across=plan.expert > expert_neighbours(plan, machine.per_node),
         context_across=spans(plan, machine.per_node, "context"),
         pipeline_across=spans(plan, machine.per_node, "pipeline"),
-        data_across=spans(plan, machine.per_node, "context", "data"),
+        data_across=_shards_across(plan, machine.per_node),
     )
 
 
@@ -332,14 +346,17 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
         return seconds / where(across, stack.between, stack.inside)
 
     w, m = work, work.micro_batches
-    compute, head = w.compute / stack.share, w.head / stack.share
+    compute, head = (w.compute + w.scores / stack.attention) / stack.share, w.head / stack.share
+    memory = stack.passes * w.pass_ + stack.permutes * w.permute
+    cut = where(w.ways > 1, stack.split_products, 1.0)
+    compute, memory = cut * compute, cut * memory
     # Exchanges in a node run piece by piece behind the product that they feed.
     behind = where(w.tensor_across, 0.0, minimum(stack.overlap * w.tensor, compute))
     tensor = over(w.tensor - behind, w.tensor_across) + stack.launch * w.tensor_exchanges
     expert = over(w.expert, w.expert_across) + stack.launch * w.expert_exchanges
     expert = expert + stack.sync * w.sparse
     context = over(w.context, w.context_across) + stack.launch * w.context_exchanges
-    asked = compute + w.memory + tensor + expert + context
+    asked = compute + memory + tensor + expert + context
     # Launches run ahead of the GPU, so the longer of the two sets the pace of a layer.
     layer = maximum(asked, stack.host + stack.wait(w.ways, w.near, w.tensor_across))
     whole = w.layers * layer + head + w.logits
@@ -350,12 +367,15 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
     window = where(w.zero >= 2, m * stage, stage * 2 / 3)
     synced = over(w.synced, w.data_across)
     hidden = minimum(synced, window)
+    # The first layer's weights are waited for, and the last one's gradients.
+    bare = where(hidden >= synced, stack.bare * synced / (m * w.layers), 0.0)
+    slowed = stack.contention * hidden + stack.drag * minimum(w.moved, hidden)
     each = m * w.layers / w.stages
     # Each chunk is sent on and back, hidden by nothing while the pipeline fills.
     sends = 2 * w.chunks * (w.stages - 1 + stack.exposed * m * (w.stages > 1))
     return {
         "compute": each * compute + m * head / w.stages,
-        "memory": each * w.memory + m * w.logits / w.stages,
+        "memory": each * memory + m * w.logits / w.stages,
         "tensor": each * tensor,
         "expert": each * expert,
         "context": each * context,
@@ -363,13 +383,27 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
         "uneven": m * (stage - whole / w.stages),
         "bubble": (whole - stage) * w.idle,
         "pipeline": sends * over(w.hop, w.pipeline_across),
-        "data": synced - (1 - stack.contention) * hidden,
+        "data": synced - hidden + slowed + bare,
         "hidden": hidden,
         "latency": stack.latency * w.tensors * w.ranks * where(w.zero, 2, 1) * w.data_across,
         "optimizer": w.optimizer,
         "fixed": stack.fixed,
         "stalled": stack.stall * (m + w.stages - 1) * (w.stages > 1),
     }
+
+
+def _shards_across(plan: Plan, per_node: Value) -> Any:
+    """Whether the ranks over which ZeRO splits are in more than one node."""
+    near = neighbours(plan, per_node, "context", "data")
+    apart = (plan.shard == 0) | (plan.shard_ranks > near)
+    return spans(plan, per_node, "context", "data") & apart
+
+
+def _shard_rate(plan: Plan, machine: Machine) -> Result:
+    """byte/s of a GPU in a ring over the ranks over which ZeRO splits."""
+    near = neighbours(plan, machine.per_node, "context", "data")
+    across = _shards_across(plan, machine.per_node)
+    return where(across, _over(machine, near), machine.link)
 
 
 def _rate(plan: Plan, machine: Machine, *axes: str) -> Result:

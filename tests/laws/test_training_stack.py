@@ -122,7 +122,7 @@ def test_a_pipeline_by_hand():
     s = replace(NANOTRON, fixed=0, latency=0, optimizer_bytes=0)
     plan = Plan(pipeline=4, micro_batches=8)
     w = ts.work(LLAMA, 4096, plan, H100, s)
-    layer = max(w.compute / s.share + w.memory, s.host)
+    layer = max(w.compute / s.share + s.passes * w.pass_, s.host)
     head = w.head / s.share + w.logits
     fullest, last = ts.whole_layers(LLAMA, 4)
     stage = max(fullest * layer, last * layer + head)

@@ -10,7 +10,7 @@ import pytest
 from lightspeed.transformer import transformer
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.products import rates
-from lightspeed_models.rank_products import layer_products
+from lightspeed_models.rank_products import layer_products, layer_scores
 from lightspeed_models.stack import Stack
 from lightspeed_models.stack import stack as stack_of
 from lightspeed_models.training_step import layers_of_stage, seconds, whole_layers, work
@@ -24,7 +24,9 @@ def test_products_of_one_rank_are_near_their_share_of_the_peak():
     and backward 2.5 times at 0.85 of the rate, the slower the shorter the sequence.
     """
     rates, kernel = H100.products, H100.products.kernel
-    time = layer_products(LLAMA, 8192, Plan(), H100, H100.products)
+    time = layer_products(LLAMA, 8192, Plan(), H100, rates) + layer_scores(
+        LLAMA, 8192, Plan(), rates
+    )
     matrices = 6 * LLAMA.block_matrices / LLAMA.layers * 8192
     scores = (1 + 2.5 / 0.85) * 2 * 64 * 128 * 8192**2 * (1 + rates.ramp / 8192)
     least = matrices / (H100.peak * kernel.compute_share) + scores / rates.scores
@@ -88,7 +90,7 @@ def test_what_hides_costs_its_part():
     slow = replace(H100, link=1e9)
     tensor = seconds(work(LLAMA, 8192, plan, slow, Stack()), Stack(overlap=1.0))["tensor"]
     alone = work(LLAMA, 8192, plan, slow, Stack())
-    assert tensor == pytest.approx(16 * 20 * (alone.tensor - alone.compute))
+    assert tensor == pytest.approx(16 * 20 * (alone.tensor - alone.compute - alone.scores))
     wide = work(LLAMA, 8192, Plan(tensor=16), H100, Stack())
     assert seconds(wide, Stack(overlap=1.0))["tensor"] == seconds(wide, Stack())["tensor"]
 

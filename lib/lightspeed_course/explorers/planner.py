@@ -7,7 +7,7 @@ from lightspeed.transformer import transformer
 from lightspeed_course import job
 from lightspeed_models.plan import Plan, cuts, machine
 from lightspeed_models.products import rates
-from lightspeed_models.stack import stack
+from lightspeed_models.stack import run_class, stack
 from lightspeed_models.step_memory import expected_memory, footprint
 from lightspeed_models.training_step import seconds, work
 from lightspeed_show import (
@@ -24,7 +24,7 @@ from lightspeed_show import (
     si,
 )
 
-STACK = "megatron_h100"
+STACK, RUNS = "megatron_h100", run_class("nvidia")
 NETWORKS = ("ethernet_100g", "infiniband_hdr", "infiniband_ndr", "infiniband_xdr")
 DEGREES = (1, 2, 4, 8, 16)
 STAGES = {"0": 0, "1 (optimizer)": 1, "3 (and weights)": 3}
@@ -155,8 +155,10 @@ def view(tensor, pipeline, stage, network, batch, memory):
         return View(chart(splits, capacity, mine), words, facts, advice=advice)
     waiting = max((n for n in mine.terms if n in WAITS and n != "compute"), key=mine.terms.get)
     steps = job.TOKENS / (batch * job.SEQUENCE)
+    ends = [end * mine.time for end in (RUNS.low, RUNS.high)]
+    days = " to ".join(f"{end * steps / 86400:.1f}" for end in ends)
     told = (
-        si(mine.time, "s"), f"{mine.time * steps / 86400:.1f} days", si(mine.held, "byte"),
+        " to ".join(si(end, "s") for end in ends), f"{days} days", si(mine.held, "byte"),
         f"{fit.index(mine) + 1} of {len(fit)} that fit",
         f"{WAITS[waiting]}, {si(mine.terms[waiting], 's')}",
     )  # fmt: skip

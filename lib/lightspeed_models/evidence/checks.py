@@ -131,6 +131,9 @@ CHECKS = {
         ("a share above 1", lambda columns: (columns["mfu"] > 1) | (columns["hfu"] > 1)),
         _positive("devices", "rate", reason="a size or a rate is missing or not above zero"),
     ),
+    "torch_training": (
+        _positive("devices", "rate", reason="a size or a rate is missing or not above zero"),
+    ),
     "megatron_bridge": (
         _positive(
             "rate", "model_rate", "devices", reason="a rate is missing, or the cell has two"

@@ -175,7 +175,7 @@ def described(hardware=None, nic=None, domain=None, file=None):
     domain = domain or facts.get("domain")
     if domain is not None and (not isinstance(domain, int) or domain < 1):
         raise ReportError(0, f"domain {domain!r}: expected the GPUs that NVLink joins, such as 72")
-    rate, port = _adapters(nic) if nic else (None, None)
+    rate, port = adapters(nic) if nic else (None, None)
     if hardware:
         return _of_hardware(hardware, nic, rate, port, domain)
     if not (nic or domain or facts):
@@ -226,7 +226,7 @@ def _of_hardware(hardware, nic, rate, port, domain):
     )
 
 
-def _adapters(nic):
+def adapters(nic):
     """(byte/s of a node, of one port) for something like 8x400G, 8x400Gbps or 4xHDR."""
     match = re.fullmatch(r"(\d+)\s*[x×]\s*(\S.*)", str(nic).strip())
     port = match[2].upper() if match else ""

@@ -5,7 +5,6 @@ was refused and why, what would change it.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,14 +12,14 @@ import numpy as np
 
 from lightspeed.catalog import find, fitted
 from lightspeed.energy import energy_of
-from lightspeed.errors import BadArgument, nearest
 from lightspeed.reliability import cluster_mtbf, stretch, young_interval
 from lightspeed.transformer import Transformer
-from lightspeed_models.plan import Machine, Plan, plan_of_batch
+from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.stack import BOUND
 from lightspeed_models.step_memory import expected_memory
 from lightspeed_models.training_step import step
 from lightspeed_tools.plan.inputs import Cluster, Setting, given_stack
+from lightspeed_tools.plan.phrases import DEGREES, short
 from lightspeed_tools.plan.search import ROOM, Found, bytes_of, search, seconds_of
 from lightspeed_tools.plan.space import RULES, rules_broken, space
 
@@ -29,18 +28,19 @@ __all__ = (
     "Job",
     "answer",
     "explained",
-    "plan_of",
-    "short",
     "three_that_differ",
+    "utilizations",
     "verdict",
 )
 
-# What people write of a plan -> the field.
-SHORT = {
-    "dp": "data", "tp": "tensor", "pp": "pipeline", "cp": "context", "ep": "expert",
-    "mbs": "micro_size", "vp": "chunks", "zero": "stage",
-}  # fmt: skip
+SPOKEN = {"stage": "zero", "micro_size": "micro_batch"}  # fields as all tools call them
+MORE = ("micro_batches", "recompute", "part", "shard")
 MORE_MEMORY = 10e9  # bytes: what would a GPU with so much more change?
+# Chips that the rows of a stack are of, where that is more than its own.
+MEASURED_ON = {
+    "pytorch_fsdp": ("a100_40gb", "a100_80gb", "h100_sxm", "h200_sxm"),
+    "megatron_h100": ("h100_sxm", "gb200", "gb300"),
+}
 UNSURE = 1.1  # of the capacity: the law of memory is off by a tenth on plans that it did not see
 # Llama 3 405B: 419 unplanned interruptions in 54 days on 16,384 H100 (Llama 3 report, section 3.3).
 GPU_MTBF = 54 * 86400 / 419 * 16384
@@ -81,91 +81,74 @@ class Job:
         return self.sequences * self.sequence
 
 
-def short(plan: Plan) -> str:
-    """A plan as people write it, such as `plan_of` reads.
-
-    >>> short(Plan(data=4, tensor=8, micro_batches=16))
-    'dp4 tp8 pp1 mbs1 zero0 selective'
-    """
-    words = [f"dp{plan.data}", f"tp{plan.tensor}", f"pp{plan.pipeline}"]
-    words += [f"cp{plan.context}"] * (plan.context > 1) + [f"ep{plan.expert}"] * (plan.expert > 1)
-    words += [f"vp{plan.chunks}"] * (plan.chunks > 1) + [f"mbs{plan.micro_size}"]
-    words += [f"zero{plan.stage}", plan.recompute]
-    words += ["zb_h1"] * (plan.schedule == "zb_h1")
-    words += ["stages-near"] * (plan.placement[2] == "pipeline")
-    return " ".join(words)
-
-
-def plan_of(text: str, gpus: int, sequences: int) -> Plan:
-    """The `Plan` of words such as "tp8 pp9 cp2 dp4"; what is not said is 1, ZeRO 1, selective, and
-    data what is left.
-
-    >>> plan_of("tp8 pp2", 32, 64).data
-    2
-    """
-    told: dict[str, Any] = {"stage": 1}
-    for word in text.lower().replace(",", " ").split():
-        if word in ("full", "selective"):
-            told["recompute"] = word
-        elif word in ("zb_h1", "1f1b"):
-            told["schedule"] = word
-        elif word == "stages-near":
-            told["placement"] = ("tensor", "context", "pipeline", "data")
-        elif (found := re.fullmatch(r"([a-z]+)=?(\d+)", word)) and found[1] in SHORT:
-            told[SHORT[found[1]]] = int(found[2])
-        else:
-            near = nearest(word.rstrip("0123456789"), SHORT)
-            hint = f"Did you mean {near}?" if near else ""
-            raise BadArgument("plan", "--explain", word, f"{' '.join(SHORT)} or full", hint)
-    data = told.pop("data", None)
-    plan = plan_of_batch(gpus, sequences, **told)
-    if data and data != plan.data:
-        wanted = f"{plan.data}: {gpus} GPUs over {plan.gpus // plan.data} of a replica"
-        raise BadArgument("plan", "data", data, wanted)
-    return plan
-
-
 def verdict(held: float, capacity: float) -> str:
-    """Whether so many bytes are worth trying: a card that is nearly full stalls or fails. What is
-    over by less than the law's own error may fit.
+    """Whether so many bytes are worth trying: it "fits"; it is "tight", for a card that is nearly
+    full stalls or fails; "unsure", over by less than the law's own error; or "refused".
     """
     if held <= ROOM * capacity:
         return "fits"
-    return "tight" if held <= UNSURE * capacity else "refused"
+    return "tight" if held <= capacity else "unsure" if held <= UNSURE * capacity else "refused"
 
 
 def extrapolated(plan: Plan, job: Job) -> list[str]:
     """Where a plan lies beyond what fitted the stack."""
+    setting = job.setting.of(plan)
     beyond = [
         f"{name} {getattr(plan, name)}, {most} measured"
-        for name, most in job.setting.measured.items()
+        for name, most in setting.measured.items()
         if getattr(plan, name) > most
     ]
-    if job.cluster.gpu != job.setting.gpu:
-        beyond.append(f"{job.cluster.gpu}, {job.setting.gpu} measured")
+    known = MEASURED_ON.get(setting.key, (setting.gpu,))
+    if job.cluster.gpu not in known:
+        beyond.append(f"{job.cluster.gpu}, {', '.join(known)} measured")
     return beyond
 
 
 def described(plan: Plan, job: Job) -> dict[str, Any]:
-    """One plan: degrees, seconds with the terms that make them, memory with its parts."""
-    expected = step(job.model, job.sequence, plan, job.machine, job.setting.stack)
-    stack = job.setting.stack
+    """One plan: degrees, seconds with the terms that make them and their range, memory with its
+    parts.
+    """
+    setting = job.setting.of(plan)
+    stack, runs = setting.stack, setting.runs
+    expected = step(job.model, job.sequence, plan, job.machine, stack)
+    law = float(expected.time)
+    terms = {n: float(t) for n, t in expected.terms.items() if t > 0}
+    if runs.centre > 1:
+        terms["others"] = (runs.centre - 1) * law
+    seconds = runs.centre * law
     bound = replace(BOUND, split=stack.split, overlap=stack.overlap)
     least = step(job.model, job.sequence, plan, replace(job.machine, products=None), bound).time
-    use = expected_memory(job.model, job.sequence, plan, job.machine, job.setting.holds)
+    use = expected_memory(job.model, job.sequence, plan, job.machine, setting.holds)
     parts = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
+    shares = utilizations(job, plan.sequences / plan.gpus * job.sequence / seconds)
     return {
         "plan": short(plan),
-        "degrees": {n: getattr(plan, n) for n in (*SHORT.values(), "micro_batches", "recompute")},
-        "step_seconds": float(expected.time),
+        "degrees": {SPOKEN.get(n, n): getattr(plan, n) for n in (*DEGREES, *MORE)},
+        "step_seconds": seconds,
+        "range_seconds": [runs.low * law, runs.high * law],
+        "runs": runs.title,
         "bound_seconds": float(least),
-        "mfu": float(expected.mfu),
-        "terms": {n: float(t) for n, t in expected.terms.items() if t > 0},
+        "mfu": shares["causal"],
+        "mfu_counts": shares,
+        "terms": terms,
         "memory_bytes": float(use.total),
         "memory": {n: float(getattr(use, n)) for n in parts if getattr(use, n)},
         "verdict": verdict(use.total, job.machine.capacity),
         "extrapolated": extrapolated(plan, job),
     }
+
+
+def utilizations(job: Job, rate: float) -> dict[str, float]:
+    """Model FLOPs over those of the peak at so many tokens/s of a GPU, by each count in use:
+    "causal" scores once (ours, Megatron-Bridge, Lingua), the "whole" square (torchtitan, PaLM, LLM
+    Foundry), and "6PD" without any.
+    """
+    counts = {
+        "causal": job.model.training_flops(1, job.sequence / 2),
+        "whole": job.model.training_flops(1, job.sequence),
+        "6PD": 6 * job.model.active_parameters,
+    }
+    return {name: float(each * rate / job.machine.peak) for name, each in counts.items()}
 
 
 def by_stack(plan: Plan, job: Job) -> dict[str, float]:
@@ -182,9 +165,10 @@ def by_stack(plan: Plan, job: Job) -> dict[str, float]:
     return seconds
 
 
-def cost(job: Job, seconds: float, tokens: float) -> dict[str, float]:
+def cost(job: Job, seconds: float, tokens: float, ends: tuple[float, float]) -> dict[str, Any]:
     """Days, GPU-hours and energy to train on so many tokens at this pace, failures aside; and with
-    them: days, seconds between two, and whole nodes that should stand by.
+    them: days, seconds between two, and whole nodes that should stand by. `ends`: of the seconds,
+    those of their range.
     """
     time = tokens / job.tokens * seconds
     between = float(cluster_mtbf(GPU_MTBF, job.cluster.gpus))
@@ -194,7 +178,10 @@ def cost(job: Job, seconds: float, tokens: float) -> dict[str, float]:
         pue = float(find("data_centre").numbers["pue"])
         joules = energy_of(job.cluster.power, time, job.cluster.gpus, pue)
         spent |= {"energy_joules": float(joules), "pue": pue, "watts": job.cluster.power}
-    return spent | {
+    ranged = {
+        f"{n}_range": [spent[n] * end / seconds for end in ends] for n in ("days", "gpu_hours")
+    }
+    return spent | ranged | {
         "mtbf_seconds": between, "days_with_failures": float(longer) * time / 86400,
         "spare_nodes": spares(REPAIR / between), "save_seconds": SAVE, "restart_seconds": RESTART,
         "repair_seconds": REPAIR,
@@ -290,6 +277,9 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
         "sequence": job.sequence,
         "stack": job.setting.key,
         "stack_error": job.setting.error,
+        "runs": {n: getattr(job.setting.runs, n) for n in ("key", "title", "low", "high")},
+        "bound": job.setting.bound,
+        "peak": job.machine.peak,
         "assumed": list(job.said),
         "plans": found.total,
         "passing": len(found),
@@ -309,12 +299,13 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
         return described(found.space.plan(int(found.place[k])), job)
 
     best, near = one(first), []
-    if job.setting.key.startswith("megatron_h100"):
+    if job.setting.of(found.space.plan(int(found.place[first]))).key.startswith("megatron_h100"):
         from lightspeed_tools.plan.measured import nearest  # its sets are read for an answer only
 
         gpus, kind = job.cluster.gpus, job.cluster.precision
         near = nearest(job.model, gpus, kind, job.sequence, job.setting)
-    within = found.seconds <= found.seconds[first] * (1 + job.setting.error)
+    runs = job.setting.of(found.space.plan(int(found.place[first]))).runs
+    within = found.seconds <= found.seconds[first] * runs.high / runs.centre
     order = np.lexsort((found.memory, found.seconds))[:top]
     inner = inside_measured(found, job)
     return told | {
@@ -337,7 +328,7 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
         "nearest_measured": near,
         "by_stack": by_stack(found.space.plan(int(found.place[first])), job),
         "changes": changes(job),
-        "cost": cost(job, best["step_seconds"], tokens),
+        "cost": cost(job, best["step_seconds"], tokens, best["range_seconds"]),
     }
 
 
@@ -350,7 +341,8 @@ def explained(job: Job, plan: Plan) -> dict[str, Any]:
     first = found.best()
     told = {
         "model": job.name, "cluster": f"{job.cluster.gpus:,} x {job.cluster.gpu}",
-        "stack": job.setting.key, "assumed": list(job.said),
+        "stack": job.setting.of(plan).key, "assumed": list(job.said),
+        "precision": job.cluster.precision, "peak": job.machine.peak, "bound": job.setting.bound,
         "yours": mine, "broken": [RULES[rule] for rule in broken], "capacity": job.machine.capacity,
         "verdict": verdict(held, job.machine.capacity), "of": len(found), "best": None,
     }  # fmt: skip

@@ -1,42 +1,52 @@
 """Published runs through the planner: how far the law is off, and how it ranks what was chosen.
 
 A file has {"cases": [...]}; a case has `name`, `model` (a key of the catalog or a shape),
-`cluster`, `precision`, `batch_sequences`, `sequence`, `plan` and what was `measured`. What it
-leaves unsaid is assumed and listed.
+`cluster`, `precision`, `batch_sequences`, `sequence`, `plan` and what was `measured`; `framework`
+(or `stack`), `compiled`, `attention` and `mfu_counts` say how it was run and counted. What it
+leaves unsaid is assumed and listed, and so are fields that nothing reads.
 """
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from lightspeed.catalog import find
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count, fraction, positive
-from lightspeed.transformer import Transformer, transformer
+from lightspeed.transformer import Transformer
+from lightspeed_models.llm.config import read_config
 from lightspeed_models.plan import Plan, checked_for, cuts, plan_of_batch
-from lightspeed_models.training_step import flops
-from lightspeed_tools.plan.answer import UNSURE, Job, verdict
-from lightspeed_tools.plan.inputs import cluster_from, given_stack
+from lightspeed_tools.plan.answer import UNSURE, Job, utilizations, verdict
+from lightspeed_tools.plan.inputs import cluster_from, given_stack, model_of, transformer_of
+from lightspeed_tools.plan.phrases import part_again
 from lightspeed_tools.plan.search import Found, bytes_of, seconds_of
 
 __all__ = ("checked_cases",)
 
 CASE = (
     "name", "source", "model", "cluster", "precision", "batch_sequences", "sequence", "plan",
-    "measured", "stack", "note",
+    "measured", "stack", "framework", "compiled", "attention", "mfu_counts", "note",
 )  # fmt: skip
 PLAN = (
     "tensor", "pipeline", "context", "expert", "data", "chunks", "micro_size", "zero", "recompute",
+    "shard",
 )  # fmt: skip
+OTHERS = {  # of a case, a plan or a measurement: what people write -> our field
+    "micro_batch": "micro_size", "micro_batch_size": "micro_size", "stage": "zero",
+    "hsdp": "shard", "activation_checkpointing": "recompute", "compile": "compiled",
+    "torch_compile": "compiled", "attention_kernel": "attention", "tp": "tensor",
+    "pp": "pipeline", "cp": "context", "ep": "expert", "dp": "data",
+}  # fmt: skip
+MEANT = 0.7  # as alike as a word must be to a field to be a slip of it, and not a note
 LONGEST = 2**30  # tokens of a sequence, or sequences of a batch: beyond, a slip is likelier
 GIB = 2**30
 MEASURED = ("step_seconds", "mfu", "tokens_per_second_per_gpu", "memory")
 
 
-def checked_cases(table: Any, key: str = "megatron_h100") -> list[dict[str, Any]]:
+def checked_cases(table: Any, key: str = "") -> list[dict[str, Any]]:
     """A row a case; one that can't be read says so in `refused`."""
     cases = table.get("cases") if isinstance(table, dict) else None
     if not isinstance(cases, list) or not cases:
@@ -53,28 +63,39 @@ def checked_cases(table: Any, key: str = "megatron_h100") -> list[dict[str, Any]
 
 
 def _row(name: str, case: dict[str, Any], key: str) -> dict[str, Any]:
-    case = _object("case", case, CASE)  # a field that is null is unsaid
+    assumed: list[str] = []
+    case = _object("case", case, CASE, assumed)  # a field that is null is unsaid
     if missing := [n for n in ("model", "cluster", "sequence", "batch_sequences") if n not in case]:
         raise BadArgument("plan", "case", name, f"fields {', '.join(missing)}")
     sequence, sequences = (
         int(checked("plan", n, case[n], count(high=LONGEST)))
         for n in ("sequence", "batch_sequences")
     )
-    model = _model(case["model"])
+    model = _model(case["model"], assumed)
     cluster = cluster_from(case["cluster"], case.get("precision", "bf16"), f"case {name!r}")
-    chosen = case.get("stack", key)
+    given = _object("plan", case.get("plan", {}), PLAN, assumed)
+    chosen = case.get("stack", case.get("framework", key))
     if not isinstance(chosen, str):
-        raise BadArgument("plan", "stack", chosen, "a stack of the catalog or a file of fit-stack")
-    setting, machine = given_stack(chosen, cluster, model)
+        raise BadArgument("plan", "stack", chosen, "a framework, or a stack of the catalog")
+    compiled, kernel = case.get("compiled"), str(case.get("attention", ""))
+    framework = str(case.get("framework", ""))
+    setting, machine = given_stack(chosen, cluster, model, "", compiled, kernel)
+    if setting.key == "pytorch_fsdp":
+        given.setdefault("zero", 3)
+    alone = given.get("zero") == 3 and given.get("pipeline", 1) == 1
+    if alone and setting.sharded:
+        setting = setting.sharded
     job = Job(name, model, sequence, sequences, cluster, machine, setting)
-    assumed = list(job.said)
+    assumed += job.said
     assumed += ["precision bf16"] * ("precision" not in case and "precision" not in case["cluster"])
-    assumed += [f"stack {chosen}"] * ("stack" not in case)
-    plan, again = _plan(_object("plan", case.get("plan", {}), PLAN), job, assumed)
+    assumed += [f"stack {setting.runs.title}"] * ("stack" not in case and "framework" not in case)
+    plan = _plan(given, job, assumed, framework)
     checked_for(model, plan)
-    predicted, held = _partly(job, plan, again)
-    told = _object("measured", case.get("measured", {}), MEASURED)
-    measured = _measured(told, job, plan, assumed)
+    predicted, held = float(_seconds(job, plan)), _held(job, plan)
+    told = _object("measured", case.get("measured", {}), MEASURED, assumed)
+    measured = _measured(told, job, case.get("mfu_counts", ""), assumed)
+    runs = setting.runs
+    low, high = (predicted * end / runs.centre for end in (runs.low, runs.high))
     found = job.found()
     best = found.best()
     rank, of = ranked(found, plan, predicted)
@@ -84,6 +105,10 @@ def _row(name: str, case: dict[str, Any], key: str) -> dict[str, Any]:
         "predicted_seconds": predicted,
         "measured_seconds": measured,
         "error": predicted / measured - 1 if measured else None,
+        "runs": "a bound" if setting.bound else runs.title,
+        "low_seconds": low,
+        "high_seconds": high,
+        "inside": low <= measured <= high if measured else None,
         "rank": rank,
         "of": of,
         "claimed_gain": max(0.0, predicted / fastest - 1) if fastest else 0.0,
@@ -93,23 +118,28 @@ def _row(name: str, case: dict[str, Any], key: str) -> dict[str, Any]:
     }
 
 
-def _object(what: str, given: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """The fields of an object that are not null; raises BadArgument for one that is unknown."""
+def _object(what: str, given: Any, names: tuple[str, ...], notes: list[str]) -> dict[str, Any]:
+    """The fields of an object that are not null, by our names. One that is nearly a field is
+    refused as a slip of it; others are noted.
+    """
     if not isinstance(given, dict):
         raise BadArgument("plan", what, given, f"an object with some of {', '.join(names)}")
-    for field in given:
-        one_of("plan", f"field of a {what}" if what == "case" else f"{what} field", field, names)
-    return {name: value for name, value in given.items() if value is not None}
+    found = {}
+    for field, value in given.items():
+        name = OTHERS.get(field, field)
+        if name not in names and get_close_matches(field, names, 1, MEANT):
+            one_of(
+                "plan", f"field of a {what}" if what == "case" else f"{what} field", field, names
+            )
+        if name not in names:
+            notes.append(f"{field} of the {what} is not read")
+        elif value is not None:
+            found[name] = value
+    return found
 
 
-def _partly(job: Job, plan: Plan, again: float) -> tuple[float, float]:
-    """Seconds and bytes of a plan of which a part of the layers is done again."""
-    ends = [
-        (float(seconds_of(job.model, job.sequence, one, job.machine, job.setting)), _held(job, one))
-        for one in (plan, replace(plan, recompute="full"))
-    ]
-    (time, held), (longer, less) = ends
-    return time + again * (longer - time), held + again * (less - held)
+def _seconds(job: Job, plan: Plan) -> Any:
+    return seconds_of(job.model, job.sequence, plan, job.machine, job.setting)
 
 
 def _held(job: Job, plan: Plan) -> float:
@@ -132,13 +162,18 @@ def ranked(found: Found, plan: Plan, seconds: float) -> tuple[int, int]:
     return 1 + int((other & (best < seconds * (1 - 1e-12))).sum()), len(ways)
 
 
-def _model(given: Any) -> Transformer:
+def _model(given: Any, notes: list[str]) -> Transformer:
+    """A key of the catalog, a config.json by its path or in place, or a shape."""
     if isinstance(given, str):
-        return transformer(given)
+        return model_of(given)[1]
     if not isinstance(given, dict):
-        raise BadArgument("plan", "model", given, "a key of the catalog or a shape")
+        raise BadArgument("plan", "model", given, "a key of the catalog, a config.json or a shape")
+    if {"hidden_size", "n_embd", "d_model", "model_type"} & set(given):
+        return transformer_of(read_config(given))
     names = tuple(f.name for f in fields(Transformer))
-    given = _object("model", given, names)
+    spelt = {"tied": "tied_embeddings"}
+    given = {spelt.get(name, name): value for name, value in given.items()}
+    given = _object("model", given, names, notes)
     given.setdefault("hidden", given.get("expert_hidden"))
     needed = ("layers", "width", "heads", "hidden", "vocabulary")
     if missing := [n for n in needed if given.get(n) is None]:
@@ -148,8 +183,8 @@ def _model(given: Any) -> Transformer:
     return Transformer(**{"head_width": given["width"] // given["heads"]} | given)
 
 
-def _plan(given: dict[str, Any], job: Job, assumed: list[str]) -> tuple[Plan, float]:
-    """The plan of a case, and the part of its layers that is done again."""
+def _plan(given: dict[str, Any], job: Job, assumed: list[str], framework: str) -> Plan:
+    """The plan of a case."""
     told = {n: v for n, v in given.items() if n not in ("zero", "data", "recompute")}
     for name, value in told.items():
         told[name] = int(checked("plan", name, value, count()))
@@ -159,13 +194,11 @@ def _plan(given: dict[str, Any], job: Job, assumed: list[str]) -> tuple[Plan, fl
     assumed += [f"{name} 1" for name in (*usual, "micro_size", "zero") if name not in given]
     told["stage"] = given.get("zero", 1)
     recompute = given.get("recompute")
-    # Without scores is what every kernel does today.
-    first = {"none": "selective", False: "selective"}.get(recompute, recompute) or "selective"
-    plan = plan_of_batch(job.cluster.gpus, job.sequences, **told, recompute=first)
+    again, part = part_again(recompute, framework)  # without scores is what every kernel does today
+    plan = plan_of_batch(job.cluster.gpus, job.sequences, **told, recompute=again, part=part)
     if (data := given.get("data", plan.data)) != plan.data:
         wanted = f"{plan.data}: {job.cluster.gpus} GPUs over {plan.gpus // plan.data} of a replica"
         raise BadArgument("plan", "data", data, wanted)
-    again = 0.0
     if "chunks" not in given and plan.pipeline > 1:
         # A tuned run interleaves if that helps.
         most = job.setting.able.get("chunks", job.model.layers)
@@ -177,7 +210,7 @@ def _plan(given: dict[str, Any], job: Job, assumed: list[str]) -> tuple[Plan, fl
         fitting = [one for one in each if _held(job, one) <= UNSURE * job.machine.capacity] or each
         plan = min(
             fitting,
-            key=lambda p: float(seconds_of(job.model, job.sequence, p, job.machine, job.setting)),
+            key=lambda p: float(_seconds(job, p)),
         )
         assumed.append(f"chunks {plan.chunks}, the fastest that fits")
     if recompute is None:
@@ -186,13 +219,15 @@ def _plan(given: dict[str, Any], job: Job, assumed: list[str]) -> tuple[Plan, fl
         over = _held(job, plan) - job.machine.capacity
         saved = _held(job, plan) - _held(job, replace(plan, recompute="full"))
         if over > (UNSURE - 1) * job.machine.capacity:
-            again = min(1.0, over / saved) if saved > 0 else 1.0
-        assumed.append(f"recompute full in {again:.0%} of the layers, as few as fit" if again
-                       else "recompute selective")  # fmt: skip
-    return plan, again
+            part = min(1.0, over / saved) if saved > 0 else 1.0
+            plan = replace(plan, recompute="full", part=part)
+            assumed.append(f"recompute full in {part:.0%} of the layers, as few as fit")
+        else:
+            assumed.append("recompute selective")
+    return plan
 
 
-def _measured(given: dict[str, Any], job: Job, plan: Plan, assumed: list[str]) -> float | None:
+def _measured(given: dict[str, Any], job: Job, counts: str, assumed: list[str]) -> float | None:
     if checked("plan", "memory", given.get("memory", GIB), positive("byte")) < GIB:
         raise BadArgument("plan", "memory", given["memory"], "bytes of a GPU", "80 GB are 80e9.")
     if "step_seconds" in given:
@@ -204,8 +239,10 @@ def _measured(given: dict[str, Any], job: Job, plan: Plan, assumed: list[str]) -
     if "mfu" in given:
         mfu = checked("plan", "mfu", given["mfu"], fraction(hint="A share: 0.43, not 43."))
         mfu = checked("plan", "mfu", mfu, positive())
-        peak = float(find(job.cluster.gpu).numbers["bf16"])
-        assumed.append("MFU of the bf16 peak, all scores counted")
-        needed = flops(job.model, plan.sequences, job.sequence)
-        return float(needed / (mfu * peak * job.cluster.gpus))
+        if counts:
+            one_of("plan", "mfu_counts", counts, ("causal", "whole", "6PD"))
+        else:
+            assumed.append(f"MFU of the {job.cluster.precision} peak, causal scores counted once")
+        rate = mfu / utilizations(job, 1.0)[counts or "causal"]
+        return float(job.tokens / (rate * job.cluster.gpus))
     return None

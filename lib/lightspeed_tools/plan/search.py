@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lightspeed.elementwise import Result, maximum
+from lightspeed.elementwise import Result, any_of, maximum, where
 from lightspeed.transformer import Transformer
 from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.stack_fit import expected_times
@@ -66,8 +66,13 @@ class Found:
 def seconds_of(
     model: Transformer, sequence: int, plan: Plan, machine: Machine, setting: Setting
 ) -> Result:
-    """Seconds of a step of a plan, or of many."""
-    return expected_times(work(model, sequence, plan, machine, setting.stack), setting.stack)
+    """Seconds of a step of a plan, or of many, in the middle of their class of runs."""
+    counted = work(model, sequence, plan, machine, setting.stack)
+    seconds = setting.runs.centre * expected_times(counted, setting.stack)
+    alone = (plan.stage == 3) & (plan.pipeline == 1)
+    if setting.sharded is None or not any_of(alone):
+        return seconds
+    return where(alone, seconds_of(model, sequence, plan, machine, setting.sharded), seconds)
 
 
 def bytes_of(

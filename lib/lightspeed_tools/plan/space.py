@@ -37,6 +37,7 @@ RECOMPUTE = np.array(["selective", "full"])
 FILLED = "fills_pipeline"  # of what a stack can do: it asserts micro-batches for all stages but one
 OF_PLAN = (*COLUMNS[:8], "stage", "recompute")
 # Rule -> what it says, in the order in which they are asked.
+SPOKEN = {"zero": "stage", "micro_batch": "micro_size"}  # as all tools call them -> the column
 RULES = {
     "batch": "the batch is not a whole number of micro-batches for each replica",
     "layers": "more stages than layers",
@@ -103,7 +104,11 @@ def space(
     """The `Space` of a model on so many GPUs, for steps of so many sequences. `able` is the most
     that a stack can do, `fixed` and `limits` what the user asks for.
     """
-    fixed, limits, able = dict(fixed or {}), dict(limits or {}), dict(able or {})
+    able = dict(able or {})
+    fixed, limits = (
+        {SPOKEN.get(name, name): value for name, value in dict(given or {}).items()}
+        for given in (fixed, limits)
+    )
     for law, names in (("--fix", fixed), ("--limit", limits)):
         for name in names:
             one_of("plan", law, name, OF_PLAN)

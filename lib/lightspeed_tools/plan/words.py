@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 from lightspeed.values import si
+from lightspeed_tools.plan.causes import SLOW
 from lightspeed_tools.plan.search import ROOM
 
 __all__ = ("told", "told_check", "told_explained")
 
 KWH = 3.6e6
+APART = 0.05  # of a figure, from which on another count is worth a word
 
 
 def line(one: dict[str, Any]) -> str:
@@ -17,6 +20,37 @@ def line(one: dict[str, Any]) -> str:
     words = f"{one['plan']:<48} {one['step_seconds']:8.3g} s  {one['memory_bytes'] / 1e9:6.1f} GB"
     return words + (
         f"  extrapolated: {'; '.join(one['extrapolated'])}" if one["extrapolated"] else ""
+    )
+
+
+def takes(one: dict[str, Any], found: dict[str, Any], rate: str = "") -> list[str]:
+    """What a step takes, with the range of its class of runs, and the share of the peak."""
+    if found["bound"]:
+        return [
+            f"  at least {one['step_seconds']:.3g} s a step: a bound, for {found['bound']}",
+            f"  at most {utilization(one, found)}",
+        ]
+    low, high = one["range_seconds"]
+    return [
+        f"  {one['step_seconds']:.3g} s a step, {low:.3g} to {high:.3g} s in four runs of five "
+        f"({one['runs']}; bound {one['bound_seconds']:.3g} s){', ' * bool(rate)}{rate}",
+        f"  {utilization(one, found)}",
+    ]
+
+
+def utilization(one: dict[str, Any], found: dict[str, Any]) -> str:
+    """MFU by our count, its peak, and by others' counts where that is another figure."""
+    shares, peak = one["mfu_counts"], found["peak"] / 1e12
+    mine = shares["causal"]
+    others = [
+        f"{shares[name]:.0%} as {who}"
+        for name, who in (("whole", "torchtitan and PaLM count"), ("6PD", "6PD"))
+        if abs(shares[name] / mine - 1) > APART
+    ]
+    words = f"; {', '.join(others)}" * bool(others)
+    return (
+        f"MFU {mine:.0%} of {peak:,.0f} TFLOP/s {found['precision']} (causal scores counted once"
+        f"{words})"
     )
 
 
@@ -43,17 +77,16 @@ def told(found: dict[str, Any]) -> str:
     else:
         rate = si(found["tokens_per_second"], "token/s")
         lines += [
-            f"Best for {found['stack']}: {best['plan']}",
-            f"  {best['step_seconds']:.3g} s a step (bound {best['bound_seconds']:.3g} s), {rate}, "
-            f"MFU {best['mfu']:.0%}, {best['memory_bytes'] / 1e9:.1f} of "
-            f"{found['capacity'] / 1e9:.1f} GB",
+            f"Best by {found['stack']}: {best['plan']}",
+            *takes(best, found, rate),
+            f"  {best['memory_bytes'] / 1e9:.1f} of {found['capacity'] / 1e9:.1f} GB",
         ]
         if best["extrapolated"]:
             lines.append(f"  extrapolated: {'; '.join(best['extrapolated'])}")
         lines += waterfall(best)
         lines += [
-            f"  {found['group']:,} plans are within the stack's own error of "
-            f"{found['stack_error']:.1%}; the law can't tell them apart.",
+            f"  {found['group']:,} plans are within the range of the best: a group from which to"
+            " choose by what you know.",
             *stacks(found),
             *measured(found),
             "",
@@ -101,10 +134,12 @@ def stacks(found: dict[str, Any]) -> list[str]:
     return [f"  The same plan by stack: {each}."]
 
 
-def costs(cost: dict[str, float]) -> list[str]:
+def costs(cost: dict[str, Any]) -> list[str]:
     words = (
-        f"{si(cost['tokens'], 'token')}: {cost['days']:.3g} days, "
-        f"{si(cost['gpu_hours'], 'GPU-hour')}, failures aside"
+        f"{si(cost['tokens'], 'token')}: {cost['days']:.3g} days "
+        f"({' to '.join(f'{end:.3g}' for end in cost['days_range'])}), "
+        f"{si(cost['gpu_hours'], 'GPU-hour')} "
+        f"({' to '.join(si(end, 'GPU-hour') for end in cost['gpu_hours_range'])}), failures aside"
     )
     if "energy_joules" in cost:
         energy = si(cost["energy_joules"] / KWH * 1e3, "Wh")
@@ -150,8 +185,7 @@ def told_explained(found: dict[str, Any]) -> str:
     yours, best = found["yours"], found["best"]
     lines = [
         f"{found['model']} on {found['cluster']}, {found['stack']}: {yours['plan']}",
-        f"  {yours['step_seconds']:.3g} s a step (bound {yours['bound_seconds']:.3g} s), MFU "
-        f"{yours['mfu']:.0%}",
+        *takes(yours, found),
     ]
     if yours["extrapolated"]:
         lines.append(f"  extrapolated: {'; '.join(yours['extrapolated'])}")
@@ -163,6 +197,7 @@ def told_explained(found: dict[str, Any]) -> str:
         + ", ".join(f"{n} {held / 1e9:.1f}" for n, held in parts)
     )
     lines += waterfall(yours)
+    lines += told_measured(found["measured"], yours) if "measured" in found else []
     lines += ["One move away, all else as well as it can be:"]
     for row in found["one_away"]:
         change = f"{row['change']:+7.1%}  " if "change" in row else ""
@@ -184,6 +219,32 @@ def told_explained(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def told_measured(found: dict[str, Any], yours: dict[str, Any]) -> list[str]:
+    """A measured step beside the law, and what explains it."""
+    where = "within" if found["inside"] else "outside of"
+    lines = [
+        f"You measure {found['seconds']:.3g} s, "
+        f"{si(found['tokens_per_second_per_gpu'], 'token/s')} a GPU: "
+        f"{found['ratio']:.2f} times the law, {where} what such runs show.",
+        f"  Plans of its kind ({found['kind']}): times {found['factor']:.2f} "
+        f"({found['range'][0]:.2f} to {found['range'][1]:.2f}).",
+    ]
+    if not found["causes"]:
+        return [
+            *lines,
+            "  No cause that the law knows comes near it. Is it this plan, in this unit?",
+        ]
+    if found["named"]:
+        lines.append(f"  It is most likely that {found['named']}.")
+    elif found["ratio"] < SLOW:
+        lines.append("  That needs no cause.")
+    else:
+        tells = f" This would tell: {found['tells'][0]}." if found["tells"] else ""
+        lines.append(f"  One step can't tell why.{tells}")
+    rows = [c for c in found["causes"] if c["odds"] >= 0.05]
+    return lines + [f"    {c['odds']:4.0%}  {c['name']} ({c['seconds']:.3g} s)" for c in rows]
+
+
 def told_check(rows: list[dict[str, Any]]) -> str:
     """Published runs beside what the law says of them."""
     lines = [f"{'':<34} {'predicted':>10} {'measured':>10} {'error':>7} {'rank':>9}  memory"]
@@ -195,15 +256,30 @@ def told_check(rows: list[dict[str, Any]]) -> str:
         measured = f"{row['measured_seconds']:.4g}" if row["measured_seconds"] else "-"
         lines.append(
             f"{row['name']:<34} {row['predicted_seconds']:>8.4g} s {measured:>8} s {error:>7} "
+            f"{row['runs']} {row['low_seconds']:.4g} to {row['high_seconds']:.4g} s{inside(row)} "
             f"{row['rank']:>5,} of {row['of']:,}, gain {row['claimed_gain']:.1%}  "
             f"{row['memory']['verdict']}"
         )
         lines += [f"    assumed: {words}" for words in row["assumed"]]
-    errors = sorted(abs(row["error"]) for row in rows if row.get("error") is not None)
-    if errors:
-        ranks = sum(row["rank"] <= 10 for row in rows if not row["refused"])
+    return "\n".join([*lines, *by_class(rows)])
+
+
+def inside(row: dict[str, Any]) -> str:
+    return "" if row["inside"] is None else " (inside)" if row["inside"] else " (outside)"
+
+
+def by_class(rows: list[dict[str, Any]]) -> list[str]:
+    """A line a class of runs: how far off, on which side, and how many ranges hold."""
+    lines = []
+    known = [row for row in rows if not row["refused"] and row["error"] is not None]
+    for name in dict.fromkeys(row["runs"] for row in known):
+        own = [row for row in known if row["runs"] == name]
+        off = [row["error"] for row in own]
+        ranks = sum(row["rank"] <= 10 for row in own)
+        held = sum(row["inside"] for row in own)
         lines.append(
-            f"{len(errors)} cases: error {errors[len(errors) // 2]:.1%} in the median, "
-            f"{ranks} of the published plans among the law's first ten."
+            f"{name}: {len(own)} cases, error {median(map(abs, off)):.1%} in the median (bias "
+            f"{median(off):+.1%}), {held} inside their range, {ranks} of the published plans among "
+            "the law's first ten."
         )
-    return "\n".join(lines)
+    return lines

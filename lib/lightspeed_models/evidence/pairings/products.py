@@ -14,7 +14,7 @@ from lightspeed_models.evidence.pairing import Judged, Pairing
 from lightspeed_models.evidence.pairings.roofline import regime
 from lightspeed_models.evidence.pairings.scaling import WITNESSES, conformal
 from lightspeed_models.evidence.word_column import Words
-from lightspeed_models.products import product_time
+from lightspeed_models.products import kernel, product_time
 
 # Products of chips of one class run the same kernels. GB200 and B300 are not in the split: part of
 # their tables is the same file as their sister's.
@@ -39,6 +39,7 @@ LIVE, LIVE_FROM = ("VLLM", "fp8_block"), (0, 22)
 ALONE = "VLLM, live"
 COPIED = "a chip part of whose tables is the same file as its sister's"
 ALONE_IN_IT = "a chip in a format that too few products of other chips are in"
+LARGE = 3e-4  # s at the peak: a product in which shares are all
 LENGTHS = (1e-5, 1e-4)  # s: rows of one length are witnesses for each other
 LEAST, MOST = (0.05, 0.05, 1.0, 100.0), (1.0, 1.0, 2e5, 2e6)  # shares, cycles of the loop, launch
 
@@ -65,6 +66,7 @@ def in_both(rows, own, one, other):
     return [t[one] / t[other] for t in took.values() if {one, other} <= t.keys()]
 
 
+@functools.lru_cache(maxsize=2)
 def columns(rows):
     """What `product_time` asks of each row, and what was measured, as arrays; `library` without
     its version, and with a mark where it launched one by one.
@@ -214,6 +216,30 @@ def interval(mine, theirs, off):
         few = len(alike) < WITNESSES
         ends[:, long_ == length] = np.array(conformal(off if few else alike))[:, None]
     return mine * ends
+
+
+def share_of_chip(rows, chip, number_format):
+    """(products, share): of the large products of a chip, the share at which the law, with the
+    other constants as of its class, is right in the median.
+    """
+    wide = number_format == WIDE
+    kinds, family = ((WIDE,), "all") if wide else (("fp8", "fp8_static"), "blackwell")
+    known, library, measured = columns(rows)
+    own = (rows["chip"] == chip) & rows["format"].isin(kinds)
+    own &= known["flops"] / known["peak"] > LARGE
+    own &= wide | (library == "TRTLLM")
+    known = {name: column[own] for name, column in known.items()}
+    constants = vars(kernel(number_format, family, "TensorRT-LLM"))
+
+    def median(share):
+        took = product_time.__wrapped__(**known, **constants | {"compute_share": share})
+        return np.median(took / measured[own])
+
+    low, high = LEAST[0], MOST[0]
+    for _ in range(30):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if median(middle) > 1 else (low, middle)
+    return int(own.sum()), low
 
 
 def judge(rows, wide):
