@@ -10,6 +10,7 @@ REMEDIES = {
     "bubblewrap": "apt-get install bubblewrap",
     "Chromium": "apt-get install chromium",
     "Node.js": "apt-get install nodejs npm",
+    "OpenBLAS": "pip install numpy from the index",
     "strace": "apt-get install strace",
 }
 
