@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from lightspeed import collectives, networks, queueing, scaling, serving
+from lightspeed import collectives, kernels, networks, queueing, scaling, serving
 from lightspeed.catalog import accelerator, find, link
 from lightspeed.memory import zero_bytes_per_device
 from lightspeed.parallel import data_parallel_bytes
@@ -24,6 +24,7 @@ from lightspeed.roofline import (
     transfer_time,
 )
 from lightspeed_course import job
+from lightspeed_course.explorers import kernels as kernel_clocks
 from lightspeed_course.explorers import planner, precision, requests, serving_steps
 from lightspeed_course.explorers.layer_clock import LAYER, WAYS_IN
 from lightspeed_course.explorers.numbers import PING, paths
@@ -141,6 +142,16 @@ def all_reduced(s):
 
 
 # What the formula's result must be: by the law, or as a fact of the view that has tests of its own.
+def blocks_of_attention(way):
+    """Bytes of attention over 128 tokens, 16 numbers a head, in blocks of 32."""
+    online = kernels.query_block_bytes(1, 128, 16, 32)
+    if way == kernel_clocks.ONLINE:
+        return online
+    # Scores read K again for each block of queries, and Q for each of keys; the sum of values V.
+    square, operand, blocks = kernels.score_bytes(1, 128), 2 * 128 * 16, 4
+    return 4 * square + (3 * blocks + 1) * operand
+
+
 RESULTS = {
     "roofline.explore": (lambda s, _: matmul(s), "s"),
     "numbers.explore": (
@@ -225,6 +236,8 @@ RESULTS = {
         ),
         "s",
     ),
+    "kernels.explore_attention_clocks": (lambda s, _: kernel_clocks.clocks(**s).bound, "s"),
+    "kernels.explore_attention_moves": (lambda s, _: blocks_of_attention(s["way"]), "byte"),
     "traffic.explore_tiles": (
         lambda s, _: tiled_matmul_bytes(*[s["side"]] * 3, *[s["side"] // s["across"]] * 2),
         "byte",

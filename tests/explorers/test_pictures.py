@@ -21,6 +21,7 @@ from lightspeed.scaling import processors_at_efficiency
 from lightspeed_course.explorers import (
     allreduce,
     blocks,
+    kernels,
     layer_clock,
     node_map,
     number_line,
@@ -48,6 +49,7 @@ PICTURES = {
     "schedules": schedules.explore_schedules,
     "two clocks": traffic.explore_two_clocks,
     "tiles": traffic.explore_tiles,
+    "attention moves": kernels.explore_attention_moves,
     "fusion": traffic.explore_fusion,
     "tokens": tokens.explore_tokens,
     "queue": requests.explore_queue,

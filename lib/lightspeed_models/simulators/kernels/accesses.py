@@ -27,7 +27,8 @@ def access(
         lines, sectors, lanes_on = _scattered(pointer, index, mask, store)
     lanes = prod(index.shape)
     size = lanes_on * pointer.element_bytes
-    return Access(pointer.name, store, atomic, size, lanes, lanes - lanes_on, lines, sectors)
+    masked = lanes - lanes_on
+    return Access(pointer.name, pointer.address, store, atomic, size, lanes, masked, lines, sectors)
 
 
 def _check(pointer: Pointer, low: int, high: int, store: bool) -> None:

@@ -29,10 +29,11 @@ class Access:
     """One load or store of one program.
 
     `sectors` are runs (first, end) of sectors of 32 bytes; `size` counts the bytes asked for,
-    `lines` the most lines of 128 bytes that one warp of 32 lanes touches.
+    `lines` the most lines of 128 bytes that one warp of 32 lanes touches. `address` is the array's.
     """
 
     array: str
+    address: int
     store: bool
     atomic: bool
     size: int
@@ -40,6 +41,11 @@ class Access:
     masked: int
     lines: int
     sectors: list[tuple[int, int]]
+
+    @property
+    def start(self) -> int:
+        """Where in its array the first sector begins, in bytes."""
+        return self.sectors[0][0] * SECTOR - self.address if self.sectors else 0
 
     @property
     def crossing(self) -> int:
