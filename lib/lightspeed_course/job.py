@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lightspeed.catalog import accelerator, find, link
 from lightspeed.collectives import algbw, bandwidth_bound, busbw
+from lightspeed.kernels import naive_attention_bytes
 from lightspeed.memory import training_state_bytes, transformer_activation_bytes
 from lightspeed.networks import go_back_n, window_packets
 from lightspeed.parallel import data_parallel_tokens
@@ -91,6 +92,20 @@ def layer(tokens: float) -> TimeBounds:
     """Both clocks of one layer's matrices for so many tokens on a GPU, without activations."""
     chip = accelerator(GPU)
     return time_bounds(layer_bytes() * tokens, layer_bytes(), chip.bf16, chip.hbm_bandwidth)
+
+
+# ---------------------------------------------------------------- 2.2: its attention
+
+
+def attention() -> tuple[float, float]:
+    """Seconds of a layer's attention over `LONG` tokens on one of eight GPUs: what memory needs if
+    its square crosses four times, and what its products need at the peak.
+    """
+    model, chip = find(MODEL), accelerator(GPU)
+    heads, kv_heads = model.heads // PER_NODE, model.kv_heads // PER_NODE
+    moved = naive_attention_bytes(heads, kv_heads, LONG, model.head_width)
+    flops = 4 * heads * LONG**2 * model.head_width
+    return float(moved / chip.hbm_bandwidth), float(flops / chip.bf16)
 
 
 # ---------------------------------------------------------------- 3: an offer
@@ -401,6 +416,14 @@ def _four() -> str:
     )
 
 
+def _attention() -> str:
+    naive, products = attention()
+    return (
+        f"in three launches {si(naive, 's')}, its products {si(products, 's')}:"
+        f" **{naive / products:.1f} times as long**"
+    )
+
+
 def _long() -> str:
     held, many = long_request()
     return f"a request of {CONTEXT:,} tokens keeps {si(held, 'byte')}: **{many} at a time**"
@@ -471,6 +494,7 @@ def _profile() -> str:
 LINES = {
     "01": Line("The plan", (), _one),
     "02": Line("One layer on one GPU", ("01",), _two),
+    "02.2": Line(f"Its attention over {LONG:,} tokens, on one of eight", ("02",), _attention),
     "03": Line(f"{OFFERED} GPUs are offered: done in a day?", ("01",), _three),
     "04": Line("Served on eight", ("01",), _four),
     "04.2": Line("Served with long texts", ("04",), _long),

@@ -5,9 +5,15 @@ from lightspeed.catalog import accelerator
 from lightspeed.roofline import attainable
 from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.questions import Parameter
+from lightspeed_show.format import si
 
-WIDTH = 128  # numbers of a head in all these questions
-GIB = 2**30
+WIDTH, KEYS = 128, 64  # numbers of a head, and keys of a tile, in all these questions
+THREADS, REGISTERS, BITS = 128, 255, 32  # of a program; of a thread at most, and how wide each is
+SMS, TOGETHER = int(accelerator("h100_sxm").sm_count), 2  # processors, and programs on each at once
+SECTOR, LINE = 32, 128  # bytes
+ROWS, INNER, COLUMNS = 24576, 768, 2304  # of the product that a profile shows
+TEXT = f"{2**13:,}"  # tokens of a request
+L2 = si(accelerator("h100_sxm").l2_bandwidth_measured, "byte/s")
 
 
 def tokens(canonical, low, high):
@@ -40,8 +46,3 @@ def block_ceiling(block, key="h100_sxm", n=8192):
     """FLOP/s of online attention that L2 allows at this block of queries, or the peak."""
     intensity = head_flops(n) / kernels.query_block_bytes(1, n, WIDTH, block)
     return attainable(intensity, accelerator(key).bf16, l2_rate(key))
-
-
-def gemm_reads(rows, n, k, side):
-    """GiB that a product in square tiles asks L2 for, its result not counted."""
-    return (rows // side) * (n // side) * 2 * side * k * 2 / GIB

@@ -27,6 +27,8 @@ from lightspeed_show import (
     si,
 )
 
+__all__ = ("REGISTERS", "clocks", "explore_attention_clocks", "explore_attention_moves")
+
 HEADS, KV_HEADS, WIDTH = 8, 1, 128  # one of eight GPUs' share of a Llama 3 70B layer
 KEYS, THREADS, REGISTERS = 64, 128, 255  # keys of a tile; threads of a program, and theirs at most
 NAIVE, ONLINE = "three launches", "one, in tiles"
@@ -318,11 +320,11 @@ def moves_chart(way, counts, last):
                 color = "orange" if key in now else "blue" if key in counts else "grey"
                 times = f"{counts[key]}×" if key in counts else ""
                 boxes[color].append((*place(array, i, j), times))
-    key = {"grey": "", "blue": "crossed before", "orange": "crosses now"}
+    legend = {"grey": "", "blue": "crossed before", "orange": "crosses now"}
     marks = []
     for color, some in boxes.items():
         *sides, labels = zip(*(some or [(0, 0, 0, 0, "")]), strict=True)
-        marks.append(Boxes(*sides, key[color], labels, color, soft=color == "grey"))
+        marks.append(Boxes(*sides, legend[color], labels, color, soft=color == "grey"))
     square = "S, in memory" if way == NAIVE else "S, never in memory"
     for x, y, text in (
         (X0["q"] + WIDE / 2, 6.5, "Q"),
@@ -353,4 +355,3 @@ def explore_attention_moves():
             " or stored, and each counts how often."
         ),
     )
-

@@ -1,0 +1,307 @@
+# %% [markdown]
+# # 2.2. The roofline: why attention is slow, and FlashAttention fast
+#
+# You profile one layer of your model on a text of {{job.LONG:,}} tokens. The large matrices run as
+# lesson 2 said they would. But attention, whose products a pencil puts at a quarter of a
+# millisecond, takes more than four times that. A colleague changes one line of your code, and it is
+# done in less than half a millisecond. No number was approximated, and the FLOPs even grew a little.
+# What did the line save?
+#
+# Half an hour, and no GPU: everything here is counted. You need [lesson 2](02_roofline.ipynb). What
+# the counts are worth beside a real profiler stands on the
+# [proof page](02_roofline_proof.ipynb#Kernels,-against-public-profiles).
+
+# %% tags=["setup"]
+from lightspeed.catalog import accelerator
+from lightspeed.kernels import *
+from lightspeed_course import ask, job, predict, reveal, si
+from lightspeed_course.explorers.kernels import *
+from lightspeed_models.simulators.kernels import Array, diagnose, launch, tl
+from lightspeed_models.simulators.kernels.record import SECTOR, WARP
+
+# %%
+job.sheet(until="02.2")
+
+# %% [markdown]
+# **Guess first.** A softmax needs the largest number of a row, then the sum of the exponentials, and
+# then it can divide. Written down like that, it reads each row three times. How much does it move
+# for a square of 16,384 by 16,384 scores in fp32?
+
+# %%
+predict("kernels.softmax_bytes", ..., seed="chapter")
+
+# %% [markdown]
+# ## What does attention write down?
+#
+# Each query is compared with each key, so the scores are a square: a number for each pair of tokens.
+# A softmax makes weights of each row, and the weights add up the values. That is three steps, and in
+# plain PyTorch each is a **kernel launch** of its own. But what one launch leaves for the next it
+# has to leave in memory. Follow the blocks:
+
+# %%
+explore_attention_moves()
+
+# %% tags=["setup"]
+h100, N, D = accelerator("h100_sxm"), job.LONG, 128
+heads = 8  # of one GPU, with one head of keys between them
+square = score_bytes(heads, N)
+naive = naive_attention_bytes(heads, 1, N, D)
+once = naive_attention_bytes(heads, 1, N, D, crossings=0)
+flops = 4 * heads * N**2 * D
+
+# %% [markdown]
+# Every block of the square crosses four times: written as a score, read, written as a weight, read.
+# In our layer one GPU has {{heads}} of the query heads, so its square is {{si(square, "byte")}} in
+# bf16, and four crossings are nearly all of the {{si(naive, "byte")}} that go to memory and back.
+# Queries, keys, values and result together are {{si(once, "byte")}}. So lesson 2's two clocks read
+
+# %% tags=["holds"]
+assert 4 * square / naive > 0.98, "four crossings are nearly all of"
+
+# %%
+naive / h100.hbm_bandwidth, flops / h100.bf16
+
+# %% [markdown]
+# and memory's is {{naive / h100.hbm_bandwidth / (flops / h100.bf16):.1f}} times as long. This is the
+# millisecond of your profile. It isn't the arithmetic that is slow, and it isn't the inputs. It is
+# the square, which nobody asked for: it is written only because one launch has to tell the next.
+
+# %% tags=["holds"]
+assert naive / h100.hbm_bandwidth > 4 * flops / h100.bf16, "and memory's is"
+
+# %% [markdown]
+# Why not do all three steps in one launch, then, and keep the square on the chip? That is **kernel
+# fusion**, and for a bias and a ReLU it's as easy as it sounds. Here two things are in the way. A
+# row of {{N:,}} scores doesn't fit beside the others in what one processor has, and a softmax can't
+# divide before it has seen the end of the row.
+#
+# ## Must a softmax see the whole row first?
+#
+# No, and this is the one idea that everything else hangs on. Walk along the row in pieces, and keep
+# two numbers: the largest score so far, $m$, and the sum of $e^{x - m}$ so far, $\ell$. A new piece
+# may bring a larger maximum $m'$. Then every term that was added is too large by the same factor,
+# because $e^{x-m'} = e^{x-m} \cdot e^{m-m'}$. So you don't go back. You shrink the sum, and go on:
+#
+# $$\ell \leftarrow \ell \cdot e^{m - m'} + \sum_\text{piece} e^{x - m'}$$
+#
+# This is **online softmax**. Try it on a row whose pieces grow:
+
+# %%
+import math
+
+row, m, total = [1.0, 3.0, 2.0, 5.0], -math.inf, 0.0
+for x in row:
+    higher = max(m, x)
+    total = total * math.exp(m - higher) + math.exp(x - higher)
+    m = higher
+total, sum(math.exp(x - max(row)) for x in row)
+
+# %% [markdown]
+# It is the same sum, with each number looked at once. And the values that were added up so far can be
+# shrunk by the same factor. So one program may hold a block of queries, walk over keys and values in
+# tiles, and never have more of the square than one tile. In the words of Triton it reads:
+
+# %% tags=["holds"]
+assert abs(total - sum(math.exp(x - max(row)) for x in row)) < 1e-12, "It is the same sum"
+
+# %%
+def attention(q, k, v, o, N, D, B):
+    i, d = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, D)
+    queries = tl.load(q + i[:, None] * D + d[None, :])
+    top, total, result = tl.full((B,), -1e30), tl.zeros((B,)), tl.zeros((B, D))
+    for start in range(0, N, B):
+        places = (start + tl.arange(0, B))[:, None] * D + d[None, :]
+        scores = tl.dot(queries, tl.trans(tl.load(k + places))) * D**-0.5
+        higher = tl.maximum(top, tl.max(scores, axis=1))
+        weights, shrink = tl.exp(scores - higher[:, None]), tl.exp(top - higher)
+        total = total * shrink + tl.sum(weights, axis=1)
+        result = result * shrink[:, None] + tl.dot(weights, tl.load(v + places))
+        top = higher
+    tl.store(o + i[:, None] * D + d[None, :], result / total[:, None])
+
+
+# %% [markdown]
+# That is FlashAttention's forward pass, whole. It runs here, without a GPU, on a machine that does
+# nothing but count: `launch` runs one *program*, a block of threads, for each block of queries, and
+# keeps a record of each load and store. One head of our layer, shapes only:
+
+# %%
+q, k, v, o = (Array(name, size=N * D, element_bytes=2) for name in "qkvo")
+one_head = launch(attention, (N // 64,), q, k, v, o, N, D, 64, values=False)
+si(heads * one_head.traffic.bytes, "byte"), si(query_block_bytes(heads, N, D, 64), "byte")
+
+# %% [markdown]
+# The machine and the closed form agree to the byte. And they say something that you may not have
+# expected.
+#
+# ## Where did the bytes go?
+#
+# {{si(query_block_bytes(heads, N, D, 64), "byte")}} are what the naive version moved. Nothing of the
+# square is written, and yet as much crosses! Look at who asks for what. Every block of queries walks
+# over all keys and values, and with 64 queries in a block there are {{N // 64}} such walks a head.
+# The difference is *where* those bytes come from. Keys and values of a head are
+# {{si(2 * N * D * 2, "byte")}}, which fit in the L2 cache, so DRAM delivers them once and L2 the
+# rest. Fusing has moved the traffic one level up, to a memory that is faster, but not infinitely so.
+# Guess which block makes L2 fast enough before you move it:
+
+# %% tags=["holds"]
+assert heads * one_head.traffic.bytes == query_block_bytes(heads, N, D, 64), (
+    "The machine and the closed form agree"
+)
+assert abs(query_block_bytes(heads, N, D, 64) / naive - 1) < 0.01, "are what the naive version moved"
+assert 2 * N * D * 2 < h100.l2_capacity, "which fit in the L2 cache"
+
+# %%
+explore_attention_clocks()
+
+# %% tags=["setup"]
+blocks = 64, 128, 256
+small, large, wide = (clocks("h100_sxm", "one, in tiles", N, b, False) for b in blocks)
+faster = h100.l2_bandwidth / h100.l2_bandwidth_measured
+warps, most = large.together * 128 // WARP, 2 * 1024 // WARP
+
+# %% [markdown]
+# Twice the queries in a block ask half as often. At {{blocks[0]}}, L2 allows
+# {{si(small.flops / small.bound, "FLOP/s")}}; at {{blocks[1]}},
+# {{si(large.flops / large.bound, "FLOP/s")}}, by the rate that somebody measured of it (the data
+# sheet's width and clock would give {{faster:.1f}} times as much). So the block wants to be large.
+# What stops it? Scores and results of the block live in registers: {{large.registers:.0f}} a thread
+# at {{blocks[1]}} queries, and a thread has {{REGISTERS}}. At {{blocks[2]}} it would need
+# {{wide.registers:.0f}}.
+#
+# With such a block just {{large.together}} programs fit on a processor (an **SM**), {{warps}} warps
+# of the {{most}} that it could hold. A profiler calls this an **occupancy** of {{warps / most:.1%}},
+# and some guides would have you raise it. But occupancy is a means: warps that wait are there to hide the way to memory. A
+# kernel that asks for its next tile early hides it with few. Here more programs would mean smaller
+# blocks, and smaller blocks ask L2 more often.
+
+# %% tags=["holds"]
+assert small.slowest == large.slowest == "L2" and large.l2 < 0.51 * small.l2, (
+    "Twice the queries in a block ask half as often"
+)
+assert large.registers <= REGISTERS < wide.registers, "and a thread has"
+assert warps / most == 1 / 8 and programs_per_sm(0, 16, 1024) == 2, "A profiler calls this"
+assert small.l2 > large.l2, "smaller blocks ask L2 more often"
+
+# %%
+ask("kernels.block_ceiling", seed="chapter")
+
+# %%
+ask("kernels.raise_occupancy", seed="chapter")
+
+# %% [markdown]
+# ## Is a byte that you ask for the byte that crosses?
+#
+# Not always. Memory crosses in *sectors* of {{SECTOR}} bytes, and the {{WARP}} threads of a *warp* ask
+# together. If they
+# ask for neighbours, each sector is used whole: the load is **coalesced**. If each asks for a number
+# of its own row, a whole sector crosses for the sake of two or four bytes. Here is a transpose that
+# reads rows and writes columns:
+
+# %% tags=["holds"]
+assert strided_bytes(1024, 1, 4) == 4 * 1024 < strided_bytes(1024, 256, 4), (
+    "ask for neighbours, each sector is used whole"
+)
+
+# %%
+def transpose(x, y, M, N):
+    i, j = tl.program_id(0), tl.arange(0, N)
+    tl.store(y + j * M + i, tl.load(x + i * N + j))
+
+
+x, y = (Array(name, size=256 * 256) for name in "xy")
+columns = launch(transpose, (256,), x, y, 256, 256, values=False)
+[finding.sentence for finding in diagnose([columns])]
+
+# %% [markdown]
+# The stores move {{columns.traffic.crossing_out / columns.traffic.bytes_out:.0f}} times what they
+# store. A transpose in square tiles, which turns each tile on the chip, moves every byte once. And
+# the *order* in which programs start is worth as much. A product's neighbouring tiles share a strip;
+# if they run at the same time, one reads it from DRAM and the others find it in L2. On the proof
+# page one and the same product reads over ten times as much from DRAM by nothing but which side of
+# the grid runs first.
+
+# %% tags=["holds"]
+assert columns.traffic.crossing_out == 8 * columns.traffic.bytes_out, "The stores move"
+
+# %%
+ask("kernels.sector_share", seed="chapter")
+
+# %% tags=["setup"]
+backward = backward_attention_flops(heads, N, D)
+kept = si(square, "byte")
+layers, parts, short = 80, int(h100.sm_count), 512
+
+# %% [markdown]
+# ## What does training keep, and what does one token read?
+#
+# The backward pass needs the weights of attention again. To keep them would take {{kept}} a layer,
+# {{si(layers * square, "byte")}} for all {{layers}}: as much as the GPU has. So FlashAttention keeps
+# a maximum and a sum a row, one number, and makes each tile of the square anew. That is a fifth
+# product where four would do, {{backward / flops:.1f}} times the forward pass in place of
+# {{backward_attention_flops(heads, N, D, 4) / flops:.0f}}, and it's *faster*, for the reason that
+# you know by now.
+#
+# And when the model writes? One token is one query, so a program for each head of keys has nothing
+# to share, and on a lone request one SM of {{parts}} would read everything while the others idle.
+# So the context is split, each part makes its own maximum and sum, and the parts are put together as
+# pieces of a row are: with the same shrinking. What that costs is
+# {{si(partial_bytes(heads, D, parts), "byte")}} beside {{si(2 * N * D * 2, "byte")}} of keys and
+# values, and a second launch.
+
+# %% tags=["holds"]
+assert backward == 5 / 4 * backward_attention_flops(heads, N, D, 4), "a fifth product where four"
+assert 0.9 < layers * square / h100.hbm_capacity < 1.1, "as much as the GPU has"
+assert partial_bytes(heads, D, parts) < 2 * N * D * 2, "What that costs is"
+
+# %%
+ask("kernels.split_decode", seed="chapter")
+
+# %%
+reveal("kernels.softmax_bytes", seed="chapter")
+
+# %% [markdown]
+# ## What did the line save?
+#
+# The square. `scaled_dot_product_attention` picks a fused kernel, `torch.compile` would fuse what is
+# elementwise around it, and both do what you have done by hand: they keep on the chip what only the
+# next step needs. The FLOPs grew, by the shrinking, by
+# {{rescaling_flops(heads, N, D, 128) / flops:.1%}}. DRAM's clock fell from
+# {{si(naive / h100.hbm_bandwidth, "s")}} to {{si(once / h100.hbm_bandwidth, "s")}}, and what is left
+# is L2's, {{si(large.times[1], "s")}} at the larger block, against the {{si(flops / h100.bf16, "s")}} of
+# the products.
+#
+# **Does it help a short text?** Less. The square grows with the square of the text, all else with
+# its length; at {{short}} tokens a head's square is {{short / D:.0f}} times its keys, at {{N:,}}
+# {{N / D:.0f}} times.
+#
+# **Is it the end?** No: a causal mask lets a kernel skip the tiles that are hidden whole, about
+# half of them.
+
+# %% tags=["holds"]
+assert once / h100.hbm_bandwidth < large.times[1] < naive / h100.hbm_bandwidth, (
+    "DRAM's clock fell from"
+)
+assert score_bytes(1, short) / (short * D * 2) < score_bytes(1, N) / (N * D * 2), "The square grows with the square of the text"
+assert 0.5 < causal_block_bytes(8, N, D, 128) / query_block_bytes(8, N, D, 128) < 0.52, (
+    "about half of them"
+)
+
+# %% [markdown] tags=["takeaway"]
+# - What one launch leaves for the next crosses memory twice; a fused kernel keeps it on the chip.
+# - Online softmax makes attention fusible: shrink what you have by $e^{m-m'}$ and go on.
+# - Fusing moves traffic to the next cache, and a larger block makes it less, until registers end.
+
+# %% [markdown] tags=["card"]
+# | formula | meaning | unit | for the job |
+# |---|---|---|---|
+# | $c\,h N^2 e$ | traffic of the square of $h$ heads that crosses $c$ times, $N$ tokens, $e$ bytes a number | byte | {{si(4 * square, "byte")}} |
+# | $2 h N d\,(1 + N/b)\,e$ | online attention asks for, with $b$ queries in a block, $d$ numbers a head | byte | {{si(query_block_bytes(heads, N, D, 128), "byte")}} |
+# | $(p + 1)\,R C\,e$ | softmax of $R$ rows of $C$ numbers in $p$ passes | byte | {{si(softmax_bytes(heads * N, N, 1, 2), "byte")}} |
+# | $\min(s\,e, q)$ | crosses for each number, $s$ apart, in sectors of $q$ = {{SECTOR}} bytes | byte | {{strided_bytes(1, D, 2):.0f}} |
+
+# %% [markdown]
+# ## Puzzles, next
+#
+# [Twelve puzzles](../exercises/02_roofline_2_kernels.ipynb): write each kernel, right and within its
+# bytes; what crossed is told to you. Next: [many processors](03_amdahl_gustafson.ipynb).
