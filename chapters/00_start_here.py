@@ -64,7 +64,8 @@ ask("roofline.h100_critical_batch")
 #
 # 1. [Numbers to know](01_numbers_to_know.ipynb): what is fast, what is far, and is a week a sound
 #    plan?
-# 2. [The roofline](02_roofline.ipynb): what bounds an operation, before you run it.
+# 2. [The roofline](02_roofline.ipynb): what bounds an operation, before you run it; then
+#    [kernels](02_roofline_2_kernels.ipynb): why attention is slow, and FlashAttention fast.
 # 3. [Amdahl and Gustafson](03_amdahl_gustafson.ipynb): what more processors give, and when they
 #    take it back.
 # 4. [Little's law](04_littles_law.ipynb): how many at once, how long they wait, and serving a model

@@ -540,8 +540,8 @@ bench("02")
 #
 # [The exercises](../exercises/02_roofline.ipynb) have functions to write, a tile to size, and a
 # batch and a precision to choose for a latency budget. What was measured, and where the law fails,
-# is on the [proof page](02_roofline_proof.ipynb). Next comes [an offer](03_amdahl_gustafson.ipynb):
-# eight times as many GPUs, tomorrow.
+# is on the [proof page](02_roofline_proof.ipynb). Next comes
+# [one kernel, attention](02_roofline_2_kernels.ipynb), in which everything on this page meets.
 #
 # ## Further reading
 #

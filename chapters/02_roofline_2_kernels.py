@@ -1,7 +1,7 @@
 # %% [markdown]
-# # 2.2. The roofline: why attention is slow, and FlashAttention fast
+# # 2.2. The roofline: why is attention slow, and FlashAttention fast?
 #
-# You profile one layer of your model on a text of {{job.LONG:,}} tokens. The large matrices run as
+# You profile one layer of your model on a text of eight thousand tokens. The large matrices run as
 # lesson 2 said they would. But attention, whose products a pencil puts at a quarter of a
 # millisecond, takes more than four times that. A colleague changes one line of your code, and it is
 # done in less than half a millisecond. No number was approximated, and the FLOPs even grew a little.
@@ -24,8 +24,7 @@ job.sheet(until="02.2")
 
 # %% [markdown]
 # **Guess first.** A softmax needs the largest number of a row, then the sum of the exponentials, and
-# then it can divide. Written down like that, it reads each row three times. How much does it move
-# for a square of 16,384 by 16,384 scores in fp32?
+# then it can divide. Written down like that, it reads each row three times. How much does it move?
 
 # %%
 predict("kernels.softmax_bytes", ..., seed="chapter")
@@ -56,6 +55,7 @@ flops = 4 * heads * N**2 * D
 # Queries, keys, values and result together are {{si(once, "byte")}}. So lesson 2's two clocks read
 
 # %% tags=["holds"]
+assert naive == once + 4 * square, "block of the square crosses four times"
 assert 4 * square / naive > 0.98, "four crossings are nearly all of"
 
 # %%
@@ -127,8 +127,9 @@ def attention(q, k, v, o, N, D, B):
 
 # %%
 q, k, v, o = (Array(name, size=N * D, element_bytes=2) for name in "qkvo")
-one_head = launch(attention, (N // 64,), q, k, v, o, N, D, 64, values=False)
-si(heads * one_head.traffic.bytes, "byte"), si(query_block_bytes(heads, N, D, 64), "byte")
+block = 64
+one_head = launch(attention, (N // block,), q, k, v, o, N, D, block, values=False)
+si(heads * one_head.traffic.bytes, "byte"), si(query_block_bytes(heads, N, D, block), "byte")
 
 # %% [markdown]
 # The machine and the closed form agree to the byte. And they say something that you may not have
@@ -136,20 +137,26 @@ si(heads * one_head.traffic.bytes, "byte"), si(query_block_bytes(heads, N, D, 64
 #
 # ## Where did the bytes go?
 #
-# {{si(query_block_bytes(heads, N, D, 64), "byte")}} are what the naive version moved. Nothing of the
+# {{si(query_block_bytes(heads, N, D, block), "byte")}} are what the naive version moved. Nothing of the
 # square is written, and yet as much crosses! Look at who asks for what. Every block of queries walks
-# over all keys and values, and with 64 queries in a block there are {{N // 64}} such walks a head.
+# over all keys and values, and with {{block}} queries in a block there are {{N // block}} such walks
+# a head.
 # The difference is *where* those bytes come from. Keys and values of a head are
 # {{si(2 * N * D * 2, "byte")}}, which fit in the L2 cache, so DRAM delivers them once and L2 the
 # rest. Fusing has moved the traffic one level up, to a memory that is faster, but not infinitely so.
 # Guess which block makes L2 fast enough before you move it:
 
 # %% tags=["holds"]
-assert heads * one_head.traffic.bytes == query_block_bytes(heads, N, D, 64), (
+assert heads * one_head.traffic.bytes == query_block_bytes(heads, N, D, block), (
     "The machine and the closed form agree"
 )
-assert abs(query_block_bytes(heads, N, D, 64) / naive - 1) < 0.01, "are what the naive version moved"
+assert abs(query_block_bytes(heads, N, D, block) / naive - 1) < 0.01, "are what the naive version moved"
+assert one_head.traffic_of("k").bytes == (N // block) * N * D * 2, "Every block of queries walks"
+assert {access.array for access in one_head.accesses} == {*"qkvo"}, "Nothing of the square is written"
 assert 2 * N * D * 2 < h100.l2_capacity, "which fit in the L2 cache"
+assert h100.hbm_bandwidth < h100.l2_bandwidth_measured < 2 * h100.hbm_bandwidth, (
+    "to a memory that is faster, but not infinitely"
+)
 
 # %%
 explore_attention_clocks()

@@ -458,15 +458,71 @@ table(
 # many numbers of half the size. On the second bf16 gains a factor of {{gains[1]:.1f}}. There
 # PyTorch takes a unit that multiplies whole tiles of matrices (`amx_bf16`).
 #
-# ## Gallery of wrong claims
+# ## Kernels, against public profiles
 #
-# Each was published. Each is rebutted by a line that you can run.
+# Lesson 2.2 counts what kernels ask for on a machine that executes nothing but loads and stores. Is
+# that what a profiler sees? Others published counters of Nsight Compute. The traffic with L2 follows
+# from the tile alone, that with DRAM from a cache in which the least recently used sector leaves:
 
 # %% tags=["holds"]
 assert 0.8 < second.peaks["fp32"] / first.peaks["fp32"] < 1.25, "two are nearly alike"
 assert second.peaks["fp32"] / second.memory > first.peaks["fp32"] / first.memory, (
     "ridge is the higher"
 )
+
+# %% tags=["setup"]
+from lightspeed.catalog import measured
+from lightspeed_course.explorers.kernels import clocks
+
+PROFILES, TILE = measured("kernels"), 128
+fa3, qkv = PROFILES["attention"], PROFILES["gemm"][0]
+
+
+def asked_for(r):
+    """GiB that the operands of all layers ask of L2, by the law of tiles."""
+    size = tiled_matmul_bytes(r["rows"], r["n"], r["k"], TILE, TILE) - 2 * r["rows"] * r["n"]
+    return round(r["layers"] * size / 2**30, 2)
+
+
+# %%
+table(
+    [
+        [r["name"], r["l2_in"], asked_for(r), r["dram_in"], r["counted_in"], r["other_order"]]
+        for r in PROFILES["gemm"]
+    ],
+    ["product", "L2, printed", "L2, counted", "DRAM, printed", "DRAM, counted", "rows first"],
+    caption=f"GiB that two matmuls of GPT-2 read on an A100, in tiles of {TILE} by {TILE}.",
+)
+
+# %% tags=["setup"]
+order_gain = qkv["other_order"] / qkv["counted_in"]
+best = clocks("h100_sxm", "one, in tiles", 8192, TILE, False)
+ceiling = best.flops / best.bound
+
+# %% [markdown]
+# L2's bytes agree within one per cent, so you can read the size of a library's tile off a profile.
+# DRAM's come out a little low, because a profile also has what the model leaves out: pages, prefetch
+# and the other half of this chip's cache. And the last column is the same product with the other
+# side of the grid first, {{order_gain:.0f}} times the bytes in the first row.
+#
+# A launch of attention reaches at most what L2 allows at its block of queries. FlashAttention-3 was
+# published at {{si(fa3["low"], "FLOP/s")}} to {{si(fa3["high"], "FLOP/s")}} on an H100, under the
+# {{si(ceiling, "FLOP/s")}} of a block of {{TILE}} queries. Its authors report more for longer texts,
+# which is above what this rate of L2 allows: the bound is as good as the rate that somebody measured.
+# Not modelled are the L1 cache across loads, bank conflicts, multicast to clusters of SMs, and clocks.
+#
+# ## Gallery of wrong claims
+#
+# Each was published. Each is rebutted by a line that you can run.
+
+# %% tags=["holds"]
+assert all(abs(asked_for(r) / r["l2_in"] - 1) < 0.01 for r in PROFILES["gemm"]), (
+    "L2's bytes agree within one per cent"
+)
+assert all(0.9 < r["counted_in"] / r["dram_in"] < 1 for r in PROFILES["gemm"]), (
+    "DRAM's come out a little low"
+)
+assert fa3["high"] < ceiling, "was published at"
 
 # %%
 gallery("02")

@@ -239,7 +239,7 @@ def fitted(name: str) -> dict[str, Any]:
     return _toml(f"fitted_{one_of('fitted', 'name', name, FITTED)}")
 
 
-MEASURED = ("nccl", "scaling", "serving", "training")
+MEASURED = ("kernels", "nccl", "scaling", "serving", "training")
 FITTED = ("attention", "classes", "engines", "products", "stacks")
 KINDS = (
     "accelerators", "tested", "links", "memory", "energy", "budgets", "measured", "models",

@@ -31,12 +31,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Puzzle:
-    """One puzzle: its title, how its cases are drawn, and the sizes of those that are tried."""
+    """One puzzle: its title and text, how its cases are drawn, and the sizes that are tried."""
 
     name: str
     title: str
+    text: str
     draw: Callable[..., Case]
     sizes: tuple[dict[str, int], ...] = field(default=())
+
+    def _repr_markdown_(self) -> str:
+        return f"**{self.title}.** {self.text}"
 
     def cases(self, seed: int) -> list[Case]:
         """One case of each size, with numbers drawn from the seed."""
@@ -182,44 +186,126 @@ def _heads(numbers: random.Random, H: int, G: int, N: int, D: int, causal: bool)
     return Case((*arrays, H, G, N, D), {"o": expected})
 
 
-PUZZLES = {
-    puzzle.name: puzzle
-    for puzzle in (
-        Puzzle(
-            "strided_copy",
-            "Copy every s-th element",
-            strided_copy,
-            ({"n": 250, "stride": 1}, {"n": 500, "stride": 8}, {"n": 10, "stride": 32}),
+_ALL = (
+    Puzzle(
+        "strided_copy",
+        "Copy every s-th element",
+        (
+            "Copy every `stride`-th element of `x` into `y`, n of them, a block of 64 to a "
+            "program. `n` is not a multiple of 64: which lanes have nothing to do?"
         ),
-        Puzzle("transpose", "Transpose", transpose, ({"M": 64, "N": 64}, {"M": 48, "N": 80})),
-        Puzzle("bias_relu", "Bias and ReLU", bias_relu, ({"M": 48, "N": 64}, {"M": 20, "N": 100})),
-        Puzzle("row_sum", "Sum each row", row_sum, ({"M": 24, "N": 500}, {"M": 1, "N": 40})),
-        Puzzle("softmax", "Softmax of each row", softmax, ({"M": 24, "N": 500}, {"M": 1, "N": 33})),
-        Puzzle(
-            "matmul",
-            "Matmul in tiles",
-            matmul,
-            ({"M": 32, "N": 64, "K": 64}, {"M": 16, "N": 16, "K": 16}),
+        strided_copy,
+        ({"n": 250, "stride": 1}, {"n": 500, "stride": 8}, {"n": 10, "stride": 32}),
+    ),
+    Puzzle(
+        "transpose",
+        "Transpose",
+        (
+            "`y[j, i] = x[i, j]`, for `x` of M by N. A program that reads rows and writes columns "
+            "moves eight times what it must. Cut tiles instead."
         ),
-        Puzzle("split_k", "Matmul with a long side", split_k, ({"K": 512}, {"K": 128})),
-        Puzzle("rms_norm", "RMSNorm", rms_norm, ({"M": 24, "N": 500}, {"M": 1, "N": 64})),
-        Puzzle(
-            "rope", "RoPE in place", rope, ({"T": 12, "H": 4, "D": 64}, {"T": 3, "H": 1, "D": 32})
+        transpose,
+        ({"M": 64, "N": 64}, {"M": 48, "N": 80}),
+    ),
+    Puzzle(
+        "bias_relu",
+        "Bias and ReLU",
+        (
+            "`y = max(x + b, 0)`, where `b` has N numbers and is added to each row of `x`. One "
+            "launch: what a second one would read, it has to find in memory."
         ),
-        Puzzle(
-            "paged_gather",
-            "Gather a paged cache",
-            paged_gather,
-            ({"L": 250, "D": 64}, {"L": 5, "D": 32}),
+        bias_relu,
+        ({"M": 48, "N": 64}, {"M": 20, "N": 100}),
+    ),
+    Puzzle(
+        "row_sum",
+        "Sum each row",
+        (
+            "The sum of each row of `x`, M by N. A row is longer than a block of 128, and not a "
+            "multiple of it."
         ),
-        Puzzle(
-            "attention", "Online attention", attention, ({"N": 96, "D": 16}, {"N": 32, "D": 32})
+        row_sum,
+        ({"M": 24, "N": 500}, {"M": 1, "N": 40}),
+    ),
+    Puzzle(
+        "softmax",
+        "Softmax of each row",
+        (
+            "The softmax of each row of `x`. The scores are so large that `exp` of them alone "
+            "overflows. How often is each read?"
         ),
-        Puzzle(
-            "gqa_causal",
-            "Grouped and causal attention",
-            gqa_causal,
-            ({"H": 4, "G": 2, "N": 64, "D": 16}, {"H": 1, "G": 1, "N": 32, "D": 16}),
+        softmax,
+        ({"M": 24, "N": 500}, {"M": 1, "N": 33}),
+    ),
+    Puzzle(
+        "matmul",
+        "Matmul in tiles",
+        (
+            "`c = a b`, in bf16, for sides that are multiples of 16. Operands of a program fit in "
+            "8 KiB of shared memory, so one program cannot do it all."
         ),
-    )
-}
+        matmul,
+        ({"M": 32, "N": 64, "K": 64}, {"M": 16, "N": 16, "K": 16}),
+    ),
+    Puzzle(
+        "split_k",
+        "Matmul with a long side",
+        (
+            "The same for 16 by K and K by 16: one tile of the result, so one program, and an "
+            "idle chip. Let eight programs share the long side. `c` is full of zeros."
+        ),
+        split_k,
+        ({"K": 512}, {"K": 128}),
+    ),
+    Puzzle(
+        "rms_norm",
+        "RMSNorm",
+        (
+            "Each row of `x` over the root of its mean square, times `w`: `y = x / sqrt(mean(x²) "
+            "+ 1e-5) · w`. Read the row once."
+        ),
+        rms_norm,
+        ({"M": 24, "N": 500}, {"M": 1, "N": 64}),
+    ),
+    Puzzle(
+        "rope",
+        "RoPE in place",
+        (
+            "In place: turn each pair `(i, i + D/2)` of each head of each token by its angle, "
+            "whose cosine and sine stand in tables of T by D/2. `x` is T by H by D."
+        ),
+        rope,
+        ({"T": 12, "H": 4, "D": 64}, {"T": 3, "H": 1, "D": 32}),
+    ),
+    Puzzle(
+        "paged_gather",
+        "Gather a paged cache",
+        (
+            "A cache lies in pages of 16 tokens, in the order of `table`. Copy the L tokens of a "
+            "request, D numbers each, to `out`."
+        ),
+        paged_gather,
+        ({"L": 250, "D": 64}, {"L": 5, "D": 32}),
+    ),
+    Puzzle(
+        "attention",
+        "Online attention",
+        (
+            "`o = softmax(q kᵀ / √D) v` for one head of N tokens, N a multiple of 32. The square "
+            "stays on the chip."
+        ),
+        attention,
+        ({"N": 96, "D": 16}, {"N": 32, "D": 32}),
+    ),
+    Puzzle(
+        "gqa_causal",
+        "Grouped and causal attention",
+        (
+            "The same for H heads of queries, of which each G share a head of keys and values, "
+            "and a token sees itself and what came before. What is hidden whole need not be read."
+        ),
+        gqa_causal,
+        ({"H": 4, "G": 2, "N": 64, "D": 16}, {"H": 1, "G": 1, "N": 32, "D": 16}),
+    ),
+)
+PUZZLES = {puzzle.name: puzzle for puzzle in _ALL}
