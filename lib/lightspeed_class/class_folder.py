@@ -152,6 +152,11 @@ class ClassFolder:
                 " the students, their seeds and all scores. Put it back from a backup; to begin"
                 f" anew, move {' and '.join(used)} away"
             )
+        if not os.access(self.root, os.W_OK):
+            raise ClassError(
+                f"{self.root} cannot be written, and a class keeps in it all that is done: is it"
+                " mounted read-only, or somebody else's? Copy it to where you may write"
+            )
         book = Gradebook(path)
         book.set_late_rule(self.late)
         if json.loads(book.setting("alone") or "[]") != (alone := list(self.alone)):
@@ -247,10 +252,8 @@ def new(folder):
 
 def write_whole(path, content):
     """Write all of the bytes, or leave what was there."""
-    with unfinished(path) as aside, open(aside, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    with unfinished(path) as aside:
+        aside.write_bytes(content)
 
 
 @contextlib.contextmanager
@@ -260,6 +263,8 @@ def unfinished(path):
     aside = path.with_name(f".{os.getpid()}.unfinished")
     try:
         yield aside
+        with open(aside, "rb+") as file:  # whole on the disk before it is there by its name
+            os.fsync(file.fileno())
         os.replace(aside, path)
     except BaseException as error:
         if isinstance(error, OSError):

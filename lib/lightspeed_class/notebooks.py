@@ -7,18 +7,23 @@ outputs and metadata; people see outputs on the desk.
 
 import ast
 import json
+import math
 import os
 import stat
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lightspeed_class.prose import Prose, prose_at
 
-LARGEST = 16 << 20  # bytes of a notebook; with many figures it has one or two million
+LARGEST = 16 << 20  # bytes of a notebook without what is stripped
+LARGEST_FILE = 256 << 20  # bytes of what is read at all: the outputs of a notebook may be large
+LONGEST_OUTPUT = 1 << 20  # bytes of a picture or a text that are kept of a large notebook
 MOST_CELLS = 2000
 KINDS = {"code": "code", "markdown": "markdown", "raw": "markdown"}
 TOO_LARGE = f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
+STRIPPED = "(an output of {:.0f} MB, left out where the notebook was taken in)"
 
 # what one notebook for all shows in place of a prompt
 TO_COME = "*Run the cells from the top, and this question is shown with your numbers.*"
@@ -134,7 +139,7 @@ def read(path):
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise Refused("It is not a plain file.")
         with os.fdopen(file, "rb", closefd=False) as opened:
-            return opened.read(LARGEST + 1)
+            return opened.read(LARGEST_FILE + 1)
     finally:
         os.close(file)
 
@@ -142,6 +147,37 @@ def read(path):
 def code_cells(content):
     """(id or None, source) of each code cell, from the bytes of a notebook. Raises Refused."""
     return code_of(all_cells(content))
+
+
+def stripped(content):
+    """A notebook that is larger than the grader takes, without its large outputs, or without any
+    if that is not enough. Raises Refused for one that stays too large.
+    """
+    if len(content) <= LARGEST:
+        return content
+    try:
+        notebook = json.loads(content.decode("utf-8-sig"), parse_int=_whole)
+        cells = [cell for cell in notebook["cells"] if isinstance(cell, dict)]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Refused(TOO_LARGE) from None
+    for most in (LONGEST_OUTPUT, 0):
+        for cell in cells:
+            outputs = cell.get("outputs")
+            cell["outputs"] = [
+                _small(output, most) for output in (outputs if isinstance(outputs, list) else ())
+            ]
+            cell.pop("attachments", None)
+        if len(smaller := json.dumps(notebook, ensure_ascii=False).encode()) <= LARGEST:
+            return smaller
+    raise Refused(TOO_LARGE)
+
+
+def _small(output, most):
+    size = len(json.dumps(output))
+    if size <= most:
+        return output
+    text = STRIPPED.format(size / 1e6)
+    return {"output_type": "stream", "name": "stdout", "text": text}
 
 
 def beyond(content):
@@ -162,7 +198,7 @@ def all_cells(content):
     if len(content) > LARGEST:
         raise Refused(TOO_LARGE)
     try:
-        notebook = json.loads(content.decode("utf-8-sig"))
+        notebook = json.loads(content.decode("utf-8-sig"), parse_int=_whole)
     except UnicodeDecodeError:
         raise Refused(
             "It is not a text in UTF-8. Save it from Jupyter and hand it in again."
@@ -188,7 +224,7 @@ def all_cells(content):
         raise Refused("It has no list of cells, so it is not a notebook.")
     found = []
     for cell in cells[:MOST_CELLS]:
-        if isinstance(cell, dict) and (kind := KINDS.get(str(cell.get("cell_type")))):
+        if isinstance(cell, dict) and (kind := KINDS.get(str(cell.get("cell_type")).lower())):
             source = text_of(cell.get("source", cell.get("input", "")))
             if source is not None:
                 id, outputs = cell.get("id"), cell.get("outputs")
@@ -203,8 +239,19 @@ def all_cells(content):
     return found
 
 
+def _whole(digits):
+    """An integer of JSON, of which Python reads no more than some thousand digits."""
+    return int(digits) if len(digits) < 4000 else math.inf
+
+
 def text_of(value):
     """A text of a notebook, which may be a list of its lines; None for what is no text."""
     if isinstance(value, list):
         value = "".join(line for line in value if isinstance(line, str))
     return value if isinstance(value, str) else None
+
+
+def clean(name):
+    """A name without what cannot be seen or would turn the text around, in one form of Unicode."""
+    name = unicodedata.normalize("NFC", name.replace("\\", "/"))
+    return "".join(c for c in name if unicodedata.category(c)[0] != "C")[:500]

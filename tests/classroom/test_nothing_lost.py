@@ -17,7 +17,16 @@ from lightspeed_class.grading.sandbox import Limits
 from lightspeed_class.intake import unpack
 from lightspeed_class.intake.collect import collect
 from lightspeed_class.intake.unpack import items
-from lightspeed_class.notebooks import LARGEST, MOST_CELLS, Assignment, Refused
+from lightspeed_class.notebooks import (
+    LARGEST,
+    MOST_CELLS,
+    Assignment,
+    Refused,
+    code_cells,
+    stripped,
+)
+from lightspeed_class.regrade_requests import requests_in
+from lightspeed_cli.classroom.collect import alike, say_collected
 from lightspeed_cli.main import main
 
 WORD, CLAIM = "roofline.what_shortens_it", "roofline.claim_more_users"
@@ -143,3 +152,103 @@ def test_what_is_too_large_to_read_is_kept_too(course, tmp_path):
         (kept,) = (course.collected("own") / place).iterdir()
         assert "larger than" in notes[source] and place in notes[source]
         assert kept.suffix == ".zip" or kept.read_bytes() == large
+
+
+def test_large_outputs_are_left_out_and_the_work_stays(tmp_path):
+    picture = {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {"image/png": "A" * (5 << 20)},
+    }
+    small = {"output_type": "stream", "name": "stdout", "text": "small\n"}
+    cells = [(f"c{n}", f"answer = {n}") for n in range(5)]
+    large = notebook(*cells, outputs=[small, picture])
+    assert len(large) > LARGEST
+    for path in (tmp_path / "x.ipynb", packed(tmp_path / "a.zip", {"x.ipynb": large})):
+        if path.suffix == ".ipynb":
+            path.write_bytes(large)
+        ((item,), left) = items(path)
+        content = item.read()
+        shown = [c["outputs"] for c in json.loads(content)["cells"]]
+        assert not left and code_cells(content) == cells
+        assert all(o[0] == small and "an output of 5 MB" in o[1]["text"] for o in shown)
+    with pytest.raises(Refused, match="larger than 16 MiB"):
+        stripped(notebook(("w", "#" * (LARGEST + 1))))
+
+
+def test_an_archive_whose_comment_holds_an_end_is_read_and_overlaps_are_one_line(
+    tmp_path, course, capsys
+):
+    path = packed(tmp_path / "a.zip", {"ada/x.ipynb": notebook(("w", "answer = 1"))})
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.comment = b"PK\x05\x06" + b"\0" * 18
+    ((item,), left) = items(path)
+    assert item.read() == notebook(("w", "answer = 1")) and not left
+    bomb = packed(tmp_path / "b.zip", {f"s{n}/x.ipynb": b"{}" for n in range(500)})
+    content = bytearray(bomb.read_bytes())
+    at = content.index(b"PK\x01\x02")
+    while at >= 0:  # all of them begin where the first one does
+        content[at + 42 : at + 46] = bytes(4)
+        at = content.find(b"PK\x01\x02", at + 4)
+    bomb.write_bytes(content)
+    found, left = items(bomb)
+    assert len(left) == 500 and not found
+    assert list(alike([f"b.zip: {line}" for line in left]).values()) == [
+        [f"s{n}/x.ipynb" for n in range(500)]
+    ]
+    with course.book() as book:
+        book.add_student("ada", "Ada")
+        book.add_assignment(ASSIGNMENT, seeded=False)
+        say_collected(course, book, collect(course, book, "own", [bomb]))
+    out = capsys.readouterr().out
+    assert "s0/x.ipynb and 499 more" in out and len(out.splitlines()) == 2
+
+
+def test_a_file_that_a_power_cut_left_empty_is_written_again(tmp_path, course):
+    path = packed(tmp_path / "a.zip", {"ada/x.ipynb": notebook(("w", "answer = 1"))})
+    with course.book() as book:
+        book.add_student("ada", "Ada")
+        book.add_assignment(ASSIGNMENT, seeded=False)
+        collect(course, book, "own", [path])
+        kept = [p for p in course.collected("own").rglob("*") if p.is_file()]
+        before = {p: p.read_bytes() for p in kept}
+        for p in kept:
+            p.write_bytes(b"")
+        collect(course, book, "own", [path])
+    assert len(before) == 2 and {p: p.read_bytes() for p in kept} == before
+
+
+def test_a_whole_hand_in_is_no_request_whatever_it_says_of_itself():
+    content = json.loads(notebook(("w", "answer = 1")))
+    content["metadata"] = {"lightspeed": {"regrade": True}}
+    assert requests_in(json.dumps(content).encode(), ASSIGNMENT) is None
+    content["cells"] = [{"cell_type": "markdown", "id": "regrade", "source": f"- `{WORD}`: it is"}]
+    assert requests_in(json.dumps(content).encode(), ASSIGNMENT) == {WORD: "it is"}
+
+
+def test_a_cell_that_stops_says_where_and_why(sandboxed):
+    def told(source):
+        (note,) = grade(notebook(("w", source)), ASSIGNMENT).notes
+        return note.removeprefix("Code cell 1 stopped with ")
+
+    assert told("x = 1\n1 / 0") == "ZeroDivisionError in line 2: division by zero"
+    assert told("def f():\n    return missing\n\nf()") == (
+        "NameError in line 4: name 'missing' is not defined"
+    )
+    assert told("a = 1 +").endswith("in line 1: invalid syntax")
+    wild = told("raise ValueError('\\x1b[31m <b>' + 'x' * 5000 + chr(8238))")
+    assert wild.startswith("ValueError in line 1: [31m <b>xxx") and len(wild) < 300
+
+
+def test_a_class_that_cannot_be_written_and_a_terminal_of_ascii(course, tmp_path, sandboxed):
+    with course.book() as book:
+        book.add_student("ada", "Ädä Lovelace 王", seed="k1")
+        book.add_assignment(ASSIGNMENT, seeded=False)
+    lightspeed = [sys.executable, "-m", "lightspeed_cli", "class"]
+    plain = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = finished([*lightspeed, "status", "--class", course.root], env=plain)
+    assert done.returncode == 0 and "Traceback" not in done.stderr and "Lovelace" in done.stdout
+    shut = ["bwrap", "--bind", "/", "/", "--ro-bind", course.root, course.root, "--dev", "/dev"]
+    done = finished([*shut, *lightspeed, "collect", "own", tmp_path, "--class", course.root])
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "cannot be written" in done.stderr and str(course.root) in done.stderr

@@ -133,12 +133,13 @@ def grade_all(
         # the grader's own: the student is not to blame, and nothing is kept
         if error := future.exception():
             failed[submission.id] = f"{type(error).__name__}: {error}"
-        elif (graded := future.result()).late and ahead > 1:
+        elif (graded := future.result()).late and workers > 1 and not again:
             late.append(submission)
         else:
             keep(submission, graded)
 
     queue: deque[Submission] = deque()
+    again = False
     late: list[Submission] = []
 
     def retry(submission: Submission) -> None:
@@ -155,15 +156,14 @@ def grade_all(
             keep(submission, repriced(same[-1], kept.assignment(submission)))
         else:
             queue.append(submission)
-    ahead = AHEAD * workers
-    while queue:
-        with contextlib.nullcontext(submit) if submit else _pool(workers) as pool:
-            suspects = _run(pool, queue, hand_out, take, ahead)
-        for submission in suspects:
-            retry(submission)
-    ahead = 1
-    for submission in late:  # beside others it may have had too little of the machine
-        retry(submission)
+    # What waited for a busy machine gets a second turn, when the others are done.
+    for again, ahead in ((False, AHEAD * workers), (True, workers)):
+        queue = deque(late) if again else queue
+        while queue:
+            with contextlib.nullcontext(submit) if submit else _pool(workers) as pool:
+                suspects = _run(pool, queue, hand_out, take, ahead)
+            for submission in suspects:
+                retry(submission)
     return Tally(done, failed, time.monotonic() - start, unreadable)
 
 

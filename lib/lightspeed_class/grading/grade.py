@@ -44,7 +44,7 @@ DEFIES = re.compile(
     r"\b(except|signal|os|sys|ctypes|subprocess|multiprocessing|threading)\b|__|^[!%]", re.M
 )
 LEFT_OUT = "raise TimeoutError"  # in place of a cell that can't be stopped
-LEFT_SAYS = "stopped with TimeoutError."
+LEFT_SAYS = "stopped with TimeoutError in line 1."
 MOST_LEFT_OUT = 3  # each takes all the time that a notebook has
 LEFT = "Code cell {} ran longer than it may, in a call that can't be stopped. It was left out."
 AS_TEXT = (
@@ -119,6 +119,7 @@ def _graded(
 
         run = ran(cells)
         left_out: list[int] = []
+        late = run.late
         while run.status == "time" and len(left_out) < MOST_LEFT_OUT:
             # A call into C looks at no signal: it costs its own cell, and not those after it.
             if not _waits_in_c(cells, at := run.stopped_at):
@@ -127,12 +128,13 @@ def _graded(
             left_out.append(at)
             cells = [*cells[:at], (cells[at][0], LEFT_OUT), *cells[at + 1 :]]
             run = ran(cells)
+            late |= run.late
         published = {id: [_published(run, v) for v in mine] for id, mine in asked.items()}
         # All that is told of the program is known here. From now on it knows hidden inputs, and
         # nothing that it says is told to anybody but as right or not.
-        status, notes, late = run.status, run.notes(), run.late
+        status, notes = run.status, run.notes()
         if left_out:
-            status, late = "time" if status == "ok" else status, True
+            status = "time" if status == "ok" else status
             stopped = {f"Code cell {at + 1} {LEFT_SAYS}" for at in left_out}
             notes = tuple(note for note in notes if note not in stopped) + tuple(
                 LEFT.format(at + 1) for at in left_out

@@ -6,7 +6,7 @@ from typing import Any
 
 from lightspeed_class.grading.decode import decode, is_pair, safe_name
 from lightspeed_class.grading.sandbox import NOT_STARTED, WAITING, Ended, Limits, NoSandbox, Sandbox
-from lightspeed_class.notebooks import Assignment, homes
+from lightspeed_class.notebooks import Assignment, clean, homes
 from lightspeed_course.library_calls import gathered
 
 ANSWERS_IN = 5  # seconds in which a call that was stopped is told
@@ -23,7 +23,7 @@ NOTED = {
     "install": "wanted to install something, which was skipped: the course's packages are there.",
     "magic": "has `{}`, which does not exist where notebooks are graded; the rest of it ran.",
 }
-MOST_NOTES = 20
+MOST_NOTES, MOST_WORDS = 20, 200
 _key = json.JSONEncoder(sort_keys=True).encode
 
 
@@ -65,7 +65,7 @@ class Run:
 
     def _over(self, end: Ended) -> None:
         self.status = end.reason
-        self.late |= end.reason == "time"
+        self.late |= end.waited
 
     def _note(self, message: dict[str, Any], cells: int, asked: set[str]) -> None:
         id, value, number = message.get("answer"), message.get("value"), message.get("cell")
@@ -82,9 +82,10 @@ class Run:
             for what in noted if isinstance(noted, list) else ():
                 if is_pair(what) and what[0] in NOTED:
                     self.told.append((number, NOTED[what[0]].format(f"%{safe_name(what[1])}")))
-            if (name := message.get("error")) and name != "AskedForInput":
-                self.told.append((number, f"stopped with {safe_name(name)}."))
-                self.late |= name == "OutOfTime"
+            error = message.get("error")
+            if isinstance(error, dict) and (name := error.get("name")) != "AskedForInput":
+                self.told.append((number, f"stopped with {safe_name(name)}{_explained(error)}"))
+                self.late |= error.get("waited") is True
 
     @property
     def stopped_at(self) -> int:
@@ -117,7 +118,7 @@ class Run:
                 # inside, a call is stopped after WAITING times its limit at the latest
                 message = self.box.receive(WAITING * self.limits.call + ANSWERS_IN)
                 if message is None:
-                    raise Ended("time")
+                    raise Ended("time", waited=True)
                 # What else it says is no result, and has a limit.
                 if message.get("question") == id and message.get("result") == len(values):
                     values.append(message.get("value"))
@@ -125,7 +126,7 @@ class Run:
                         self.origins.setdefault(id, []).append(_origin(message.get("origin")))
         except Ended as end:
             self._over(end)
-        self.late |= {"kind": "error", "name": "OutOfTime"} in values
+        self.late |= any(isinstance(v, dict) and v.get("waited") is True for v in values)
         results |= zip(map(_key, inputs), values, strict=False)
         return results
 
@@ -146,6 +147,14 @@ class Run:
         told: Any = replay
         told.library = gathered(self.origins.get(id, ()))
         return replay
+
+
+def _explained(error: dict[str, Any]) -> str:
+    """Where a cell stopped and what the error says, as one line of plain text that is not long."""
+    line, words = error.get("line"), error.get("words")
+    where = f" in line {line}" if type(line) is int and 0 < line < 10**6 else ""
+    said = clean(" ".join(words.split()))[:MOST_WORDS] if isinstance(words, str) else ""
+    return f"{where}: {said}" if said else f"{where}."
 
 
 def _origin(told: Any) -> tuple[list[str], list[str]]:

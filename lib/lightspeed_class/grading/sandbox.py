@@ -54,11 +54,13 @@ class NoSandbox(RuntimeError):
 
 
 class Ended(Exception):
-    """The program will say no more; `reason` is time, memory, output, protocol or exit."""
+    """The program will say no more; `reason` is time, memory, output, protocol or exit. `waited`:
+    it is the time of the clock, some of which a busy machine may have used.
+    """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, waited: bool = False) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.waited = reason, waited
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ class Sandbox:
             waited = self._home.waited() - self._before
             self._deadline = waited + self._last - (WAITING - 1) * self._seconds
             if now > min(self._deadline, self._last):
-                raise Ended("time")
+                raise Ended("time", waited=True)
         pids = list(_descendants(self._home.pid)) if self._isolated else []
         if sum(map(_processor, pids)) > self.limits.processor:
             raise Ended("time")

@@ -33,6 +33,7 @@ PATIENCE = 2  # calls of a function that may run out of time; then it is not cal
 # wait so many times as long.
 WAITING = 4
 OUT_OF_TIME = {"kind": "error", "name": "OutOfTime"}
+MOST_WORDS = 300  # characters of what an error says
 PLAIN = (float, int, str)  # to encode one of these runs no line of the student's
 MOST_TOLD = 50  # messages at a time
 PRACTICE = "lightspeed_course.practice"
@@ -48,7 +49,13 @@ dumps = JSONEncoder(allow_nan=False).encode
 
 
 class OutOfTime(BaseException):
-    """A cell or a call took too long."""
+    """A cell or a call took too long; `waited`: by the clock, which a busy machine may use up."""
+
+    waited = False
+
+
+class Waited(OutOfTime):
+    waited = True
 
 
 class Recorded:
@@ -121,7 +128,7 @@ def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> 
             if late < PATIENCE:
                 calls = world.calls() if number < wanted["watch"] else contextlib.nullcontext()
                 value = result(function, signature, inputs, seconds, calls, origin)
-                late += value == OUT_OF_TIME
+                late += isinstance(value, dict) and value.get("name") == OUT_OF_TIME["name"]
             told = {"question": wanted["question"], "result": number, "value": value}
             say(told | {"origin": origin} if origin else told)
 
@@ -182,10 +189,8 @@ def run(
         before = {name: namespace.get(name) for _, name in cell["asks"]}
         error = within(seconds, partial(shell.run, cell["source"]))
         if isinstance(error, BaseException):
-            error = failed(error)
-        messages.append(
-            {"cell": number, "error": error and error["name"], "noted": shell.noted[:10]}
-        )
+            error = within(seconds, partial(explained, error))
+        messages.append({"cell": number, "error": error, "noted": shell.noted[:10]})
         ever_checked.update(checked)
         for question, answer in list(checked.items()):
             answered(question, answer, "check")
@@ -275,8 +280,8 @@ def unanswered_function() -> None: ...
 def within(seconds: float, action: Callable[[], Any]) -> Any:
     """What the action gives, or how it failed, which is an encoded error."""
 
-    def stop(*_: Any) -> None:
-        raise OutOfTime
+    def stop(number: int, *_: Any) -> None:
+        raise Waited if number == signal.SIGALRM else OutOfTime
 
     # Again and again, so that an `except:` of the student's does not swallow the only one.
     timers = (
@@ -296,8 +301,21 @@ def within(seconds: float, action: Callable[[], Any]) -> Any:
         return failed(error)
 
 
-def failed(error: BaseException) -> dict[str, str]:
+def failed(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, OutOfTime):
+        return OUT_OF_TIME | {"waited": True} if error.waited else OUT_OF_TIME
     return {"kind": "error", "name": str(type(error).__name__)[:60]}
+
+
+def explained(error: BaseException) -> dict[str, Any]:
+    """The same of what a cell raised, with what it says and the line of the cell."""
+    line, step = getattr(error, "lineno", None), error.__traceback__
+    while line is None and step is not None:
+        if step.tb_frame.f_code.co_filename.startswith("<ipython"):
+            line = step.tb_lineno
+        step = step.tb_next
+    words = getattr(error, "msg", None) if isinstance(error, SyntaxError) else str(error)
+    return failed(error) | {"words": str(words)[:MOST_WORDS], "line": line}
 
 
 def result(

@@ -226,7 +226,7 @@ def _write(course, book, name, path, student, version, own, sealed=""):
     """Write a student's notebook, or that of all, unless it is there; whether it was written."""
     folder = course.released(name) / f"v{version}"
     file = folder / (student.id if own else "") / f"{name}.ipynb"
-    if file.exists():
+    if file.exists() and file.stat().st_size:  # a power cut may leave 0 bytes
         return False
     seed, whose = (student.seed, student.id) if own else (None, "")
     asked = book.asked(name, str(version), student.seed if course.variants else None)

@@ -42,7 +42,7 @@ class KeptFiles:
         with open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         target = self.folder / "received" / f"{digest[:12]}-{_safe(path.name)}"
-        if new := not target.exists():
+        if new := not target.exists() or target.stat().st_size != path.stat().st_size:
             with unfinished(target) as aside:
                 shutil.copyfile(path, aside)
         return new
@@ -134,7 +134,7 @@ def _first(lines, folder):
 
 def _put(path, content, at):
     """A file of this content, with the earliest time that it came with."""
-    if not path.exists():
+    if not path.exists() or path.stat().st_size != len(content):  # a power cut may leave 0 bytes
         write_whole(path, content)
     if path.stat().st_mtime > at:
         os.utime(path, (at, at))

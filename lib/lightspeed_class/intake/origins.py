@@ -15,8 +15,7 @@ import re
 
 from lightspeed_class.gradebook.questions import named_versions
 from lightspeed_class.intake.match_submissions import BY_ID, People
-from lightspeed_class.intake.unpack import clean
-from lightspeed_class.notebooks import Refused, code_cells
+from lightspeed_class.notebooks import Refused, clean, code_cells
 
 # the line of one notebook for all in which its student writes an id, and the call that draws by it
 WRITTEN = re.compile(r"^STUDENT *=[ \t]*(?P<id>[^#\n]*)", re.MULTILINE)

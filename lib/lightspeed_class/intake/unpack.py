@@ -7,17 +7,18 @@ on.
 """
 
 import contextlib
+import io
+import itertools
 import os
 import re
 import stat
 import time
-import unicodedata
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from lightspeed_class.notebooks import LARGEST, TOO_LARGE, Refused
+from lightspeed_class.notebooks import LARGEST_FILE, TOO_LARGE, Refused, clean, stripped
 from lightspeed_class.notebooks import read as read_file
 
 MOST_FILES = 20_000
@@ -25,6 +26,8 @@ MOST_BYTES = 8 << 30  # of all files of an archive, unpacked
 # A file that grows more than this from the archive is a bomb, unless it is small or a notebook (a
 # loop that prints packs well); of those there may be so many bytes in an archive.
 RATIO, ALLOWED, MOST_DENSE = 200, 1 << 20, 1 << 30
+END = 22  # bytes of the record that ends an archive, without its comment
+OVERLAPS = "it shares its bytes with another entry, which no honest archive does."
 DENSE = "It unpacks to hundreds of times its size, which no notebook does."
 # what browsers make of a notebook's name
 NOTEBOOK = re.compile(r"\.ipynb(\.(json|txt))?$", re.IGNORECASE)
@@ -103,7 +106,7 @@ def _on_disk(file, container, name):
 
 def _in_zip(path):
     try:
-        archive = zipfile.ZipFile(path)
+        archive = _opened(path)
         infos = [info for info in archive.infolist() if not info.is_dir()]
     except Exception as error:  # whatever the bytes make the reader raise
         raise Refused(
@@ -113,13 +116,14 @@ def _in_zip(path):
     if len(infos) > MOST_FILES:
         raise Refused(f"There are {len(infos)} files in it; more than {MOST_FILES} are not taken.")
     found, left, total, dense = [], [], 0, 0
+    overlapping = _overlapping(infos)
     for info in infos:
         name = _name(info)
-        if why := _unsafe(info, name):
+        if why := OVERLAPS if info.header_offset in overlapping else _unsafe(info, name):
             left.append(f"{clean(name)}: {why}")
             continue
-        total += min(info.file_size, LARGEST)
-        dense += min(info.file_size, LARGEST) * _is_dense(info)
+        total += min(info.file_size, LARGEST_FILE)
+        dense += min(info.file_size, LARGEST_FILE) * _is_dense(info)
         if dense > MOST_DENSE and _is_dense(info):
             left.append(f"{clean(name)}: {DENSE} So do others of the archive.")
             continue
@@ -136,6 +140,35 @@ def _in_zip(path):
             )
         )
     return found, left
+
+
+def _opened(path):
+    """An archive, also where its comment holds what looks like the end of one, which is where
+    Python's reader would look for its list of files.
+    """
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - END - 0xFFFF))
+        tail = file.read()
+    for match in re.finditer(rb"PK\x05\x06", tail):
+        at, record = match.start(), tail[match.start() : match.start() + END]
+        if len(record) == END and at + END + int.from_bytes(record[20:], "little") == len(tail):
+            if at + END == len(tail):
+                break  # no comment: as usual
+            whole = path.read_bytes()[: size - len(tail) + at]
+            return zipfile.ZipFile(io.BytesIO(whole + record[:20] + b"\0\0"))
+    return zipfile.ZipFile(path)
+
+
+def _overlapping(infos):
+    """Where entries begin that share bytes with another one, as in a bomb."""
+    places = sorted((info.header_offset, info.compress_size) for info in infos)
+    return {
+        at
+        for (start, size), (end, _) in itertools.pairwise(places)
+        if start + size > end
+        for at in (start, end)
+    }
 
 
 def _name(info):
@@ -168,14 +201,14 @@ def _unpacked(archive, info):
         raise Refused(
             "It is packed in a way that platforms do not use. Hand in the notebook (.ipynb) itself."
         )
-    if info.file_size > LARGEST:
+    if info.file_size > LARGEST_FILE:
         raise Refused(TOO_LARGE)
     try:
         with archive.open(info) as file:
-            content = _limited(file.read(LARGEST + 1))
+            content = file.read(LARGEST_FILE + 1)
         if _is_dense(info) and not content[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
             raise Refused(DENSE)
-        return content
+        return _limited(content)
     except Refused:
         raise
     except Exception as error:  # whatever the bytes of an archive make its reader raise
@@ -189,18 +222,13 @@ def _is_dense(info):
 
 
 def _limited(content):
-    if len(content) > LARGEST:
+    """A file that is not too large, or a notebook that is not without its large outputs."""
+    if len(content) > LARGEST_FILE:
         raise Refused(TOO_LARGE)
-    return content
+    return stripped(content)
 
 
 def _time(info):
     with contextlib.suppress(ValueError, OverflowError):
         return time.mktime((*info.date_time, 0, 0, -1))
     return 0.0
-
-
-def clean(name):
-    """A name without what cannot be seen or would turn the text around, in one form of Unicode."""
-    name = unicodedata.normalize("NFC", name.replace("\\", "/"))
-    return "".join(c for c in name if unicodedata.category(c)[0] != "C")[:500]

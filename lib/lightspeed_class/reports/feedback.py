@@ -44,7 +44,7 @@ TOLD = {
     "excused": "You are excused from this assignment: it does not count for you.",
     "by hand": "Nothing was handed in; these points were given by hand.",
 }
-STOPPED = re.compile(r"Code cell (\d+) stopped with (\w+)\.")
+STOPPED = re.compile(r"Code cell (\d+) stopped with (\w+)(.*)")
 FOUND = {
     "check": "",
     "cell": "It is the value of the variable in the cell of the exercise, as no `check` of it ran.",
@@ -203,9 +203,10 @@ def told_notes(result):
     notes = {}
     for note in result.grading.graded.notes if result.grading else ():
         cell = STOPPED.fullmatch(note)
-        notes.setdefault(cell[2] if cell else note, []).extend([int(cell[1])] if cell else ())
+        what = cell[2] + cell[3] if cell else note
+        notes.setdefault(what, []).extend([int(cell[1])] if cell else ())
     return [
-        f"Code cell{_runs(cells)} stopped with {what}." if cells else what
+        f"Code cell{_runs(cells)} stopped with {what}" if cells else what
         for what, cells in notes.items()
     ]
 
@@ -224,7 +225,7 @@ def stops(assignment, result, cells):
     graded, told, found = result.grading and result.grading.graded, {}, {}
     notes = graded.notes if graded else ()
     code = code_of(cells)
-    errors = {int(m[1]): m[2] for m in map(STOPPED.fullmatch, notes) if m}
+    errors = {int(m[1]): (m[2], m[3]) for m in map(STOPPED.fullmatch, notes) if m}
     for i, id in enumerate(assignment.points, 1):
         score = result.scores.get(id)
         word = _word(score)[0] if score else ""
@@ -235,9 +236,10 @@ def stops(assignment, result, cells):
         at = [n + 1 for n in homes(id, assignment, code) if n + 1 in errors]
         if word == "Not answered" and at:
             cell, first = at[-1], min(errors)
-            before = f" Code cell {first} had stopped before, with {errors[first]}."
-            whole = f"Code cell {cell}, which asks it, stopped with {errors[cell]}."
-            see = f"Code cell {cell} stopped with {errors[cell]}: see question {told.get(word)}."
+            before = f" Code cell {first} had stopped before, with {errors[first][0]}."
+            whole = f"Code cell {cell}, which asks it, stopped with {''.join(errors[cell])}"
+            name = errors[cell][0]
+            see = f"Code cell {cell} stopped with {name}: see question {told.get(word)}."
             found[id] = see if word in told else whole + before * (first < cell)
             told.setdefault(word, i)
     return found

@@ -1,6 +1,8 @@
 """`lightspeed class ...`: a verb for each thing an instructor does; a slip is told in one line."""
 
 import argparse
+import io
+import sys
 
 from lightspeed_cli.classroom import (
     choose,
@@ -103,6 +105,9 @@ def _run(options):
     from lightspeed_class.handout.release import find
     from lightspeed_class.reports.export import Incomplete
 
+    for stream in (sys.stdout, sys.stderr):  # a terminal of ASCII shows names as it can
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     book_file = "the gradebook"
     try:
         if options.act in WITHOUT_CLASS:

@@ -1,5 +1,6 @@
 """Take submissions in."""
 
+from lightspeed_class.listed import listed
 from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import known, many, the_student
 
@@ -17,6 +18,15 @@ def run(options, course, book):
     done = take_in(course, book, known(book, options.name), options.paths, student)
     say_collected(course, book, done)
     return 1 if done.failed else 0
+
+
+def alike(reasons):
+    """Reason, with {} for the file -> the files: what holds for hundreds is one line."""
+    found = {}
+    for reason in reasons:
+        *place, name, why = reason.replace("{", "(").replace("}", ")").split(": ", 2)
+        found.setdefault(": ".join([*place, "{}", why]), []).append(name)
+    return found
 
 
 def say_collected(course, book, done):
@@ -38,8 +48,8 @@ def say_collected(course, book, done):
                 f"  {row.verdict:<8}{row.student or '?'}: {row.file}"
                 + (f"\n          {row.note}" if row.note else "")
             )
-    for reason in done.left:
-        print(f"  left out: {reason}")
+    for reason, names in alike(done.left).items():
+        print(f"  left out: {reason.format(listed(names, 1))}")
     if done.counts["beside"]:
         print(
             f"  beside: {many(done.counts['beside'], 'file')} that no score is for, kept in"

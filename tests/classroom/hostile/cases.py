@@ -283,6 +283,43 @@ cases(
 # Not a notebook, or not one that can be read.
 case("100 MB", b'{"cells": [' + b" " * (100 << 20) + b"]}", (), "refused")
 case("just too large", b" " * (LARGEST + 1), (), "refused")
+case(
+    "an integer of 5,000 digits",
+    right().replace(b'"metadata": {}', b'"metadata": {"n": ' + b"7" * 5000 + b"}"),
+    ALL,
+)
+case("cells that are Code", right().replace(b'"cell_type": "code"', b'"cell_type": "Code"'), ALL)
+case(
+    "cells twice, of which Jupyter shows the last",
+    b'{"cells": [], ' + right()[1:],
+    ALL,
+)
+case(
+    "a list whose iterator never ends",
+    right(
+        bytes=f"""{ANSWERS["bytes"]}
+class Endless(list):
+    def __iter__(self):
+        while True: yield 1
+    def __len__(self): return 2
+answer = Endless(answer)
+{call("bytes")}"""
+    ),
+    ALL,
+)
+case(
+    "an error that says far too much",
+    right(
+        "class E(Exception):\n    def __str__(self): return '\\x1b[31m<b>' + 'x' * 10 ** 7\nraise E"
+    ),
+    ALL,
+)
+case(
+    "an error that never says what it is",
+    right("class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E"),
+    ALL,
+    limits=replace(QUICK, wall=30),
+)
 case("not UTF-8", right().replace(b"math", b"m\xe4th"), (), "refused")
 case("cut off", right()[:-40], (), "refused")
 case("JSON of something else", b'[1, {"cells": 3}]', (), "refused")
@@ -717,8 +754,7 @@ case(
         "class Meta(type):\n    __name__ = property(lambda cls: 1 / 0)\nclass Nameless(Exception,"
         " metaclass=Meta): pass\nraise Nameless"
     ),
-    (),
-    "exit",
+    ALL,
 )
 case(
     "patches what runs the cells",

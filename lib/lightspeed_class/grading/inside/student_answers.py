@@ -23,9 +23,12 @@ def encode(answer: Any, depth: int = 0) -> dict[str, Any]:
         return number(answer)
     if issubclass(kind, str):
         return {"kind": "text", "value": str.__getitem__(answer, slice(500))}
-    if issubclass(kind, (list, tuple)) and depth < 2 and len(answer) <= LONGEST:
-        return {"kind": "list", "value": [encode(value, depth + 1) for value in answer]}
-    if issubclass(kind, dict) and depth < 1 and len(answer) <= LONGEST:
+    if issubclass(kind, (list, tuple)) and depth < 2:
+        # by the base type's own method: an iterator of a subclass may never end
+        values = (list if issubclass(kind, list) else tuple).__getitem__(answer, slice(LONGEST + 1))
+        if len(values) <= LONGEST:
+            return {"kind": "list", "value": [encode(value, depth + 1) for value in values]}
+    if issubclass(kind, dict) and depth < 1 and dict.__len__(answer) <= LONGEST:
         pairs = [(key, value) for key, value in dict.items(answer) if type(key) is str]
         return {
             "kind": "dict",
