@@ -297,6 +297,8 @@ def test_help_tells_the_tour(say):
         "feedback",
         "export",
         "report",
+        "exam",
+        "oral",
         "points",
         "desk",
         "choose",

@@ -294,3 +294,20 @@ def test_bad_arguments(book, tmp_path):
     with pytest.raises(ValueError, match="plain, canvas, moodle"):
         export_csv(book, ["one"], tmp_path / "x.csv", "excel")
     assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.holds("docs/teach.md", "to others their share")
+def test_points_for_having_answered_right_or_wrong(book, tmp_path):
+    head, *rows = export(book, tmp_path, "plain", ["one"])
+    at, out_of = head.index("points"), head.index("out of")
+    head, *practised = export(book, tmp_path, "plain", ["one"], practised=10)
+    kinds = {r.student.id: [s.kind for s in r.scores.values()] for r in book.results("one")}
+    assert len(practised) == len(rows) and any("unanswered" in each for each in kinds.values())
+    for row in practised:
+        mine = kinds[row[0].removeprefix("'")]
+        answered = sum(kind not in ("unanswered", "refused") for kind in mine)
+        assert row[out_of] == "10"
+        assert row[at] == (f"{10 * answered / len(mine):.10g}" if mine else "")
+    assert [row[at] for row in practised] != [row[at] for row in rows]
+    _, possible, *_ = export(book, tmp_path, "canvas", ["one"], practised=10)
+    assert possible[-1] == "10"

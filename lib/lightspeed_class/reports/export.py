@@ -28,6 +28,7 @@ import io
 import re
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -63,7 +64,7 @@ class Unmarked(Incomplete):
 
 def export_csv(
     book, names, path, kind="plain", missing_as_zero=False, titles=None, leave_unmarked=False,
-    section="",
+    section="", practised=None,
 ):  # fmt: skip
     """Write the scores of assignments, of all or of a section, to `path`, as `kind`: plain, canvas
     or moodle.
@@ -71,8 +72,9 @@ def export_csv(
     A cell is empty where nothing was handed in or nothing is graded yet; `missing_as_zero` writes 0
     for the former. `leave_unmarked`: it is empty, too, for who has prose that nobody marked yet
     (the plain form says so); without it, that raises Unmarked. `titles`: assignment -> its heading
-    in Canvas or Moodle, such as {"02_roofline": "Roofline (1234)"}. Whom the platform could not
-    find, or take for another, is left out and named on stderr. Those who have left are only in the
+    in Canvas or Moodle, such as {"02_roofline": "Roofline (1234)"}. `practised`: the points for
+    having answered all questions, right or wrong, in place of those that were earned. Whom the
+    platform could not find, or take for another, is left out and named on stderr. Those who have left are only in the
     plain form, if they handed something in. Raises KeyError for an unknown assignment, Incomplete
     where nobody could be found, Outdated where a platform would get points of earlier settings with
     the maximum of now.
@@ -83,12 +85,12 @@ def export_csv(
         refuse_outdated(book, names, "export")
     here = {name: [o for o in outcomes(book, name, section) if _is_told(o, kind)] for name in names}
     table = {name: {o.result.student.id: o for o in found} for name, found in here.items()}
-    if not leave_unmarked:
+    if not (leave_unmarked or practised):
         for name, found in here.items():
             refuse_unmarked(name, found, "export with --leave-unmarked, and their cells stay empty")
     make = {"plain": _plain, "canvas": _canvas, "moodle": _moodle}[kind]
     text = io.StringIO(newline="")
-    csv.writer(text).writerows(make(book, table, titles or {}, missing_as_zero))
+    csv.writer(text).writerows(make(book, table, titles or {}, Count(missing_as_zero, practised)))
     # Excel takes a file for UTF-8 only if it says so; the plain form is the one that people open.
     path = Path(path)
     write_whole(path, text.getvalue().encode("utf-8-sig" if kind == "plain" else "utf-8"))
@@ -116,7 +118,7 @@ def _is_told(outcome, kind):
     return not outcome.result.student.left or (kind == "plain" and outcome.status != "missing")
 
 
-def _plain(book, table, titles, missing_as_zero):
+def _plain(book, table, titles, count):
     """One row for each student and assignment."""
     questions = list(dict.fromkeys(q for name in table for q in book.assignment(name).points))
     yield [
@@ -146,7 +148,7 @@ def _plain(book, table, titles, missing_as_zero):
             comment = " ".join(words for words in _comments(outcome))
             waits = ", not marked yet" * bool(outcome.result.unmarked)
             status = outcome.status + waits + " (left)" * student.left
-            total, out_of = _total(outcome, missing_as_zero), number(outcome.result.out_of)
+            total, out_of = count.total(outcome), count.out_of(outcome.result.out_of)
             yield [
                 *(identifier(id), cell(student.name), *details),
                 *(name, status, outcome.late, total, out_of, added, cell(comment)),
@@ -154,7 +156,7 @@ def _plain(book, table, titles, missing_as_zero):
             ]
 
 
-def _canvas(book, table, titles, missing_as_zero):
+def _canvas(book, table, titles, count):
     students = _those(book, table)
     shared = {key: _shared(students, key) for key in ("canvas_id", "sis_user_id", "sis_login_id")}
     present = [s for s in students if any(_own(s, key, shared[key]) for key in shared)]
@@ -166,7 +168,7 @@ def _canvas(book, table, titles, missing_as_zero):
     yield [
         "    Points Possible",
         *[""] * len(CANVAS),
-        *(number(_out_of(book, name)) for name in table),
+        *(count.out_of(_out_of(book, name)) for name in table),
     ]
     for student in present:
         name = student.name if names[student.name] == 1 else f"{student.name} ({student.id})"
@@ -176,11 +178,11 @@ def _canvas(book, table, titles, missing_as_zero):
         yield [
             cell(name or student.id),
             *identifiers,
-            *_totals(table, student, missing_as_zero, "", "EX"),
+            *_totals(table, student, count, "", "EX"),
         ]
 
 
-def _moodle(book, table, titles, missing_as_zero):
+def _moodle(book, table, titles, count):
     students = _those(book, table)
     able = {
         heading: [s for s in students if _own(s, key, _shared(students, key))]
@@ -193,7 +195,7 @@ def _moodle(book, table, titles, missing_as_zero):
     yield [heading, "Full name", *(h for title in shown for h in (title, f"{title} (feedback)"))]
     for student in column:
         cells = [identifier(student.details[MOODLE[heading]]), cell(student.name)]
-        totals = _totals(table, student, missing_as_zero, "-", "-")
+        totals = _totals(table, student, count, "-", "-")
         for total, rows in zip(totals, table.values(), strict=True):
             outcome = rows.get(student.id)
             cells += [
@@ -247,20 +249,34 @@ def identifier(text):
     return str(text) if HARMLESS.fullmatch(str(text)) else cell(text)
 
 
-def _total(outcome, missing_as_zero):
-    if outcome.result.unmarked:
-        return ""
-    return (
-        "0" if missing_as_zero and outcome.status == "missing" else _points(outcome.result.points)
-    )
+@dataclass(frozen=True)
+class Count:
+    """What a total is: the points that were earned, or `practised` for having answered, and a 0 for
+    who handed in nothing or an empty cell.
+    """
+
+    missing_as_zero: bool
+    practised: float | None
+
+    def total(self, outcome):
+        result = outcome.result
+        if self.missing_as_zero and outcome.status == "missing":
+            return "0"
+        if self.practised and result.grading:
+            answered = [s.kind not in ("unanswered", "refused") for s in result.scores.values()]
+            return number(round(self.practised * sum(answered) / len(answered), 2))
+        return "" if result.unmarked or self.practised else _points(result.points)
+
+    def out_of(self, points):
+        return number(self.practised or points)
 
 
-def _totals(table, student, missing_as_zero, nothing, excused):
+def _totals(table, student, count, nothing, excused):
     found = [rows.get(student.id) for rows in table.values()]
     return [
         excused
         if outcome and outcome.status == "excused"
-        else (_total(outcome, missing_as_zero) if outcome else "") or nothing
+        else (count.total(outcome) if outcome else "") or nothing
         for outcome in found
     ]
 

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from lightspeed_cli.argument_types import pair
+from lightspeed_cli.argument_types import count, pair
 from lightspeed_cli.classroom.arguments import flag, option
 from lightspeed_cli.classroom.common import SECTION, known, say_outdated, the_section
 from lightspeed_cli.errors import UserError
@@ -29,6 +29,12 @@ ARGUMENTS = (
         default=[],
         metavar="NAME=HEADING",
         help="the column's heading on the platform, such as '02_roofline=Roofline (1234)'",
+    ),
+    option(
+        "--practised",
+        type=count,
+        metavar="POINTS",
+        help="these for having answered, right or wrong, and a share for a share of the questions",
     ),
     SECTION,
 )
@@ -62,6 +68,7 @@ def run(options, course, book):
         titles,
         options.leave_unmarked,
         the_section(book, options.section),
+        options.practised,
     )
     if options.into:  # what an export wrote there, and nobody changed, the next one may replace
         # with what is still there, should this one be stopped before it writes
