@@ -20,7 +20,6 @@ from lightspeed_models.simulators.kernels import (
     tl,
 )
 
-
 PROFILES = measured("kernels")
 
 

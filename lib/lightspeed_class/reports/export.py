@@ -74,10 +74,10 @@ def export_csv(
     (the plain form says so); without it, that raises Unmarked. `titles`: assignment -> its heading
     in Canvas or Moodle, such as {"02_roofline": "Roofline (1234)"}. `practised`: the points for
     having answered all questions, right or wrong, in place of those that were earned. Whom the
-    platform could not find, or take for another, is left out and named on stderr. Those who have left are only in the
-    plain form, if they handed something in. Raises KeyError for an unknown assignment, Incomplete
-    where nobody could be found, Outdated where a platform would get points of earlier settings with
-    the maximum of now.
+    platform could not find, or take for another, is left out and named on stderr. Those who have
+    left are only in the plain form, if they handed something in. Raises KeyError for an unknown
+    assignment, Incomplete where nobody could be found, Outdated where a platform would get points
+    of earlier settings with the maximum of now.
     """
     if kind not in KINDS:
         raise ValueError(f"export: kind = {kind!r}: expected one of {', '.join(KINDS)}")

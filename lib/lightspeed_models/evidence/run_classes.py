@@ -47,9 +47,7 @@ def groups_of(runs: RunClass) -> list[Group]:
     """Those of a class; where nobody says who runs it, of all models without experts."""
     if runs.key != "unnamed":
         return [group for group in groups() if group.runs == runs.key]
-    return [
-        replace(group, law=group.megatron) for group in groups() if "experts" not in group.runs
-    ]
+    return [replace(group, law=group.megatron) for group in groups() if "experts" not in group.runs]
 
 
 def covered(runs: RunClass) -> float:
