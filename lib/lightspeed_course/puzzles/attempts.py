@@ -17,7 +17,7 @@ CLOSE = 1e-6
 SLACK = 1.02  # bytes beyond the budget that a tail may cost
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Attempt:
     """What became of a solution: `right`, `thrifty` (within the bytes), and the sentence.
 
@@ -36,6 +36,9 @@ class Attempt:
     def solved(self) -> bool:
         """Right, and within the bytes."""
         return self.right and self.thrifty
+
+    def __repr__(self) -> str:
+        return self._repr_markdown_().replace("**", "")
 
     def _repr_markdown_(self) -> str:
         head = "Solved." if self.solved else "Not yet."

@@ -29,7 +29,7 @@ class Case:
         return {array.name: array for array in self.arguments if isinstance(array, Array)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Puzzle:
     """One puzzle: its title and text, how its cases are drawn, and the sizes that are tried."""
 
@@ -38,6 +38,9 @@ class Puzzle:
     text: str
     draw: Callable[..., Case]
     sizes: tuple[dict[str, int], ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"{self.title}. {self.text}"
 
     def _repr_markdown_(self) -> str:
         return f"**{self.title}.** {self.text}"
