@@ -39,7 +39,8 @@ def groups() -> tuple[Group, ...]:
     """Every `Group` of the sets that ship."""
     rows: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
     for runs, name, *seconds in (*_nvidia(), *_megatron(), *_torch()):
-        rows.setdefault((runs, name), []).append(tuple(map(float, seconds)))
+        law, other, took = map(float, seconds)
+        rows.setdefault((runs, name), []).append((law, other, took))
     return tuple(Group(*key, *np.array(found).T) for key, found in rows.items())
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from lightspeed.catalog import fitted
 from lightspeed.errors import BadArgument
 from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.stack import RunClass, Stack
@@ -35,7 +36,8 @@ NOTHING = "nothing: runs of this class differ by as much"
 # Cause -> (how likely it is before anything was measured, set by eye; the run that tells it apart).
 CAUSES = {
     NOTHING: (0.30, ""),
-    "the network between nodes is slow": (0.30, "the same plan on one node"),
+    "the network between nodes is slow": (0.28, "the same plan on one node"),
+    "nodes talk over sockets, not RDMA": (0.06, "nccl-tests over two nodes, and NCCL_DEBUG=INFO"),
     "the link in a node is slow: PCIe, or peer access is off": (
         0.06,
         "one node at twice the batch",
@@ -102,44 +104,46 @@ def causes_of(job: Job, plan: Plan, setup: Setup) -> dict[str, list[tuple[float,
         network = machine.network if spans else machine.link * x
         return seconds(replace(machine, link=machine.link * x, network=network))
 
+    def networked(x: float) -> float:
+        return seconds(replace(machine, network=machine.network * x))
+
+    eager = fitted("stacks")["pytorch_fsdp"]["variants"]["eager"]["value"]
     names = list(CAUSES)
     each: dict[str, tuple[Callable[[float], float], Any]] = {
         names[1]: (
-            lambda x: seconds(replace(machine, network=machine.network * x)),
-            np.geomspace(1 / 80, 0.7, 25) if spans else (),
+            networked,
+            np.geomspace(1 / 20, 0.7, 20) if spans else (),
         ),
-        names[2]: (linked, np.geomspace(1 / 150, 1 / 8, 15) if plan.gpus > 1 else ()),
-        names[3]: (
+        names[2]: (networked, np.geomspace(1 / 400, 1 / 20, 15) if spans else ()),
+        names[3]: (linked, np.geomspace(1 / 150, 1 / 8, 15) if plan.gpus > 1 else ()),
+        names[4]: (
             lambda x: seconds(plan=replace(plan, recompute="full", part=1.0)),
             (1.0,) if float(plan.again) < 0.9 else (),
         ),
-        names[4]: (
-            lambda x: seconds(stack=replace(stack, passes=stack.passes + EAGER)),
+        names[5]: (
+            lambda x: seconds(stack=replace(stack, passes=stack.passes + eager)),
             (1.0,) if setup.compiled and job.model.mlp_matrices == 3 else (),
         ),
-        names[5]: (
+        names[6]: (
             lambda x: seconds(replace(machine, peak=machine.peak / 2)),
             (1.0,) if job.cluster.precision == "fp8" else (),
         ),
-        names[6]: (
+        names[7]: (
             lambda x: seconds(stack=replace(stack, contention=1.0, drag=0.0)),
             (1.0,) if plan.ranks > 1 else (),
         ),
-        names[7]: (lambda x: seconds(stack=replace(stack, host=x)), np.geomspace(1e-3, 4e-2, 15)),
-        names[8]: (
+        names[8]: (lambda x: seconds(stack=replace(stack, host=x)), np.geomspace(1e-3, 4e-2, 15)),
+        names[9]: (
             lambda x: seconds(stack=replace(stack, fixed=stack.fixed + x)),
             np.geomspace(0.05, 5, 15),
         ),
-        names[9]: (slower, np.linspace(1.08, 1.6, 12)),
+        names[10]: (slower, np.linspace(1.08, 1.6, 12)),
     }
     found = {NOTHING: [(1.0, seconds())]}
     for name, (time, amounts) in each.items():
         if len(amounts):
             found[name] = [(float(x), time(float(x))) for x in amounts]
     return found
-
-
-EAGER = 13.0  # passes more of a gated layer where nothing is compiled: catalog/fitted_stacks.toml
 
 
 def odds(each: dict[str, list[tuple[float, float]]], measured: float, width: float) -> list[Cause]:
@@ -184,7 +188,9 @@ def compared(job: Job, plan: Plan, measured: float, setup: Setup) -> dict[str, A
     low, high = one["range_seconds"]
     found = odds(causes_of(job, plan, setup), measured, width_of(runs))
     named = [c for c in found if c.odds >= SURE and c.name != NOTHING]
-    shrunk = factor(runs, ratio)
+    inside = low <= measured <= high
+    # What is far outside has a cause, which is none of the other plans' until they share it.
+    shrunk = factor(runs, ratio) if inside or ratio < SLOW else 1.0
     part = runs.between**2 / (runs.between**2 + WITHIN**2)
     spread = float(np.exp(FOUR_OF_FIVE * WITHIN * (1 + part) ** 0.5))
     kind = f"{runs.title}, {job.cluster.gpu}"
@@ -193,7 +199,7 @@ def compared(job: Job, plan: Plan, measured: float, setup: Setup) -> dict[str, A
         "seconds": measured,
         "tokens_per_second_per_gpu": job.tokens / measured / job.cluster.gpus,
         "ratio": ratio,
-        "inside": low <= measured <= high,
+        "inside": inside,
         "factor": shrunk,
         "range": [shrunk / spread, shrunk * spread],
         "kind": kind,

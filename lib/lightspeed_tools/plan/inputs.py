@@ -182,7 +182,8 @@ def cluster_from(table: dict[str, Any], precision: str, where: str) -> Cluster:
     link_rate = _inside(table.get("inside"), sheet, called)
     capacity = float(sheet["hbm_capacity"])
     if table.get("memory_bytes") is not None:
-        capacity = _memory(table["memory_bytes"], capacity)
+        given: Any = table["memory_bytes"]
+        capacity = _memory(given, capacity)
     found = Machine(
         float(sheet[precision]), float(sheet["hbm_bandwidth"]), capacity, link_rate, network,
         per_node,

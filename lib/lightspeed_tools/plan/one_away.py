@@ -73,7 +73,7 @@ def _there(job: Job, plan: Plan, axis: str, value: int, here: Any) -> dict[str, 
             found.append((held, one))
     told = [(verdict(held, job.machine.capacity), one) for held, one in found]
     fit = [one for word, one in told if word == "fits"]
-    tight = [one for word, one in told if word == "tight"]
+    tight = [one for word, one in told if word in ("tight", "unsure")]
     if not fit and not tight:
         least = min((held for held, _ in found), default=0.0)
         over = f"does not fit: {least / 1e9:.0f} of {job.machine.capacity / 1e9:.0f} GB"

@@ -226,9 +226,12 @@ def told_measured(found: dict[str, Any], yours: dict[str, Any]) -> list[str]:
         f"You measure {found['seconds']:.3g} s, "
         f"{si(found['tokens_per_second_per_gpu'], 'token/s')} a GPU: "
         f"{found['ratio']:.2f} times the law, {where} what such runs show.",
-        f"  Plans of its kind ({found['kind']}): times {found['factor']:.2f} "
-        f"({found['range'][0]:.2f} to {found['range'][1]:.2f}).",
     ]
+    if found["inside"] or found["ratio"] < SLOW:
+        ends = " to ".join(f"{end:.2f}" for end in found["range"])
+        lines.append(
+            f"  Plans of its kind ({found['kind']}): times {found['factor']:.2f} ({ends})."
+        )
     if not found["causes"]:
         return [
             *lines,
