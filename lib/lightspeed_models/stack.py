@@ -48,7 +48,11 @@ class Stack:
     experts, through HBM; `weight_bytes` and `gradient_bytes` of what data parallelism sends;
     `optimizer_bytes` that its step moves for a parameter; `whole_layers`, whether a stage holds
     whole layers, and how they are `cut`, "weighted" or "even", as `layers_of_stage` says; `split`,
-    "tensor+sequence" where sequence parallelism splits what lies between the products too.
+    "tensor+sequence" where sequence parallelism splits what lies between the products too. Of
+    experts: `token_bytes` of an element that is dispatched and combined, in the mean;
+    `expert_nodes`, over which a router spreads a token at most (0: any); `expert_overlap`, the
+    part of their exchanges that runs behind the arithmetic of another micro-batch, on `sm_tax` of
+    the processors.
 
     A state: `slow`, seconds a layer, micro-batch and further rank of a node, and `far`, the same
     for a further node, stand in for `ring`; `stall`, seconds a slot of the pipeline.
@@ -73,6 +77,10 @@ class Stack:
     passes: float = 4.0
     logits_passes: float = 0.0
     permutes: float = 0.0
+    token_bytes: float = 2.0
+    expert_nodes: float = 0.0
+    expert_overlap: float = 0.0
+    sm_tax: float = 0.0
     weight_bytes: float = 2.0
     gradient_bytes: float = 2.0
     optimizer_bytes: float = 0.0
@@ -85,13 +93,15 @@ class Stack:
 
     def __post_init__(self) -> None:
         check_fields(self, SHARE, "share", "inside", "between")
-        check_fields(self, fraction(), "overlap", "exposed", "contention")
+        check_fields(self, fraction(), "overlap", "exposed", "contention", "expert_overlap")
+        check_fields(self, fraction(), "sm_tax")
+        check_fields(self, nonnegative(), "expert_nodes")
         check_fields(self, nonnegative(), "drag", "bare")
         check_fields(self, positive(), "attention", "split_products")
         waits = ("host", "ring", "latency", "fixed", "launch", "sync", "slow", "far", "stall")
         check_fields(self, nonnegative("s"), *waits)
         check_fields(self, nonnegative(), "passes", "logits_passes", "permutes")
-        check_fields(self, ELEMENT_BYTES, "weight_bytes", "gradient_bytes")
+        check_fields(self, ELEMENT_BYTES, "weight_bytes", "gradient_bytes", "token_bytes")
         check_fields(self, nonnegative("byte"), "optimizer_bytes")
         check_fields(self, SPLITS, "split")
         check_fields(self, CUTS, "cut")

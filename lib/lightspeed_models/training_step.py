@@ -253,7 +253,7 @@ def work(
         pass_=(1 + again / 2) * kept / model.layers / plan.context / machine.memory,
         permute=(1 + again / 2) * copies_of_tokens / machine.memory,
         tensor=bytes_of_tensor / _rate(plan, machine, "tensor"),
-        expert=_expert(model, tokens, plan, machine),
+        expert=_expert(model, tokens, plan, machine, stack),
         context=context_parallel_bytes(tokens, kv_width, plan.context, forward_again=again)
         / _rate(plan, machine, "context"),
         head=logits / split / wide,
@@ -349,11 +349,15 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
     compute, head = (w.compute + w.scores / stack.attention) / stack.share, w.head / stack.share
     memory = stack.passes * w.pass_ + stack.permutes * w.permute
     cut = where(w.ways > 1, stack.split_products, 1.0)
-    compute, memory = cut * compute, cut * memory
+    taxed = where(w.expert > 0, cut / (1 - stack.sm_tax), cut)
+    compute, memory = taxed * compute, cut * memory
     # Exchanges in a node run piece by piece behind the product that they feed.
     behind = where(w.tensor_across, 0.0, minimum(stack.overlap * w.tensor, compute))
     tensor = over(w.tensor - behind, w.tensor_across) + stack.launch * w.tensor_exchanges
-    expert = over(w.expert, w.expert_across) + stack.launch * w.expert_exchanges
+    sent = over(w.expert, w.expert_across)
+    expert = (
+        sent - minimum(stack.expert_overlap * sent, compute) + stack.launch * w.expert_exchanges
+    )
     expert = expert + stack.sync * w.sparse
     context = over(w.context, w.context_across) + stack.launch * w.context_exchanges
     asked = compute + memory + tensor + expert + context
@@ -417,9 +421,12 @@ def _over(machine: Machine, near: Value) -> Result:
     return minimum(machine.link, machine.network * near)
 
 
-def _expert(model: Transformer, tokens: Value, plan: Plan, machine: Machine) -> Result:
+def _expert(
+    model: Transformer, tokens: Value, plan: Plan, machine: Machine, stack: Stack
+) -> Result:
     """Seconds of a layer's exchanges, by the link and beside it by the GPU's own port. A token goes
-    to each of its experts in the node, and to another node once, however many of them are there.
+    to each of its experts in the node, and to another node once, however many of them are there;
+    a router may choose among so many nodes only.
     """
     if not model.experts:
         return 0.0 * plan.expert
@@ -428,8 +435,10 @@ def _expert(model: Transformer, tokens: Value, plan: Plan, machine: Machine) -> 
     nodes = plan.expert / near
     inside = model.active_experts * (near - 1) / plan.expert
     outside = (nodes - 1) * (1 - (1 - 1 / nodes) ** model.active_experts)
+    if stack.expert_nodes:
+        outside = minimum(outside, stack.expert_nodes * (nodes - 1) / nodes)
     # Of two ways each sends half of its tokens, out and back, forward and backward.
-    copy = 2 * expert_parallel_bytes(tokens, model.width, 2, 1) / plan.tensor
+    copy = stack.token_bytes * expert_parallel_bytes(tokens, model.width, 2, 1) / plan.tensor
     return sparse * copy * maximum(inside / machine.link, outside / machine.network)
 
 

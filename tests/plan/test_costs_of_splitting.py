@@ -14,6 +14,8 @@ from lightspeed_models.rank_products import layer_products, layer_scores
 from lightspeed_models.stack import Stack
 from lightspeed_models.stack import stack as stack_of
 from lightspeed_models.training_step import layers_of_stage, seconds, whole_layers, work
+from lightspeed_tools.plan import inputs
+from lightspeed_tools.plan.answer import Job, cost, described
 
 H100 = replace(machine("h100_sxm", "infiniband_ndr"), products=rates("h100_sxm"))
 LLAMA, DEEPSEEK = transformer("llama3_70b"), transformer("deepseek_v3")
@@ -145,3 +147,37 @@ def test_an_even_cut_places_every_layer_once(stages, chunks):
     missing = most * stages - 126
     # The table stands in for a layer of the first stage, the logits for one of the last.
     assert cut[0] == most - (missing >= 2)
+
+
+def test_what_a_router_and_a_format_save_of_the_exchanges():
+    """At most four of eight nodes a token, fp8 on the way out, and another micro-batch's arithmetic
+    before them, on the processors that don't send.
+    """
+    plan = Plan(data=128, pipeline=16, expert=64, micro_batches=120, stage=1)
+    free = Stack()
+    whole = work(DEEPSEEK, 4096, plan, H100, free)
+    limited = work(DEEPSEEK, 4096, plan, H100, Stack(expert_nodes=4))
+    assert limited.expert / whole.expert == pytest.approx(4 / 8 / (1 - (1 - 1 / 8) ** 8))
+    assert work(DEEPSEEK, 4096, plan, H100, Stack(expert_nodes=64)).expert == whole.expert
+    narrow = work(DEEPSEEK, 4096, plan, H100, Stack(token_bytes=1.5))
+    assert narrow.expert == pytest.approx(0.75 * whole.expert)
+    none, some = (seconds(whole, s) for s in (free, Stack(expert_overlap=1.0, sm_tax=20 / 132)))
+    assert some["expert"] < none["expert"] and some["compute"] > none["compute"]
+    each = 120 * DEEPSEEK.layers / 16
+    hidden = each * (whole.compute + whole.scores) / (1 - 20 / 132)
+    assert none["expert"] - some["expert"] == pytest.approx(min(none["expert"], hidden))
+
+
+def test_deepseek_v3_in_days():
+    """2,664,000 GPU-hours of H800 for 14.8T tokens, failures and growing batches among them, by a
+    stack of which nothing was fitted to it (technical report, table 1 and section 4.2).
+    """
+    cluster = inputs.cluster_of("h800:2048", "fp8")
+    setting, machine = inputs.given_stack("deepseek_v3", cluster, DEEPSEEK)
+    job = Job("DeepSeek-V3", DEEPSEEK, 4096, 15360, cluster, machine, setting)
+    plan = Plan(data=128, pipeline=16, expert=64, micro_batches=120, stage=1)
+    one = described(plan, job)
+    found = cost(job, one["step_seconds"], 14.8e12, one["range_seconds"])
+    days = 2.664e6 / 2048 / 24
+    assert found["days_with_failures"] == pytest.approx(days, rel=0.25)
+    assert found["days_range"][0] < days < found["days_range"][1]
