@@ -24,7 +24,8 @@ class Finding:
 
 
 def diagnose(launches: Sequence[Launch], sms: int = 4) -> list[Finding]:
-    """The findings on a kernel's launches in their order: what is wrong first, then the dearest.
+    """The findings on a kernel's launches in their order: what is wrong first, then the dearest, and
+    what larger blocks would share last, as each kernel has some of it.
 
     `sms` counts the processors of the chip, which should all have a program.
     """
@@ -39,7 +40,7 @@ def diagnose(launches: Sequence[Launch], sms: int = 4) -> list[Finding]:
         findings += _hidden(launch, label)
         findings += _programs(launch, sms, label)
     findings += _round_trips(launches)
-    return sorted(findings, key=lambda finding: -finding.cost)
+    return sorted(findings, key=lambda finding: (finding.kind == "shared", -finding.cost))
 
 
 def _sectors(accesses: Iterable[Access]) -> Iterator[int]:
