@@ -102,15 +102,6 @@ def test_one_factor_is_no_model(finished):
     assert median > 4 * errors(expected[plain], measured[plain])[0]
 
 
-def test_fsdp_rows_from_the_other_half():
-    judged = training.judge_fsdp(dataset("fsdp"))
-    off = np.abs(judged.predicted / judged.measured - 1)
-    assert len(off) == 216
-    assert np.median(off) <= 0.06
-    assert off.mean() <= 0.10
-    assert np.quantile(off, 0.9) <= 0.22
-
-
 def test_the_shipped_stack_is_the_fit(finished):
     slow = training.ailing(finished.rows)
     works = training.works_of(finished.rows, training.NANOTRON)

@@ -475,7 +475,7 @@ def test_one_definition_of_mfu(capsys):
     assert yours["mfu"] == pytest.approx(model.training_flops(1, 65536) * rate / peak)
     assert yours["mfu_counts"]["6PD"] < yours["mfu"] < yours["mfu_counts"]["whole"]
     _, text, _ = asked(capsys, *long, "--explain", "tp8 pp4 cp4")
-    assert "of 990 TFLOP/s bf16 (causal scores counted once; " in text and "as 6PD" in text
+    assert " of 990 TFLOP/s bf16 (causal scores counted once; " in text and "as 6PD" in text
 
 
 def test_tight_means_that_it_fits():

@@ -155,7 +155,8 @@ def by_stack(plan: Plan, job: Job) -> dict[str, float]:
     """Seconds of the plan on every stack of this GPU that can do it: the range over stacks."""
     seconds = {}
     for key, table in fitted("stacks").items():
-        if key.endswith("_experts") or table["gpu"] != job.cluster.gpu or key.endswith("_fp8"):
+        other = table["gpu"] != job.cluster.gpu or key.endswith(("_experts", "_fp8"))
+        if other or (key == "deepseek_v3" and not job.model.experts):
             continue
         setting, machine = given_stack(key, job.cluster, job.model)
         if "stack" not in rules_broken(job.model, plan, job.sequence, setting.able):
@@ -299,12 +300,13 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
         return described(found.space.plan(int(found.place[k])), job)
 
     best, near = one(first), []
-    if job.setting.of(found.space.plan(int(found.place[first]))).key.startswith("megatron_h100"):
+    speaks = job.setting.of(found.space.plan(int(found.place[first])))
+    if speaks.key.startswith(("megatron_h100", "pytorch_fsdp")):
         from lightspeed_tools.plan.measured import nearest  # its sets are read for an answer only
 
         gpus, kind = job.cluster.gpus, job.cluster.precision
-        near = nearest(job.model, gpus, kind, job.sequence, job.setting)
-    runs = job.setting.of(found.space.plan(int(found.place[first]))).runs
+        near = nearest(job.model, gpus, kind, job.sequence, speaks)
+    runs = speaks.runs
     within = found.seconds <= found.seconds[first] * runs.high / runs.centre
     order = np.lexsort((found.memory, found.seconds))[:top]
     inner = inside_measured(found, job)

@@ -6,8 +6,10 @@ from math import log
 from typing import Any
 
 from lightspeed.transformer import Transformer
+from lightspeed_models.evidence.pairings import torch_fsdp
 from lightspeed_models.evidence.pairings.recipes import bridge_runs, runs_of
 from lightspeed_models.evidence.sets import dataset
+from lightspeed_models.stack import Stack
 from lightspeed_models.stack_fit import Timed
 from lightspeed_models.training_step import step
 from lightspeed_tools.plan.inputs import Setting
@@ -20,8 +22,9 @@ FORMATS = {2.0: "bf16", 1.0: "fp8"}
 def nearest(
     model: Transformer, gpus: int, precision: str, sequence: int, setting: Setting, many: int = 3
 ) -> list[dict[str, Any]]:
-    """Runs of Megatron on H100 of models with experts or without, the nearest in parameters, GPUs,
-    format and sequence first, one of each model and format. Some of them set the stack's constants.
+    """Runs of Megatron on H100, or of PyTorch FSDP, of models with experts or without, the nearest
+    in parameters, GPUs, format and sequence first, one of each model and format. Some of them set
+    the stack's constants.
     """
 
     def far(run: Timed) -> float:
@@ -31,15 +34,16 @@ def nearest(
         )  # fmt: skip
         return sum(abs(log(ratio)) for ratio in ratios) + (_format(run) != precision)
 
-    runs = [
-        run
-        for run in (*runs_of(dataset("dgx_cloud"))[1], *bridge_runs())
-        if bool(run.model.experts) == bool(model.experts)
-    ]
+    if setting.key == "pytorch_fsdp":
+        stacks = {run.timed: torch_fsdp.stack_as_shipped(run) for run in torch_fsdp.runs()}
+    else:
+        recipes = (*runs_of(dataset("dgx_cloud"))[1], *bridge_runs())
+        stacks = dict.fromkeys(recipes, setting.stack)
+    runs = [run for run in stacks if bool(run.model.experts) == bool(model.experts)]
     kinds: dict[tuple[Transformer, str], Timed] = {}
     for run in sorted(runs, key=far):
         kinds.setdefault((run.model, _format(run)), run)
-    return [_beside(run, setting) for run in list(kinds.values())[:many]]
+    return [_beside(run, stacks[run]) for run in list(kinds.values())[:many]]
 
 
 def _format(run: Timed) -> str:
@@ -47,9 +51,9 @@ def _format(run: Timed) -> str:
     return FORMATS[run.machine.products.element_bytes]
 
 
-def _beside(run: Timed, setting: Setting) -> dict[str, Any]:
+def _beside(run: Timed, stack: Stack) -> dict[str, Any]:
     p = run.plan
-    predicted = float(step(run.model, run.sequence, p, run.machine, setting.stack).time)
+    predicted = float(step(run.model, run.sequence, p, run.machine, stack).time)
     return {
         "name": run.name, "gpus": p.gpus, "precision": _format(run),
         "plan": {n: getattr(p, n) for n in ("data", "tensor", "pipeline", "context", "expert")},

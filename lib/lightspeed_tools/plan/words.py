@@ -17,7 +17,9 @@ APART = 0.05  # of a figure, from which on another count is worth a word
 
 def line(one: dict[str, Any]) -> str:
     """A plan in one line."""
-    words = f"{one['plan']:<48} {one['step_seconds']:8.3g} s  {one['memory_bytes'] / 1e9:6.1f} GB"
+    low, high = (f"{end:.3g}" for end in one["range_seconds"])
+    words = f"{one['plan']:<48} {one['step_seconds']:8.3g} s ({low} to {high}) "
+    words += f"{one['memory_bytes'] / 1e9:6.1f} GB"
     return words + (
         f"  extrapolated: {'; '.join(one['extrapolated'])}" if one["extrapolated"] else ""
     )
@@ -48,9 +50,10 @@ def utilization(one: dict[str, Any], found: dict[str, Any]) -> str:
         if abs(shares[name] / mine - 1) > APART
     ]
     words = f"; {', '.join(others)}" * bool(others)
+    low, high = (mine * one["step_seconds"] / end for end in reversed(one["range_seconds"]))
     return (
-        f"MFU {mine:.0%} of {peak:,.0f} TFLOP/s {found['precision']} (causal scores counted once"
-        f"{words})"
+        f"MFU {mine:.0%} ({low:.0%} to {high:.0%}) of {peak:,.0f} TFLOP/s {found['precision']} "
+        f"(causal scores counted once{words})"
     )
 
 
@@ -115,9 +118,9 @@ def changed(row: dict[str, Any], rate: float) -> str:
 
 
 def measured(found: dict[str, Any]) -> list[str]:
-    """The nearest runs that were measured, on H100."""
+    """The nearest runs that were measured."""
     rows = [
-        f"    {row['name']}, {row['precision']}, {row['gpus']:,} H100: "
+        f"    {row['name']}, {row['precision']}, {row['gpus']:,} GPUs: "
         f"{row['measured_seconds']:.3g} s measured, {row['predicted_seconds']:.3g} s by the law "
         f"({row['error']:+.0%})"
         for row in found["nearest_measured"]

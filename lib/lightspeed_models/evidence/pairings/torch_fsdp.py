@@ -18,7 +18,7 @@ from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.products import rates
-from lightspeed_models.stack import Stack
+from lightspeed_models.stack import Stack, fsdp_stack
 from lightspeed_models.stack_fit import Timed, expected_times, rows_of
 from lightspeed_models.training_step import Work, work
 
@@ -76,7 +76,8 @@ def runs():
         cluster = replace(run.machine, products=rates(chip, kind))
         counted = replace(COUNTED, gradient_bytes=4 if "amp" in foundry["precision"][i] else 2)
         hopper, group = chip == "h100_sxm", f"LLM Foundry {chip} {kind}"
-        timed = replace(run, name=foundry.name(i), machine=cluster)
+        called = f"{FOUNDRY}, MPT {foundry['model'][i]}, {chip}"
+        timed = replace(run, name=called, machine=cluster)
         found.append(Run(FOUNDRY, group, timed, counted, False, hopper, hopper))
     return tuple(found)
 
@@ -109,7 +110,8 @@ def _run(i, rows):
     )  # fmt: skip
     hopper = chip.startswith("h")
     group = f"{name} {chip[0]} {'compiled' if compiled else 'eager'}"
-    timed = Timed(rows.name(i), model, sequence, plan, cluster, time)
+    called = f"{name}, {rows['model'][i]}, {chip}, {'compiled' if compiled else 'eager'}"
+    timed = Timed(called, model, sequence, plan, cluster, time)
     eager = not compiled and model.mlp_matrices == 3
     flash2 = hopper and rows["kernel"][i] == "flash2"
     return Run(name, group, timed, counted, eager, flash2, hopper)
@@ -138,6 +140,14 @@ def stack_of(chosen, constants):
         "overlap": np.array([r.counted.overlap for r in chosen]),
     }  # fmt: skip
     return replace(COUNTED, **own)
+
+
+def stack_as_shipped(run):
+    """The catalog's `Stack` as a run had it."""
+    kernel = "flash2" if run.flash2 else "cudnn"
+    shipped = fsdp_stack("h100_sxm" if run.hopper else "a100_80gb", True, not run.eager, kernel)
+    own = ("gradient_bytes", "weight_bytes", "overlap")
+    return replace(shipped, **{name: getattr(run.counted, name) for name in own})
 
 
 def weights(chosen):
@@ -191,30 +201,34 @@ def intervals(resamples=40, seed=0):
     return dict(zip(START, np.quantile(again, (0.05, 0.95), axis=0).T.tolist(), strict=True))
 
 
-def judge(rows):
-    """Every run of PyTorch FSDP that ships here, from constants of the other frameworks."""
+def judge(rows, foundry):
+    """LLM Foundry's runs, or those of the others, from constants of the other frameworks."""
     every = runs()
-    own = [i for i, r in enumerate(every) if r.framework != FOUNDRY]
+    own = [i for i, r in enumerate(every) if (r.framework == FOUNDRY) == foundry]
     names = [every[i].timed.name for i in own]
     times = np.array([every[i].timed.time for i in own])
-    kinds = Words.of([every[i].framework for i in own])
+    kinds = Words.of([every[i].group if foundry else every[i].framework for i in own])
     return Judged(left_out()[own], times, kinds, lambda i: names[i])
 
 
-PAIRINGS = (
+PAIRINGS = tuple(
     Pairing(
-        key="step-frameworks",
-        title="The expected time of a training step of PyTorch FSDP, the framework left out",
+        key=key,
+        title=f"The expected time of a training step of {whose}, the framework left out",
         law="lightspeed_models.training_step.step",
-        set="torch_training",
+        set=name,
         chapter="10",
-        judge=judge,
+        judge=functools.partial(judge, foundry=name == "fsdp"),
         fitted="shares of products on two classes of chips and under tensor parallelism, the rate "
         "of FlashAttention-2 on Hopper, passes of eager mode, what gathers cost by their bytes and "
-        "a time a step, on the runs of the other frameworks and LLM Foundry's",
+        "a time a step, on the runs of the other frameworks",
         left_out="framework",
         lesson="Four frameworks of one library differ by less than a tenth once their words are "
         "told apart: what selective recomputation does again, the kernel of attention, and whether "
         "the parts of a layer are compiled into one.",
-    ),
+    )
+    for key, name, whose in (
+        ("step-frameworks", "torch_training", "fms-fsdp, torchtitan and KempnerForge"),
+        ("step-fsdp", "fsdp", "LLM Foundry"),
+    )
 )

@@ -15,7 +15,7 @@ from lightspeed_models.evidence.sets import Dataset
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.stack import BOUND, Stack
-from lightspeed_models.stack_fit import Timed, expected_times, fit_constants, rows_of, stacked
+from lightspeed_models.stack_fit import Timed, expected_times, fit_constants, rows_of
 from lightspeed_models.step_memory import Footprint, expected_memory
 from lightspeed_models.training_runs import gpt
 from lightspeed_models.training_step import Work, work
@@ -269,26 +269,6 @@ def fsdp_runs(rows):
     return runs
 
 
-def judge_fsdp(rows):
-    """Each half of the rows, drawn at random, from a share and a cost per step of the other half,
-    for each chip and precision.
-    """
-    runs = fsdp_runs(rows)
-    works, times = stacked(runs, FOUNDRY), np.array([run.time for run in runs])
-    pairs = zip(rows["chip"], rows["precision"], strict=True)
-    kinds = np.array([f"{chip}{' fp8' if 'fp8' in kind else ''}" for chip, kind in pairs])
-    half = np.random.default_rng(0).random(len(runs)) < 0.5
-    predicted = np.full(len(runs), np.nan)
-    for kind in np.unique(kinds):
-        for side in (half, ~half):
-            by, own = (kinds == kind) & side, (kinds == kind) & ~side
-            # Seven rows in 8 bits tell one constant.
-            names = ("share",) if "fp8" in kind else ("share", "fixed")
-            stack = fit_constants(rows_of(works, by), times[by], FOUNDRY, names)
-            predicted[own] = expected_times(rows_of(works, own), stack)
-    return Judged(predicted, times, Words.of(kinds), rows.name)
-
-
 PAIRINGS = (
     Pairing(
         key="step-bound",
@@ -326,16 +306,5 @@ PAIRINGS = (
         left_out="model",
         lesson="The logits of the last stage are kept in bf16, in fp32 and as a gradient: ten "
         "bytes each.",
-    ),
-    Pairing(
-        key="step-fsdp",
-        title="The expected time of a training step against FSDP runs",
-        law="lightspeed_models.training_step.step",
-        set="fsdp",
-        chapter="06",
-        judge=judge_fsdp,
-        fitted="a share of the peak and a cost per step for each chip and precision, on the other "
-        "half of the rows",
-        left_out="half",
     ),
 )
