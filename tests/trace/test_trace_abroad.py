@@ -1,6 +1,8 @@
 """Traits of profiles that others published, made small, each with its truth."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -263,6 +265,59 @@ def test_a_profile_of_the_host_alone_is_told_by_its_operators(tmp_path, capsys):
     assert "ask for ProfilerActivity.CUDA" in said
     assert main(["trace", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["operators"][1]["us"] == pytest.approx(20)
+
+
+def exported(folder, events):
+    """The tables of nsys export that hold the same events."""
+    path = folder / "report.sqlite"
+    names, strings = {}, []
+
+    def number(name):
+        if name not in names:
+            names[name] = len(names)
+            strings.append((names[name], name))
+        return names[name]
+
+    rows = {"KERNEL": [], "RUNTIME": [], "NVTX": []}
+    for e in events:
+        start, args = round(e["ts"] * 1000), e["args"]
+        span = start, start + round(e["dur"] * 1000)
+        if e["cat"] == "kernel":
+            rows["KERNEL"].append((*span, 0, 7, args["correlation"], number(e["name"])))
+        elif e["cat"] == "cuda_runtime":
+            name = number(f"{e['name']}_v7000")
+            rows["RUNTIME"].append((*span, 1, args.get("correlation", 0), name))
+        elif e["cat"] == "user_annotation":
+            rows["NVTX"].append((*span, 1, e["name"], None))
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
+        base.execute("CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT)")
+        base.execute("INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA H100 80GB HBM3')")
+        base.executemany("INSERT INTO StringIds VALUES (?, ?)", strings)
+        for table, columns in (
+            ("CUPTI_ACTIVITY_KIND_KERNEL",
+             "start, end, deviceId, streamId, correlationId, demangledName"),
+            ("CUPTI_ACTIVITY_KIND_RUNTIME", "start, end, globalTid, correlationId, nameId"),
+            ("NVTX_EVENTS", "start, end, globalTid, text, textId"),
+        ):  # fmt: skip
+            listed = rows[next(key for key in rows if key in table)]
+            base.execute(f"CREATE TABLE {table} ({columns})")
+            marks = ", ".join("?" * len(columns.split(",")))
+            base.executemany(f"INSERT INTO {table} VALUES ({marks})", listed)
+        base.commit()
+    return path
+
+
+def test_an_export_of_nsight_systems_gives_the_account_of_its_twin(tmp_path):
+    for events in (pause(), warm_up()):
+        events = [e for e in events if e["cat"] in ("kernel", "cuda_runtime", "user_annotation")]
+        twin = diagnosed(tmp_path, events)
+        path = exported(tmp_path, events)
+        found = diagnose([str(path)])
+        assert headline(found) == headline(twin) and found.closure == twin.closure
+        ours, theirs = found.all_accounts[0], twin.all_accounts[0]
+        assert (ours.name, ours.causes, ours.span) == (theirs.name, theirs.causes, theirs.span)
+        path.unlink()
 
 
 @pytest.mark.parametrize(

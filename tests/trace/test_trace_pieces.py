@@ -69,9 +69,9 @@ def test_damage_in_the_middle_is_refused_with_its_byte(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "name, data, reason",
     [
-        ("a.sqlite", b"SQLite format 3\0", "Nsight"),
-        ("a.json", b"SQLite format 3\0", "SQLite"),
-        ("a.nsys-rep", b"x", "Nsight Systems"),
+        ("a.sqlite", b"SQLite format 3\0", "can't be read"),
+        ("a.json", b"SQLite format 3\0" + b"x" * 200, "can't be read"),
+        ("a.nsys-rep", b"x", "nsys export --type sqlite"),
         ("host.xplane.pb", b"\n\x01", "XPlane"),
         ("results.csv", b"Kind,Agent", "rocprof"),
         ("et.json", b'{"schema": "1.0.1", "nodes": [{"id": 1}]}', "Chakra"),

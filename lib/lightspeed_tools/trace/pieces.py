@@ -30,22 +30,23 @@ LOOSE_END = re.compile(r"(\})\s*,\s*\](?=\s*[,}\]]|\s*$)")  # a comma after the 
 ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 # What a file is that is none of ours, by its first bytes or by the end of its name.
 MAGIC = {
-    b"SQLite format 3\0": "an SQLite database, as Nsight Systems and rocprofv3 (rocpd) write",
     b"PK\x03\x04": "a zip archive; unpack it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first",
 }
 ENDINGS = {
-    ".nsys-rep": "a report of Nsight Systems",
-    ".qdrep": "a report of Nsight Systems",
-    ".ncu-rep": "a report of Nsight Compute",
-    ".sqlite": "an SQLite database, as Nsight Systems exports",
+    ".nsys-rep": "a report of Nsight Systems; its export is read: nsys export --type sqlite FILE",
+    ".qdrep": "a report of Nsight Systems; its export is read: nsys export --type sqlite FILE",
+    ".ncu-rep": "a report of Nsight Compute, which times kernels one by one",
     ".xplane.pb": "an XPlane of JAX's or TensorFlow's profiler",
     ".pftrace": "a binary trace of Perfetto or rocprofv3",
     ".perfetto-trace": "a binary trace of Perfetto",
     ".et": "a Chakra execution trace",
     ".csv": "a table, as rocprof and nsys stats write",
 }
-EXPECTED = "expected Kineto's JSON, as torch.profiler's export_chrome_trace writes"
+EXPECTED = (
+    "expected Kineto's JSON, as torch.profiler's export_chrome_trace writes, or what nsys export"
+    " --type sqlite writes"
+)
 
 
 class TraceError(ValueError):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lightspeed_tools.trace.links import link
+from lightspeed_tools.trace.nsight import database_events, is_database
 from lightspeed_tools.trace.operators import kind_of, packed
 from lightspeed_tools.trace.pieces import TraceError, events, nanoseconds
 
@@ -38,6 +39,7 @@ CALLS = (
     ("allocate", re.compile(r"malloc|(cuda|hip|mem)free|memunmap|memcreate|memmap", re.IGNORECASE)),
 )
 LAUNCH, SYNCHRONIZE, WAIT, ALLOCATE, CAPTURES = range(5)
+LATEST = 2.0**52  # µs: a century
 LARGEST = 2**62  # of the numbers that a column holds
 LOADER = re.compile(r"dataloader|data_?loading|get_batch|next_batch", re.IGNORECASE)
 COMPILE = re.compile(
@@ -46,7 +48,8 @@ COMPILE = re.compile(
 LONG = 1000  # µs: what the host does for so long is kept, to say what it did in a gap
 CAPTURE = re.compile(r"stream(begin|end)capture|graphinstantiate", re.IGNORECASE)
 STEP = re.compile(
-    r"ProfilerStep#?\d*$|^iteration[_#\s]?\d|^execute_(context|new)?_?\d|^step\[", re.IGNORECASE
+    r"ProfilerStep#?\d*$|^(iteration|train_?step|step)[_#\s:]*\d|^execute_(context|new)?_?\d|^step\[",
+    re.IGNORECASE,
 )
 COLLECTIVE = re.compile(r"^c10d::|^nccl:|^record_param_comms$")
 MARKS = (("collective", COLLECTIVE), ("step", STEP), ("loader", LOADER), ("compile", COMPILE))
@@ -199,7 +202,8 @@ def read(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> 
     collecting = gc.isenabled()
     gc.disable()  # millions of small dicts, none in a circle
     try:
-        for piece in events(path, heard):
+        source = database_events(path) if is_database(path) else events(path, heard)
+        for piece in source:
             if isinstance(piece, dict):
                 trace.about = piece
             else:
@@ -281,7 +285,10 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
             continue
         if category == "python_function" or category == "user_annotation":
             duration = event.get("dur")
-            if type(duration) is str or (duration or 0) >= LONG:
+            if type(duration) is str:  # "1000.125" and more
+                if duration.find(".") > 3:
+                    _doing(trace, event, places)
+            elif duration and duration >= LONG:
                 _doing(trace, event, places)
             if category == "user_annotation" and marks.get(name, "") is not None:
                 _mark(trace, event, places)
@@ -335,17 +342,21 @@ def _operator(trace: Trace, event: dict, places: _Places) -> None:
     if known is None:
         number = places.names.setdefault(name, len(places.names))
         known = places.operators[name] = number, kind_of(name)
-    start, duration, args = event.get("ts"), event.get("dur"), event.get("args") or NOTHING
-    if type(start) is not float or type(duration) is not float:
-        whole, length = nanoseconds(start), nanoseconds(duration)
-        if whole is None or length is None:
-            return
-        start, duration = whole / 1000, length / 1000
+    try:
+        start, duration = float(event["ts"]), float(event["dur"])
+        where = places.written.get((event.get("pid"), event.get("tid")))
+    except (KeyError, TypeError, ValueError):
+        return
+    if not (0 <= duration < LATEST and -LATEST < start < LATEST):
+        return
     if duration >= LONG:
         _doing(trace, event, places)
+    args = event.get("args")
     if type(args) is not dict:
         args = NOTHING
-    outer, shape = args.get("External id", args.get("external id")), -1
+    outer, shape = args.get("External id"), -1
+    if outer is None:
+        outer = args.get("external id")
     if "Input Dims" in args:
         trace.shapes_recorded = True
         if known[1] is not None:
@@ -354,7 +365,7 @@ def _operator(trace: Trace, event: dict, places: _Places) -> None:
     operators.start.append(start)
     operators.duration.append(duration)
     operators.name.append(known[0])
-    operators.place.append(_thread(event, places))
+    operators.place.append(_thread(event, places) if where is None else where)
     operators.outer.append(outer if type(outer) is int and abs(outer) < LARGEST else _id(outer))
     operators.shape.append(shape)
 
@@ -456,7 +467,10 @@ def _no_device(trace: Trace) -> str:
     if trace.left_out:
         return f"none of its {trace.left_out:,} device events has a start and a duration"
     if trace.seen["of JAX"]:
-        return "this is a trace of JAX's profiler (an XPlane turned into JSON); expected PyTorch's"
+        return (
+            "this is a trace of JAX's profiler (an XPlane turned into JSON), which does not say"
+            " what the host launched; a JAX job under nsys is read: nsys export --type sqlite"
+        )
     if trace.seen["in pairs"]:
         return (
             f"no complete events of a device; it has {trace.seen['in pairs']:,} that begin and end"

@@ -14,7 +14,9 @@ from statistics import median_low
 from lightspeed_tools.trace.gaps import doing_in
 from lightspeed_tools.trace.reader import Columns, Mark, Trace
 
-TRAINS = re.compile(r"^ProfilerStep|^iteration", re.IGNORECASE)  # a server's steps differ by nature
+TRAINS = re.compile(
+    r"^ProfilerStep|^iteration|^(train_?)?step[_#\s:]*\d", re.IGNORECASE
+)  # a server's steps differ by nature
 UNLIKE = 2.0  # times the usual length
 FEWEST = 3  # steps of which two can outvote one
 
