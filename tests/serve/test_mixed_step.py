@@ -110,7 +110,7 @@ def test_what_an_engine_adds():
         (lambda: mixed_step(PLAIN, H100, 0, float("nan")), "rows"),
         (lambda: mixed_step(PLAIN, Replica(1.0, 1.0, 1.0, 1, 2), 0, 2), "replica"),
         (lambda: Engine(math=1.5), "math"),
-        (lambda: Engine(reading=0), "reading"),
+        (lambda: Engine(reading=-1.0), "reading"),
     ],
 )
 def test_bad_input_is_named(wrong, argument):

@@ -1,97 +1,93 @@
-"""The engines of served models, fitted to measured rows; read by `lightspeed_models.served`.
+"""The engines of served models, fitted to measured rows of three publishers; read by
+`lightspeed_models.served`.
 
-What GPUs reach (a share of bandwidth, a share of peak, hops, time a row) is common to the engines;
-each has launches and a front of its own, held to what is common where its rows say little: few
-models were served with each. Left out are the rows that `served.measured_rows` refuses, and rows
-alike in all that they say whose times between tokens differ by more than a quarter. The bound and
-this last rule were stated before any fit; that wide layouts and rows without a count of workers are
-refused was decided after a look at fits, for reasons that need no error.
+What GPUs reach (a share of bandwidth, shares of peak, hops, time a row) is common to the engines;
+each has launches of its own, held to what is common where its rows say little: few models were
+served with each. Both times are fitted at once, each row by its publisher's own protocol. Left out
+are the rows that `served_rows.measured_rows` refuses, rows alike in all that they say whose times
+between tokens differ by more than a quarter, and two sets of plainly untuned software: these last
+from fits alone, never from intervals.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from lightspeed_models.llm.step import Bill, Engine
-from lightspeed_models.served import ENGINES, Measured, between, first
+from lightspeed.catalog import find
+from lightspeed_models.llm import Bill, Engine
+from lightspeed_models.llm.shipped import shape_of
+from lightspeed_models.served import ENGINES, SYSTEMS, pace_of
+from lightspeed_models.served_law import Load, state
+from lightspeed_models.served_ranges import kind_of, unseen
+from lightspeed_models.served_rows import Measured
 
-__all__ = ("Table", "contradicted", "engines_of", "fit", "intervals", "left_out", "spread")
+__all__ = ("ALIKE", "Table", "contradicted", "engines_of", "fit", "left_out", "ranges", "steady")
 
 ALIKE = 1.25  # rows alike in all that they say may differ by this
+FRONT = 0.03  # s: it trades with launches, so it is held
 # Names of the constants, where each starts, and how far (in logarithms) it may go from there; an
 # engine's own from the common one.
 COMMON = {
-    "share": (0.75, 0.3), "math": (0.5, 0.3), "hop": (1e-6, 0.5), "row": (2e-5, 1.0),
-    "host": (4e-5, 9.0), "expert_host": (7e-5, 9.0),
+    "share": (0.75, 0.3), "math": (0.5, 0.3), "experts": (0.13, 0.5), "hop": (1e-6, 0.5),
+    "row": (2e-5, 1.0), "host": (4e-5, 9.0), "expert_host": (7e-5, 9.0), "reading": (6e-4, 3.0),
+    "expert_reading": (1.2e-3, 3.0),
 }  # fmt: skip
-OWN = ("host", "expert_host")
-NEAR = 0.1
-FIRST = {"front": (0.02, 3.0), "ahead": (2.0, 3.0), "crowd": (0.1, 3.0), "reading": (2.0, 3.0)}
-FIRST_OWN, FIRST_NEAR = ("front", "ahead", "crowd"), 1.2
-STEP_OFF, FIRST_OFF = 0.1, 0.3  # beyond these (in logarithms) a row counts less
+OWN = {"host": 0.1, "expert_host": 0.1, "reading": 0.7, "expert_reading": 0.7}
+OFF = (0.1, 0.25)  # beyond these (in logarithms) a row counts less: between tokens, to the first
+SLOW = (("Kimi-K2.5", "h200_sxm", "cookbook"), ("DeepSeek-V3", "mi300x", "cookbook"))
 
 
 class Table:
-    """Measured rows as columns: bills of their three steps, and what else their times need."""
+    """Measured rows as columns: bills of their two steps, and what else their times need."""
 
     def __init__(self, rows: Sequence[Measured]) -> None:
         runs = [row.run for row in rows]
-        self.rows = rows
-        self.decoding, self.mixed, self.own = (
-            stacked([getattr(run, name)() for run in runs])
-            for name in ("decoding", "mixed", "own_chunk")
-        )
-        self.reads, self.prompt, self.crowd, self.waiting = (
-            np.array([getattr(run, name) for run in runs], float)
-            for name in ("reads", "prompt", "crowd", "waiting")
-        )
+        self.rows = list(rows)
+        self.decoding = stacked([run.decoding() for run in runs])
+        self.reading = stacked([run.reading for run in runs])
+        loads = [run.load() for run in runs]
+        self.load = Load(*(np.array([getattr(x, f.name) for x in loads]) for f in fields(Load)))
+        self.waiting = np.array([run.waiting for run in runs])
+        self.waves = np.array([row.waves for row in rows])
         self.engine = np.array([ENGINES.index(row.engine) for row in rows])
-        self.model = np.array([id_of(row) for row in rows])
+        self.shape = np.array([shape_of(row.model) for row in rows])
+        self.system = np.array([row.system for row in rows])
+        self.publisher = np.array([row.publisher for row in rows])
         self.per_token = np.array([row.per_token for row in rows])
         self.first_token = np.array([row.first_token for row in rows])
         self.together = np.array([run.together for run in runs])
+        self.slow = np.array([
+            (shape_of(row.model), row.system, row.publisher) in SLOW for row in rows
+        ])  # fmt: skip
 
     def part(self, mask: Any) -> Table:
         """The rows of a mask."""
         found = object.__new__(Table)
         for name, value in vars(self).items():
-            if isinstance(value, Bill):
-                value = Bill(*(getattr(value, f.name)[mask] for f in fields(Bill)))
+            if isinstance(value, (Bill, Load)):
+                kind = type(value)
+                value = kind(*(getattr(value, f.name)[mask] for f in fields(kind)))
             elif isinstance(value, np.ndarray):
                 value = value[mask]
             setattr(found, name, value)
         found.rows = [row for row, kept in zip(self.rows, mask, strict=True) if kept]
         return found
 
-    def between(self, engine: Engine) -> Any:
-        """Seconds between tokens, by an engine whose constants may be arrays."""
-        decoding, mixed = self.decoding.step(engine).time, self.mixed.step(engine).time
-        return between(self.reads, decoding, mixed)
-
-    def first_by(self, steps: Engine) -> Callable[[Engine], Any]:
-        """Engine -> seconds to the first token; what a step takes is computed once."""
-        decoding, chunk = self.decoding.step(steps).time, self.own.step(steps).time
-        wait = self.waiting * self.between(steps)
-        return lambda engine: wait + first(self.prompt, self.crowd, decoding, chunk, engine)
-
     def times(self, engine: Engine) -> tuple[Any, Any]:
-        """Seconds between tokens, and to the first."""
-        return self.between(engine), self.first_by(engine)(engine)
+        """Seconds between tokens, and to the first in the protocol of each row."""
+        found = state(pace_of(self.decoding, self.reading, engine), self.load, engine.front)
+        over = np.where(self.waves > 0, found.over(np.maximum(self.waves, 1)), found.first)
+        return found.between, over + self.waiting * found.between
 
     def engine_of(self, constants: Mapping[str, Any]) -> Engine:
         """The engine of each row, of constants that are one number or one for each engine."""
         each = {n: v[self.engine] if np.ndim(v) else v for n, v in constants.items()}
         return Engine(**each)
-
-
-def id_of(row: Measured) -> str:
-    """The model of a row, whoever quantised it: rows of one shape are left out together."""
-    return str(row.run.model)
 
 
 def stacked(bills: Sequence[Bill]) -> Bill:
@@ -119,84 +115,74 @@ def engines_of(constants: Mapping[str, Any]) -> dict[str, Engine]:
 
 
 def fit(table: Table) -> dict[str, Any]:
-    """The constants that fit the rows of a table, which holds only rows to be fitted."""
-    steps = _fitted(table, table.between, table.per_token, COMMON, OWN, NEAR, STEP_OFF)
-    prompt = table.part(table.waiting == 0)  # what those wait for, no front explains
-    told = prompt.first_by(prompt.engine_of(steps))
-    return steps | _fitted(
-        prompt, told, prompt.first_token, FIRST, FIRST_OWN, FIRST_NEAR, FIRST_OFF
-    )
-
-
-def _fitted(
-    table: Table, law: Callable[[Engine], Any], measured: Any,
-    names: Mapping[str, tuple[float, float]], own: Sequence[str], near: float, off: float,
-) -> dict[str, Any]:  # fmt: skip
-    """Least squares in logarithms; outliers and the many rows of one model count less."""
+    """The constants that fit the rows of a table, by least squares in logarithms; outliers and the
+    many rows of one model, engine and publisher count less.
+    """
     from scipy.optimize import least_squares
 
-    start = np.log([value for value, _ in names.values()])
-    wide = np.array([sigma for _, sigma in names.values()])
-    zeros = np.zeros(len(own) * len(ENGINES))
-    pairs = list(zip(table.model, table.engine, strict=True))
-    many = Counter(pairs)
-    weight = np.array([many[pair] ** -0.5 for pair in pairs])
-    target = np.log(measured)
+    start = np.log([value for value, _ in COMMON.values()])
+    wide = np.array([sigma for _, sigma in COMMON.values()])
+    near = np.repeat(list(OWN.values()), len(ENGINES))
+    trios = list(zip(table.shape, table.engine, table.publisher, strict=True))
+    many = Counter(trios)
+    weight = np.array([many[trio] ** -0.5 for trio in trios])
+    placed = table.waiting == 0  # what others wait for, no launch explains
+    targets = np.log(table.per_token), np.log(table.first_token)
 
     def constants(logs: Any) -> dict[str, Any]:
-        found: dict[str, Any] = dict(zip(names, np.exp(logs[: len(names)]), strict=True))
-        for i, name in enumerate(own):
-            each = logs[len(names) + i * len(ENGINES) :][: len(ENGINES)]
+        found: dict[str, Any] = dict(zip(COMMON, np.exp(logs[: len(COMMON)]), strict=True))
+        for i, name in enumerate(OWN):
+            each = logs[len(COMMON) + i * len(ENGINES) :][: len(ENGINES)]
             found[name] = found[name] * np.exp(each)
-        for name in {"share", "math"} & found.keys():
+        for name in ("share", "math", "experts"):
             found[name] = min(found[name], 1.0)
-        return found
+        return found | {"front": FRONT}
 
     def residuals(logs: Any) -> Any:
-        far = (np.log(law(table.engine_of(constants(logs)))) - target) / off
-        soft = np.sign(far) * np.sqrt(2 * (np.sqrt(1 + far**2) - 1))
-        held = (logs - np.concatenate([start, zeros])) / np.concatenate([wide, zeros + near])
-        return np.concatenate([weight * soft, held])
+        told = table.times(table.engine_of(constants(logs)))
+        far = [(np.log(t) - x) / off for t, x, off in zip(told, targets, OFF, strict=True)]
+        soft = [weight * np.sign(f) * np.sqrt(2 * (np.sqrt(1 + f**2) - 1)) for f in far]
+        held = (logs - np.concatenate([start, 0 * near])) / np.concatenate([wide, near])
+        return np.concatenate([soft[0], soft[1][placed], held])
 
     # MINPACK: other methods take a decomposition of LAPACK, whose threads spin on a busy machine.
-    return constants(least_squares(residuals, np.concatenate([start, zeros]), method="lm").x)
+    first = np.concatenate([start, 0 * near])
+    return constants(least_squares(residuals, first, method="lm", max_nfev=1500).x)
+
+
+def steady(table: Table) -> Any:
+    """A mask of the rows that set constants."""
+    return table.together & ~contradicted(table.rows) & ~table.slow
 
 
 def left_out(table: Table) -> tuple[Any, Any]:
-    """(between tokens, to the first) of each row, by constants fitted without its model."""
-    learn = table.together & ~contradicted(table.rows)
-    found = np.full((2, len(table.rows)), np.nan)
-    for model in np.unique(table.model):
-        others, its = learn & (table.model != model), table.model == model
-        part = table.part(its)
-        found[:, its] = part.times(part.engine_of(fit(table.part(others))))
+    """(between tokens, to the first) of each row, by constants that its publisher's rows had no
+    part in.
+    """
+    learn, found = steady(table), np.full((2, len(table.rows)), np.nan)
+    for publisher in np.unique(table.publisher):
+        its = table.publisher == publisher
+        constants = fit(table.part(learn & ~its))
+        part, engines = table.part(its), engines_of(constants)
+        told = np.array(part.times(part.engine_of(constants)))
+        for i in np.flatnonzero(~part.together):  # other GPUs read their prompts
+            told[:, i] = part.rows[i].told(engines[part.rows[i].engine])
+        found[:, its] = told
     return found[0], found[1]
 
 
-def intervals(table: Table, told: Any, measured: Any) -> tuple[Any, Any]:
-    """For each row the ends of an 80 % interval, as parts of what was told: of the ratios measured
-    over told of the other models, each of which counts alike, and its kind of layout.
+def ranges(table: Table, which: int) -> list[tuple[float, float]]:
+    """Ends of the 80 % range of each row, as parts of what is told, by its kind among the rows of
+    other publishers: between tokens (0) or to the first (1).
     """
-    low, high = np.ones(len(told)), np.ones(len(told))
-    ratio = measured / told
-    for model in np.unique(table.model):
-        for together in (True, False):
-            others = (table.model != model) & (table.together == together)
-            its = (table.model == model) & (table.together == together)
-            low[its], high[its] = spread(ratio[others], table.model[others])
-    return low, high
-
-
-def spread(ratio: Any, model: Any) -> tuple[float, float]:
-    """The 10 and 90 % quantiles of ratios, each model's rows together weighing their root. Of n
-    models, a tenth of a new one's rows lies beyond what n in n + 1 of a tenth of theirs does.
-    """
-    if not len(ratio):
-        return 0.0, float("inf")
-    many = Counter(model.tolist())
-    tail = 0.1 * len(many) / (len(many) + 1)
-    order = np.argsort(ratio)
-    weight = np.cumsum([many[name] ** -0.5 for name in model[order].tolist()])
-    ends = np.searchsorted(weight, [tail * weight[-1], (1 - tail) * weight[-1]])
-    low, high = ratio[order][ends].tolist()
-    return low, high
+    learn, kinds, found = steady(table), {}, []
+    for row in table.rows:
+        asked = (row.publisher, row.run.model, row.system, row.engine, row.number_format)
+        if asked not in kinds:
+            others = [o for o, good in zip(table.rows, learn, strict=True) if good]
+            others = [other for other in others if other.publisher != row.publisher]
+            chip = SYSTEMS.get(row.system, row.system)
+            lacks = unseen(others, row.run.model, chip, row.engine, row.number_format)
+            kinds[asked] = kind_of(lacks, find(chip))
+        found.append((kinds[asked].between, kinds[asked].first)[which])
+    return found

@@ -22,6 +22,7 @@ SUFFIXES = re.compile(
 # Another name, without its punctuation -> the model that has its shape.
 SAME_SHAPE = {
     "deepseekr1": "DeepSeek-V3", "deepseekv31": "DeepSeek-V3", "gpt2small": "GPT-2",
+    "ernie4521ba3bpt": "ERNIE-4.5-21B-A3B", "glm46": "GLM-4.5",
     "kimik2": "Kimi-K2.5", "llama38b": "Llama-3.1-8B", "llama370b": "Llama-3.1-70B",
     "llama3370b": "Llama-3.1-70B", "llama3405b": "Llama-3.1-405B", "minimaxm2": "MiniMax-M2.5",
     "minimaxm21": "MiniMax-M2.5", "qwen3235b": "Qwen3-235B-A22B",

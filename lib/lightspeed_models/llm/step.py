@@ -5,15 +5,16 @@ prompts and the requests that decode together. A bound; with an `Engine`, what t
 catalog/fitted_engines.toml.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from lightspeed.elementwise import Result, Value, any_of, minimum, where
+from lightspeed.elementwise import Result, Value, any_of, maximum, minimum, where
 from lightspeed.errors import BadArgument
 from lightspeed.inference import SECONDS, ShardedStep, exchange_time, sharded_step
 from lightspeed.law import ELEMENT_BYTES, checked, count, fraction, nonnegative, positive
 from lightspeed.roofline import SHARE
 from lightspeed_models.llm.decoder import Decoder, Experts
+from lightspeed_models.llm.mixers import CompressedAttention, LatentAttention
 
 __all__ = ("IDEAL", "Bill", "Engine", "Replica", "cached_heads", "mixed_step", "step_bill")
 
@@ -23,11 +24,11 @@ class Engine:
     """What serving adds to the bound, one constant each, as catalog/fitted_engines.toml has them.
 
     Of a step: the `share` of bandwidth that GPUs reach, and of their peak where `math` names no
-    other; `host`, seconds a layer for its launches, and `expert_host` for those of a layer with
-    experts in place of it; `row`, seconds a decoding request of a replica of attention; `hop`, the
-    alpha of a step of an exchange (s). Of a first token: `front`, seconds before a prompt is read;
-    `ahead`, steps that it waits for; `reading`, how many times the step that reads it; `crowd`,
-    what other requests add to that, times the root of their number.
+    other; `hop`, the alpha of a step of an exchange (s); `row`, seconds a decoding request of a
+    replica of attention. A step that decodes is launched as a graph: `host` seconds a layer,
+    `expert_host` one with experts. A step that reads prompts is launched kernel by kernel, beside
+    its own work: `reading` and `expert_reading` seconds a layer; and experts reach only `experts`
+    of the peak in it. `front` is what a request waits before and after all steps (s).
     """
 
     share: Value = 1.0
@@ -37,18 +38,16 @@ class Engine:
     math: Value = 0.0
     expert_host: Value = 0.0
     row: Value = 0.0
-    ahead: Value = 0.0
-    reading: Value = 1.0
-    crowd: Value = 0.0
+    reading: Value = 0.0
+    expert_reading: Value = 0.0
+    experts: Value = 0.0
 
     def __post_init__(self) -> None:
         checked("Engine", "share", self.share, SHARE)
-        checked("Engine", "math", self.math, fraction())
-        checked("Engine", "reading", self.reading, positive())
-        for name in ("host", "hop", "front", "expert_host", "row"):
+        for name in ("math", "experts"):
+            checked("Engine", name, getattr(self, name), fraction())
+        for name in ("host", "hop", "front", "expert_host", "row", "reading", "expert_reading"):
             checked("Engine", name, getattr(self, name), SECONDS)
-        for name in ("ahead", "crowd"):
-            checked("Engine", name, getattr(self, name), nonnegative())
 
 
 IDEAL = Engine()
@@ -57,7 +56,8 @@ IDEAL = Engine()
 @dataclass(frozen=True)
 class Replica:
     """GPUs that serve together: `tensor` ways split a layer's attention, of which there are `data`
-    replicas; the experts lie over all of them.
+    replicas; the experts lie over all of them. Products with weights reach `peak`, scores of
+    attention `wide_peak`, the rate in 16 bits, where that is another.
     """
 
     peak: float
@@ -67,6 +67,7 @@ class Replica:
     data: int = 1
     weight_bytes: float = 2.0
     cache_bytes: float = 2.0
+    wide_peak: float = 0.0
 
     def __post_init__(self) -> None:
         for name, unit in (("peak", "FLOP/s"), ("memory", "byte/s"), ("link", "byte/s")):
@@ -75,6 +76,7 @@ class Replica:
             checked("Replica", name, getattr(self, name), count())
         for name in ("weight_bytes", "cache_bytes"):
             checked("Replica", name, getattr(self, name), ELEMENT_BYTES)
+        checked("Replica", "wide_peak", self.wide_peak, nonnegative("FLOP/s"))
 
     @property
     def gpus(self) -> int:
@@ -83,36 +85,48 @@ class Replica:
 
 @dataclass(frozen=True)
 class Bill:
-    """What a step takes of one GPU before any engine adds to it: bytes read, FLOPs, seconds of
-    exchange and the hops that they start with, layers of two kinds and rows of a replica.
+    """What a step takes of the busiest GPU before any engine adds to it: bytes read; FLOPs with
+    plain weights, with those of experts, and of scores; seconds of exchange and the hops that they
+    start with; layers of two kinds; rows and tokens of prompts of a replica of attention.
     """
 
     weight_bytes: Value
     kv_bytes: Value
     flops: Value
+    expert_flops: Value
+    score_flops: Value
     exchange: Value
     hops: Value
     plain_layers: Value
     expert_layers: Value
     rows: Value
+    tokens: Value
     peak: Value
+    wide_peak: Value
     memory: Value
 
     def step(self, engine: Engine = IDEAL) -> ShardedStep:
-        """The `ShardedStep` (s) with what an engine adds."""
+        """The `ShardedStep` (s) with what an engine adds: R = √(launches² + work²) where prompts
+        are read, work + launches where not.
+        """
+        reads = self.tokens > 0
         math = where(engine.math > 0, engine.math, engine.share)
-        extra = where(engine.expert_host > 0, engine.expert_host, engine.host)
-        host = engine.host * self.plain_layers + extra * self.expert_layers
-        return sharded_step(
-            self.weight_bytes,
-            self.kv_bytes,
-            self.flops,
-            self.peak * math / engine.share,
-            self.memory,
-            self.exchange + engine.hop * self.hops,
-            host + engine.row * self.rows,
-            engine.share,
+        experts = where(reads * (engine.experts > 0) > 0, engine.experts, math)
+        flops = (
+            self.flops
+            + self.expert_flops * math / experts
+            + self.score_flops * self.peak / self.wide_peak
         )
+        work = sharded_step.__wrapped__(
+            self.weight_bytes, self.kv_bytes, flops, self.peak * math / engine.share, self.memory,
+            self.exchange + engine.hop * self.hops, 0.0, engine.share,
+        )  # fmt: skip
+        extra = where(engine.expert_host > 0, engine.expert_host, engine.host)
+        graph = engine.host * self.plain_layers + extra * self.expert_layers
+        launches = engine.reading * self.plain_layers + engine.expert_reading * self.expert_layers
+        beside = (launches**2 + work.time**2) ** 0.5 - work.time
+        host = where(reads, maximum(beside, graph), graph) + engine.row * self.rows
+        return replace(work, host=host, time=work.time + host)
 
 
 def mixed_step(
@@ -173,52 +187,61 @@ def step_bill(
             "mixed_step", "replica", replica, "data = 1 for a model without experts",
             "Replicas that share nothing are separate: give one of them its requests.",
         )  # fmt: skip
+    data, tensor = replica.data, replica.tensor
     chunks = minimum(prompts, tokens)  # no prompt where no token is read
+    # Of the busiest replica of attention, on which a prompt lies whole.
+    own_rows = maximum(rows / data, minimum(rows, 1))
+    own_chunks = maximum(chunks / data, minimum(chunks, 1))
+    own_tokens = tokens * maximum(1 / data, 1 / maximum(prompts, 1))
+    own = own_rows + own_tokens
     logits = model.width * model.vocabulary
-    weights, flops, kv = logits / replica.tensor, 2 * logits * (rows + chunks), 0.0 * rows
+    weights, kv = logits / tensor, 0.0 * rows
+    flops, expert_flops, scores = 2 * logits * (own_rows + own_chunks) / tensor, 0.0 * rows, 0.0
     active = 1
     for layer in model.layers:
         if layer.mixer:
             mixer: Any = layer.mixer  # its counts are plain arithmetic, of arrays too
             each = replica.cache_bytes
-            read = rows * mixer.read_bytes(contexts, each) + chunks * mixer.read_bytes(seen, each)
-            ways = minimum(replica.tensor, cached_heads(mixer)) * replica.data
-            kv += layer.repeat * read / ways
-            weights += layer.repeat * mixer.matrices / replica.tensor
-            scores = rows * mixer.flops(contexts) + tokens * mixer.flops(seen, decoding=False)
-            flops += layer.repeat * (2 * mixer.matrices * passed + scores)
+            read = own_rows * mixer.read_bytes(contexts, each)
+            read = read + own_chunks * mixer.read_bytes(seen, each)
+            kv += layer.repeat * read / minimum(tensor, cached_heads(mixer))
+            weights += layer.repeat * mixer.matrices / tensor
+            flops += layer.repeat * 2 * mixer.matrices * own / tensor
+            pairs = own_rows * mixer.flops(contexts)
+            pairs = pairs + own_tokens * mixer.flops(seen, decoding=False)
+            scores += layer.repeat * pairs / tensor
+        if isinstance(layer.mlp, Experts):
+            each_token = layer.mlp.active * layer.mlp.expert.matrices
+            always = layer.mlp.active_matrices - each_token
+            flops += layer.repeat * 2 * always * own / tensor
+            expert_flops += layer.repeat * 2 * each_token * passed / replica.gpus
+            active = max(active, layer.mlp.active)
+        elif layer.mlp:
+            flops += layer.repeat * 2 * layer.mlp.matrices * own / tensor
         if layer.mlp:
-            flops += layer.repeat * 2 * layer.mlp.active_matrices * passed
             weights += layer.repeat * _mlp_read(layer.mlp, replica, passed)
-            active = max(active, getattr(layer.mlp, "active", 1))
-    ways = replica.gpus if replica.data > 1 else 1
+    ways = replica.gpus if data > 1 else 1
 
     def exchange(latency: float) -> Result:
         return exchange_time.__wrapped__(
-            passed / replica.data, model.width, model.depth, replica.tensor, replica.link, latency,
-            ways, active,
-        )  # fmt: skip
+            own, model.width, model.depth, tensor, replica.link, latency, ways, active
+        )
 
     return Bill(
-        weights * replica.weight_bytes,
-        kv,
-        flops / replica.gpus,
-        exchange(0.0),
-        exchange(1.0) - exchange(0.0),
-        model.depth - expert_layers,
-        expert_layers,
-        rows / replica.data,
-        replica.peak,
-        replica.memory,
-    )
+        weights * replica.weight_bytes, kv, flops, expert_flops, scores, exchange(0.0),
+        exchange(1.0) - exchange(0.0), model.depth - expert_layers, expert_layers, own_rows,
+        own_tokens, replica.peak, replica.wide_peak or replica.peak, replica.memory,
+    )  # fmt: skip
 
 
 def cached_heads(mixer: Any) -> int:
-    """Heads over which tensor parallelism splits what a layer keeps: one for latent attention."""
-    if hasattr(mixer, "kv_rank"):
+    """Heads over which tensor parallelism splits what a layer keeps: one for latent and compressed
+    attention, of which each rank holds a copy, and for what has no heads.
+    """
+    if isinstance(mixer, (LatentAttention, CompressedAttention)):
         return 1
-    heads: int = getattr(mixer, "kv_heads", 0) or getattr(mixer, "value_heads", 0) or mixer.heads
-    return heads
+    names = ("kv_heads", "value_heads", "heads")
+    return next((heads for n in names if (heads := getattr(mixer, n, 0))), 1)
 
 
 def _mlp_read(mlp: Any, replica: Replica, passed: Value) -> Result:

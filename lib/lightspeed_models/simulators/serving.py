@@ -13,7 +13,8 @@ an event is a prompt's step, an end, an arrival or blocks that run out. Rules of
    for its first chunk. With `ahead`, a step is planned while the one before runs, so that a request
    must have come by the start of that one, unless the server was idle.
 4. A prompt that is read gives the first token at the end of the step.
-5. With `patience`, a user who has waited longer than that when a step starts, and heads the queue,
+5. With `alone`, as under SGLang, prompts come first: a step that reads one writes for nobody.
+6. With `patience`, a user who has waited longer than that when a step starts, and heads the queue,
    has left before it is planned.
 
 Source: Kwon et al., "Efficient Memory Management for Large Language Model Serving with
@@ -34,6 +35,7 @@ from lightspeed.errors import BadArgument
 from lightspeed.law import check_fields, checked, count, nonnegative, positive
 from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.llm.step import IDEAL, Engine, Replica, mixed_step
+from lightspeed_models.served_law import Pace
 
 __all__ = ("Cost", "Event", "Scheduler", "Served", "Step", "cost_of", "simulate")
 
@@ -41,24 +43,42 @@ __all__ = ("Cost", "Event", "Scheduler", "Served", "Step", "cost_of", "simulate"
 @dataclass(frozen=True)
 class Cost:
     """Seconds of a step: `base`, and for each token of a prompt, each request that decodes and each
-    token that such a request holds.
+    token that such a request holds. With a `pace` of `served_law`, a step that reads takes what
+    that says, on `data` replicas of attention.
     """
 
     base: float
     token: float = 0.0
     row: float = 0.0
     held: float = 0.0
+    pace: Pace | None = None
+    data: int = 1
 
     def __post_init__(self) -> None:
         check_fields(self, positive("s"), "base")
         check_fields(self, nonnegative("s"), "token", "row", "held")
 
+    def writing(self, rows: int, held: int) -> tuple[float, float]:
+        """(seconds of a step of so many rows, which hold so many tokens; how much longer each next
+        one takes).
+        """
+        return self.base + self.row * rows + self.held * held, self.held * rows
+
+    def reading(self, tokens: int, longest: int, rows: int, held: int) -> float:
+        """Seconds of a step that reads so many tokens of prompts, `longest` of one of them."""
+        if self.pace is None:
+            return self.base + self.token * tokens + self.row * rows + self.held * held
+        own = max(tokens / self.data, longest)
+        time = float(self.pace.reading(own, tokens, rows / self.data))
+        return max(time, self.writing(rows, held)[0]) if rows else time
+
 
 def cost_of(
-    model: Decoder, replica: Replica, rows: int, held: float, chunk: int, engine: Engine = IDEAL
-) -> Cost:
+    model: Decoder, replica: Replica, rows: int, held: float, chunk: int, engine: Engine = IDEAL,
+    pace: Pace | None = None,
+) -> Cost:  # fmt: skip
     """The `Cost` that `mixed_step` has around a load of `rows` that hold `held` tokens each: exact
-    for one row, all of them, and all beside a chunk.
+    for one row, all of them, and all beside a chunk. With a `pace`, chunks take what that says.
     """
 
     def time(tokens: int, many: int, each: float) -> float:
@@ -66,9 +86,10 @@ def cost_of(
 
     one, full = time(0, 1, 0), time(0, rows, 0)
     row = max(0.0, (full - one) / max(1, rows - 1))
-    beside = max(0.0, (time(0, rows, held) - full) / (rows * held))
-    token = max(0.0, (time(chunk, rows, held) - time(0, rows, held)) / chunk)
-    return Cost(one - row, token, row, beside)
+    decoding = time(0, rows, held)
+    beside = max(0.0, (decoding - full) / (rows * held))
+    token = 0.0 if pace else max(0.0, (time(chunk, rows, held) - decoding) / chunk)
+    return Cost(one - row, token, row, beside, pace, replica.data)
 
 
 @dataclass(frozen=True)
@@ -83,11 +104,12 @@ class Scheduler:
     block: int = 16
     chunked: bool = True
     ahead: bool = False
+    alone: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self, count(), "budget", "slots", "block")
         check_fields(self, count(infinite=True), "blocks")
-        if self.budget <= self.slots:
+        if self.budget <= self.slots and not self.alone:
             raise BadArgument(
                 "Scheduler", "budget", self.budget, f"more than the {self.slots} slots",
                 "Else requests that decode leave no token for a prompt.",
@@ -157,181 +179,307 @@ def simulate(
     if arrivals is None and not isinf(patience):
         wanted = "`arrivals`: a closed loop never leaves"
         raise BadArgument("simulate", "patience", patience, wanted)
-    known = list(cached) if cached is not None else [0] * total
+    known = cached if cached is not None else [0] * total
     came = [0.0] * total if arrivals is None else [float(t) for t in arrivals]
-    queue: deque[int] = deque()
+    fields = zip(range(total), came, prompts, outputs, known, strict=True)
+    requests = [Request(*each) for each in fields]
     coming = total if arrivals is not None else min(concurrency, total)
-    following = 0  # the next that comes
-    need, left = list(prompts), list(outputs)  # tokens to hold before the next one; to write
-    read = [0] * total
-    first, last, put_off = [inf] * total, [inf] * total, [0] * total
-    starts, ticket, taken = [0] * total, [0] * total, [0] * total
-    order: list[tuple[int, int]] = []  # admitted, with tickets; the last is put off first
-    reading: list[int] = []
-    ends: list[tuple[int, int, int]] = []  # (counter, request, ticket) of those that decode
-    block, free = scheduler.block, scheduler.blocks
-    bounded = not isinf(scheduler.blocks)
-    phases = [0] * block
-    rows = held = counter = done = 0
-    clock = seen = 0.0
-    steps: list[Step] = []
-    events: list[Event] = []
-    base, each_token, each_row, each_held = cost.base, cost.token, cost.row, cost.held
+    return Server(requests, cost, scheduler, coming, arrivals is None, record, patience).serve()
 
-    def drop() -> None:
+
+class Request:
+    """What becomes of one request: tokens to hold before the next one (`need`), to write (`left`),
+    `read` so far, found in the cache (`known`); `blocks` that it has; the step at which it began to
+    write and at which it ends (`end`, -1 while it does not write).
+    """
+
+    __slots__ = ("blocks", "came", "end", "first", "known", "last", "left", "need", "number",
+                 "put_off", "read", "start")  # fmt: skip
+
+    def __init__(self, number: int, came: float, prompt: int, output: int, known: int) -> None:
+        self.number, self.came, self.need, self.left, self.known = (
+            number,
+            came,
+            prompt,
+            output,
+            known,
+        )
+        self.first = self.last = inf
+        self.put_off = self.read = self.blocks = self.start = 0
+        self.end = -1
+
+
+class Blocks:
+    """Free blocks of the cache, and of the requests that write, how many need a new one in which
+    step of each `size`.
+    """
+
+    __slots__ = ("bounded", "free", "phases", "size")
+
+    def __init__(self, free: float, size: int) -> None:
+        self.free, self.size, self.bounded = free, size, not isinf(free)
+        self.phases = [0] * size
+
+    def due(self, step: int) -> int:
+        """Blocks that those who write need in this step."""
+        return self.phases[-step % self.size]
+
+    def spare(self, step: int) -> float:
+        """Blocks that those who write leave to prompts."""
+        return self.free - self.phases[-step % self.size]
+
+    def of(self, tokens: int) -> int:
+        """Blocks that hold so many tokens."""
+        return -(-tokens // self.size)
+
+    def begin(self, need: int, step: int) -> None:
+        """A request that holds `need` tokens begins to write."""
+        self.phases[(need - step) % self.size] += 1
+
+    def end(self, need: int, start: int) -> None:
+        """One that began to write at that step ends, or is put off."""
+        self.phases[(need - start) % self.size] -= 1
+
+    def pass_by(self, steps: int, step: int, rows: int) -> None:
+        """So many steps of writing go by: each takes the blocks that are due in it."""
+        phases, size = self.phases, self.size
+        if steps == 1:
+            self.free -= phases[-step % size]
+            return
+        cycles, rest = divmod(steps, size)
+        self.free -= cycles * rows + sum([phases[-(step + j) % size] for j in range(rest)])
+
+    def last_for(self, step: int, rows: int) -> int:
+        """Steps of writing that the free blocks last for."""
+        cycles = int(self.free // rows)
+        free, found = self.free - cycles * rows, cycles * self.size
+        phases = self.phases
+        for j in range(self.size):
+            free -= phases[-(step + j) % self.size]
+            if free < 0:
+                return found + j
+        return found + self.size
+
+
+class Server:
+    """The state of the server between two steps, and the rules by which it takes one."""
+
+    def __init__(
+        self, requests: list[Request], cost: Cost, rules: Scheduler, coming: int, closed: bool,
+        record: bool, patience: float,
+    ) -> None:  # fmt: skip
+        self.requests, self.cost, self.rules = requests, cost, rules
+        self.coming, self.closed, self.record, self.patience = coming, closed, record, patience
+        self.blocks = Blocks(rules.blocks, rules.block)
+        self.queue: deque[Request] = deque()
+        self.admitted: dict[Request, None] = {}  # in order; the last is put off first
+        self.reading: list[Request] = []
+        self.ends: list[tuple[int, int, Request]] = []
+        self.rows = self.held = self.step = self.done = self.following = 0
+        self.clock = self.seen = 0.0
+        self.steps: list[Step] = []
+        self.events: list[Event] = []
+
+    def serve(self) -> Served:
+        """Take steps until all requests are done."""
+        requests, total, alone = self.requests, len(self.requests), self.rules.alone
+        bounded = self.blocks.bounded
+        while self.done < total:
+            if self.following < self.coming:
+                self.arrive()
+            if not (self.rows or self.reading or self.queue):
+                self.clock = self.seen = max(self.clock, requests[self.following].came)
+                continue
+            calm = alone or not bounded or self.make_room()
+            pieces = self.read_on([]) if self.reading else []
+            if calm and self.queue:
+                self.admit(pieces)
+            if alone and bounded and not pieces and self.rows:
+                calm = self.make_room()
+            if pieces:
+                self.read(pieces)
+            elif self.rows:
+                self.write(calm)
+            elif self.reading:
+                self.drop()
+                continue
+            else:  # those put off leave room for the first of the queue in the next step
+                self.seen = self.clock
+                continue
+            if self.ends and self.ends[0][0] <= self.step:
+                self.finish()
+        columns = ([getattr(r, name) for r in requests] for name in ("came", "first", "last"))
+        put_off = [request.put_off for request in requests]
+        return Served(*columns, put_off, self.steps, self.events)
+
+    def arrive(self) -> None:
+        """Those who have come by now queue up."""
+        requests = self.requests
+        while self.following < self.coming and requests[self.following].came <= self.seen:
+            self.queue.append(requests[self.following])
+            self.following += 1
+
+    def make_room(self) -> bool:
+        """Put off requests until those who write have blocks for a step; whether none had to go."""
+        blocks, calm = self.blocks, True
+        while blocks.bounded and blocks.due(self.step) > blocks.free:
+            self.drop()
+            calm = False
+        return calm
+
+    def drop(self) -> None:
         """Put off the request admitted last."""
-        nonlocal rows, held, free
-        while True:
-            who, its = order.pop()
-            if ticket[who] == its:
-                break
-        ticket[who] += 1
-        put_off[who] += 1
-        had = read[who]
-        if who in reading:
-            reading.remove(who)
+        who, _ = self.admitted.popitem()
+        who.put_off += 1
+        had = who.read
+        if who.end < 0:
+            self.reading.remove(who)
         else:
-            written = counter - starts[who]
-            had = need[who] + written
-            rows -= 1
-            held -= had
-            taken[who] = -(-had // block)
-            phases[(need[who] - starts[who]) % block] -= 1
-            need[who] += written + 1
-            left[who] -= written + 1
-        free += taken[who]
-        taken[who] = read[who] = 0
-        known[who] = 0
-        queue.appendleft(who)
-        if record:
-            events.append(Event(clock, "put off", who, had))
+            written = self.step - who.start
+            had = who.need + written
+            self.rows -= 1
+            self.held -= had
+            who.blocks = self.blocks.of(had)
+            self.blocks.end(who.need, who.start)
+            who.need += written + 1
+            who.left -= written + 1
+            who.end = -1
+        self.blocks.free += who.blocks
+        who.blocks = who.read = who.known = 0
+        self.queue.appendleft(who)
+        if self.record:
+            self.events.append(Event(self.clock, "put off", who.number, had))
 
-    while done < total:
-        while following < coming and came[following] <= seen:
-            queue.append(following)
-            following += 1
-        if not (rows or reading or queue):
-            clock = seen = max(clock, came[following])
-            continue
-        calm = True
-        if bounded:
-            while phases[-counter % block] > free:
-                drop()
-                calm = False
-        room = scheduler.budget - rows
-        pieces: list[tuple[int, int]] = []
-        for who in reading:
-            piece = min(need[who] - read[who], room)
-            if bounded:
-                spare = free - phases[-counter % block]
-                piece = min(piece, int((taken[who] + spare) * block) - read[who])
+    def room(self, pieces: list[tuple[Request, int]]) -> int:
+        """Tokens of prompts that the budget of this step has left."""
+        rows = 0 if self.rules.alone else self.rows
+        return self.rules.budget - rows - sum([piece for _, piece in pieces])
+
+    def read_on(self, pieces: list[tuple[Request, int]]) -> list[tuple[Request, int]]:
+        """Pieces of the prompts that are being read, as far as budget and blocks go."""
+        blocks, room = self.blocks, self.room(pieces)
+        for who in self.reading:
+            piece = min(who.need - who.read, room)
+            if blocks.bounded:
+                space = int((who.blocks + blocks.spare(self.step)) * blocks.size)
+                piece = min(piece, space - who.read)
             if piece > 0:
-                more = -(-(read[who] + piece) // block) - taken[who]
-                taken[who] += more
-                free -= more
+                more = blocks.of(who.read + piece) - who.blocks
+                who.blocks += more
+                blocks.free -= more
                 room -= piece
                 pieces.append((who, piece))
-        while calm and queue and len(reading) + rows < scheduler.slots and room > 0:
+        return pieces
+
+    def admit(self, pieces: list[tuple[Request, int]]) -> None:
+        """Admit those who wait, in order, and add the first piece of each."""
+        rules, blocks, queue, room = self.rules, self.blocks, self.queue, self.room(pieces)
+        while queue and len(self.reading) + self.rows < rules.slots and room > 0:
             who = queue[0]
-            if clock - came[who] > patience and isinf(first[who]):
+            if self.clock - who.came > self.patience and isinf(who.first):
                 queue.popleft()
-                done += 1
+                self.done += 1
                 continue
-            found = min(known[who], need[who] - 1)
-            piece = need[who] - found
-            if scheduler.chunked:
+            found = min(who.known, who.need - 1)
+            piece = who.need - found
+            if rules.chunked:
                 piece = min(piece, room)
             elif piece > room and pieces:
                 break
-            more = -(-(found + piece) // block)
-            if bounded and more > free - phases[-counter % block]:
+            more = blocks.of(found + piece)
+            if blocks.bounded and more > blocks.spare(self.step):
                 break
             queue.popleft()
-            read[who], taken[who] = found, more
-            free -= more
+            who.read, who.blocks = found, more
+            blocks.free -= more
             room -= piece
-            order.append((who, ticket[who]))
-            reading.append(who)
+            self.admitted[who] = None
+            self.reading.append(who)
             pieces.append((who, piece))
-        if not pieces and not rows:
-            if not reading:  # those put off leave room for the first of the queue in the next step
-                seen = clock
-                continue
-            drop()
-            continue
-        many = 1
-        if not reading:  # all decode: together until something may change
-            many = ends[0][0] - counter
-            while ticket[ends[0][1]] != ends[0][2]:
-                heapq.heappop(ends)
-                many = ends[0][0] - counter
-            if bounded:
-                many = min(many, _steps_within(phases, counter, free, rows))
-            a, c = base + each_row * rows + each_held * held, each_held * rows
-            open_slot = not queue and rows < scheduler.slots and room > 0
-            if open_slot and following < coming:
-                many = min(many, _steps_until(came[following] - clock, a, c) + scheduler.ahead)
-            if queue and not isinf(patience) and isinf(first[queue[0]]):
-                # Whoever stands behind one who leaves may fit.
-                many = min(many, _steps_until(came[queue[0]] + patience - clock, a, c))
-            if not calm:
-                many = 1
-            many = max(1, many)
-            spent = many * a + c * many * (many - 1) / 2
-            before = spent - (a + c * (many - 1))
-        else:
-            tokens = sum(piece for _, piece in pieces)
-            spent = base + each_token * tokens + each_row * rows + each_held * held
-            before = 0.0
-        if record:
-            size = sum(piece for _, piece in pieces)
-            steps.append(Step(clock, clock + spent, many, size, rows))
-            events += [Event(clock, "read", who, read[who] + piece) for who, piece in pieces]
-        seen = clock + before if scheduler.ahead else clock + spent
-        clock += spent
-        if bounded:
-            cycles, rest = divmod(many, block)
-            free -= cycles * rows + sum(phases[-(counter + j) % block] for j in range(rest))
-        held += many * rows
-        counter += many
+
+    def read(self, pieces: list[tuple[Request, int]]) -> None:
+        """A step that reads these pieces: beside those who write, or alone."""
+        rows = 0 if self.rules.alone else self.rows
+        sizes = [piece for _, piece in pieces]
+        tokens, longest = sum(sizes), max(sizes)
+        spent = self.cost.reading(tokens, longest, rows, self.held if rows else 0)
+        if self.record:
+            self.steps.append(Step(self.clock, self.clock + spent, 1, tokens, rows))
+            self.events += [Event(self.clock, "read", r.number, r.read + n) for r, n in pieces]
+        self.seen = self.clock if self.rules.ahead else self.clock + spent
+        self.clock += spent
+        if rows:
+            self.pass_by(1)
         for who, piece in pieces:
-            read[who] += piece
-            if read[who] == need[who]:
-                reading.remove(who)
-                first[who] = min(first[who], clock)
-                starts[who] = counter
-                rows += 1
-                held += need[who]
-                phases[(need[who] - counter) % block] += 1
-                heapq.heappush(ends, (counter + left[who] - 1, who, ticket[who]))
-        while ends and (ends[0][0] <= counter or ticket[ends[0][1]] != ends[0][2]):
-            _, who, its = heapq.heappop(ends)
-            if ticket[who] != its:
+            who.read += piece
+            if who.read == who.need:
+                self.begin(who)
+
+    def begin(self, who: Request) -> None:
+        """A prompt is read: it gives the first token, and writes from the next step on."""
+        self.reading.remove(who)
+        who.first = min(who.first, self.clock)
+        who.start, who.end = self.step, self.step + who.left - 1
+        self.rows += 1
+        self.held += who.need
+        self.blocks.begin(who.need, self.step)
+        heapq.heappush(self.ends, (who.end, who.number, who))
+
+    def write(self, calm: bool) -> None:
+        """Steps in which all only write, together until something may change."""
+        first, growth = self.cost.writing(self.rows, self.held)
+        many = self.steps_alike(first, growth) if calm and not self.reading else 1
+        spent = many * first + growth * many * (many - 1) / 2
+        before = spent - (first + growth * (many - 1))
+        if self.record:
+            self.steps.append(Step(self.clock, self.clock + spent, many, 0, self.rows))
+        self.seen = self.clock + (before if self.rules.ahead else spent)
+        self.clock += spent
+        self.pass_by(many)
+
+    def steps_alike(self, first: float, growth: float) -> int:
+        """Steps of writing until one ends, comes, leaves, or blocks run out."""
+        ends, queue, coming = self.ends, self.queue, self.following < self.coming
+        while ends[0][2].end != ends[0][0]:
+            heapq.heappop(ends)
+        many = ends[0][0] - self.step
+        if self.blocks.bounded:
+            many = min(many, self.blocks.last_for(self.step, self.rows))
+        room = self.rules.alone or self.rules.budget > self.rows
+        if coming and not queue and self.rows < self.rules.slots and room:
+            wait = self.requests[self.following].came - self.clock
+            many = min(many, _steps_until(wait, first, growth) + self.rules.ahead)
+        if queue and not isinf(self.patience) and isinf(queue[0].first):
+            # Whoever stands behind one who leaves may fit.
+            wait = queue[0].came + self.patience - self.clock
+            many = min(many, _steps_until(wait, first, growth))
+        return max(1, many)
+
+    def pass_by(self, many: int) -> None:
+        """Those who write have so many tokens more."""
+        if self.blocks.bounded:
+            self.blocks.pass_by(many, self.step, self.rows)
+        self.held += many * self.rows
+        self.step += many
+
+    def finish(self) -> None:
+        """Those who have written all give their place back; a closed loop sends the next."""
+        ends = self.ends
+        while ends and ends[0][0] <= self.step:
+            end, _, who = heapq.heappop(ends)
+            if who.end != end:
                 continue
-            ticket[who] += 1
-            length = need[who] + counter - starts[who]
-            rows -= 1
-            held -= length
-            phases[(need[who] - starts[who]) % block] -= 1
-            free += -(-length // block)
-            last[who] = clock
-            done += 1
-            if arrivals is None and coming < total:
-                came[coming] = clock
-                coming += 1
-    return Served(came, first, last, put_off, steps, events)
-
-
-def _steps_within(phases: list[int], counter: int, free: float, rows: int) -> int:
-    """Steps of decoding that the free blocks last for."""
-    block = len(phases)
-    cycles = int(free // rows)
-    free, found = free - cycles * rows, cycles * block
-    for j in range(block):
-        free -= phases[-(counter + j) % block]
-        if free < 0:
-            return found + j
-    return found + block
+            length = who.need + self.step - who.start
+            self.rows -= 1
+            self.held -= length
+            self.blocks.end(who.need, who.start)
+            self.blocks.free += self.blocks.of(length)
+            who.last, who.end = self.clock, -1
+            del self.admitted[who]
+            self.done += 1
+            if self.closed and self.coming < len(self.requests):
+                self.requests[self.coming].came = self.clock
+                self.coming += 1
 
 
 def _steps_until(wait: float, first: float, growth: float) -> int:

@@ -1,4 +1,4 @@
-"""Models served under load: time between tokens and to the first, by the engine of other models."""
+"""Models served under load: both times by constants that the row's publisher had no part in."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import functools
 import numpy as np
 
 from lightspeed_models.evidence.pairing import Judged, Pairing
-from lightspeed_models.evidence.served_fit import Table, intervals, left_out
+from lightspeed_models.evidence.served_fit import Table, left_out, ranges
+from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.evidence.word_column import Words
-from lightspeed_models.served import ENGINES, measured_rows
+from lightspeed_models.served import ENGINES
+from lightspeed_models.served_rows import measured_rows
 
 APART = "own GPUs for prompts"
 
@@ -27,13 +29,15 @@ def printed(rows):
 
 @functools.lru_cache(maxsize=2)
 def judged(rows):
-    """(numbers of the rows that are judged, their table, both times by other models' engines, the
-    rows that are left).
+    """(rows that are judged, by number, their table, both times by constants of other publishers,
+    the rows that are left): those of the cookbook, which ship beside, set constants too.
     """
     found, refused = measured_rows(printed(rows))
-    table = Table(list(found.values()))
+    beside = measured_rows(printed(dataset("served_cookbook")))[0].values()
+    table = Table([*found.values(), *beside])
+    times = [each[: len(found)] for each in left_out(table)]
     left = tuple((rows.name(i), reason) for i, reason in refused.items())
-    return list(found), table, left_out(table), left
+    return list(found), table.part(np.arange(len(table.rows)) < len(found)), times, left
 
 
 def _judged(rows, which):
@@ -41,7 +45,7 @@ def _judged(rows, which):
     told, measured = times[which], (table.per_token, table.first_token)[which]
     names = (*ENGINES, APART)
     codes = np.where(table.together, table.engine, len(ENGINES)).astype(np.int32)
-    low, high = intervals(table, told, measured)
+    low, high = np.transpose(ranges(table, which))
     return Judged(
         told,
         measured,
@@ -54,12 +58,12 @@ def _judged(rows, which):
 
 
 def tokens(rows):
-    """Time between tokens of a model whose rows no constant has seen."""
+    """Time between tokens, of a publisher that no constant has seen."""
     return _judged(rows, 0)
 
 
 def first(rows):
-    """Time to the first token of a model whose rows no constant has seen."""
+    """Time to the first token, of a publisher that no constant has seen."""
     return _judged(rows, 1)
 
 
@@ -71,8 +75,8 @@ PAIRINGS = (
         set="served_models",
         chapter="09",
         judge=tokens,
-        fitted="what GPUs reach and what an engine's launches cost, on the rows of other models",
-        left_out="model",
+        fitted="what GPUs reach and an engine's launches, on the rows of other publishers",
+        left_out="publisher",
         lesson="A step that reads prompts and decodes together explains load; launches of a layer "
         "with experts cost twice those of another. What is left is unsaid: drafts of tokens ahead, "
         "versions of an engine, tokens of a chunk",
@@ -84,9 +88,10 @@ PAIRINGS = (
         set="served_models",
         chapter="09",
         judge=first,
-        fitted="a front, steps that are queued and the crowd, on the rows of other models",
-        left_out="model",
-        lesson="A first token costs two to three steps before its own prompt is read. How requests "
-        "came, the rows don't say: whether a prompt meets others is the largest part of the error",
+        fitted="the same, with launches of steps that read, by other publishers' rows",
+        left_out="publisher",
+        lesson="A first token is a number of a protocol: a mean over waves that begin at once, or a "
+        "median of a steady loop. Told its own, the law is right to a third where no row of the "
+        "publisher set a constant; above 130 in flight it promises none",
     ),
 )

@@ -25,6 +25,8 @@ def served_models(folder, record):
     for row in rows:
         match = re.search(r"silicon_concurrency=([\d.]+)", row["silicon_data_source"])
         row["concurrency"] = match[1] if match else ""
+        own = row["silicon_data_source"].startswith("source_file=/")
+        row["publisher"] = "nvidia" if own else "inferencex"
     return columns_of(rows, record)
 
 
