@@ -39,6 +39,13 @@ def number(text):
     raise argparse.ArgumentTypeError(f"{text!r} is not a number{hint}")
 
 
+def positive(text):
+    """A finite number above 0."""
+    if number(text) > 0:
+        return number(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
+
+
 def count(text):
     """A whole number above 0."""
     if text.isdecimal() and int(text) > 0:

@@ -2,10 +2,13 @@
 
 import json
 
+from lightspeed.errors import BadArgument
 from lightspeed.values import si
 from lightspeed_cli import argument_types
 from lightspeed_cli.errors import UserError
-from lightspeed_models.llm import ConfigRefused, load
+from lightspeed_models.cards import cards
+from lightspeed_models.llm import ConfigRefused
+from lightspeed_models.llm.checkpoint import read_checkpoint
 
 FORMATS = {"bf16": 2.0, "fp8": 1.0, "fp4": 0.5}  # bytes an element, without scales
 
@@ -28,10 +31,10 @@ def run(options):
     """Print the count, or why there is none; status 1 for a config that is refused."""
     refused = []
     try:
-        decoder = load(options.config)
+        checkpoint = read_checkpoint(options.config)
     except ConfigRefused as error:
         refused = error.refused
-    except (OSError, ValueError) as error:
+    except (BadArgument, OSError, ValueError) as error:
         raise UserError(str(error)) from error
     if refused:
         if options.json:
@@ -43,7 +46,8 @@ def run(options):
             print("Not counted, since a guess could be wrong by any factor:")
             print("\n".join(f"  {reason}" for reason in refused))
         return 1
-    counts = counted(decoder, options.context, options.batch)
+    decoder = checkpoint.model
+    counts = counted(decoder, options.context, options.batch) | on_disk(checkpoint)
     print(json.dumps(counts, indent=1) if options.json else told(counts, decoder))
     return 0
 
@@ -74,6 +78,26 @@ def counted(decoder, context, batch):
     }
 
 
+FIT = 0.9  # of a card's memory that weights may take: the rest is for caches and the engine
+SHOWN = ("rtx_4090", "rtx_5090", "l40s", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")
+
+
+def on_disk(checkpoint):
+    """Bytes of the weights in the checkpoint's own formats, and on how many of which cards they
+    fit with a tenth of the memory to spare.
+    """
+    size = checkpoint.stored or checkpoint.formats.bytes(checkpoint.model)
+    fits = {
+        key: next((n for n in (1, 2, 4, 8) if size <= FIT * n * cards()[key].hbm_capacity), None)
+        for key in SHOWN
+    }
+    formats = checkpoint.formats
+    return {
+        "formats": formats.words(), "formats_source": formats.source, "bytes_on_disk": float(size),
+        "context_limit": checkpoint.context, "fits_on": fits,
+    }  # fmt: skip
+
+
 def told(found, decoder):
     """The same in words."""
     flops = [
@@ -92,6 +116,9 @@ def told(found, decoder):
         ("parameters", f"{found['parameters']:,}, {found['active_parameters']:,} used by a token"),
         ("", f"{found['embeddings']:,} of them in the tables of tokens"),
         *(("", f"{n:,} of them in the tower that sees") for n in [found["tower_parameters"]] if n),
+        ("on disk", f"{si(found['bytes_on_disk'], 'byte')}: {found['formats']}"),
+        ("", f"({found['formats_source']})"),
+        ("fits on", fitting(found["fits_on"])),
         ("weights", f"{weights} (without scales)"),
         ("FLOPs a token", flops[0]),
         *(("", line) for line in flops[1:]),
@@ -110,3 +137,10 @@ def told(found, decoder):
         )
     rows += [("assumed" if not i else "", words) for i, words in enumerate(found["assumed"])]
     return "\n".join([found["name"], *(f"  {label:<15}{text}" for label, text in rows)])
+
+
+def fitting(fits):
+    """Cards that hold the weights, with how many of each."""
+    return (
+        ", ".join(f"{many} × {key}" for key, many in fits.items() if many) or "no eight of a kind"
+    )

@@ -12,7 +12,7 @@ from lightspeed.errors import BadArgument, one_of
 from lightspeed_models.inference_step import WEIGHTS
 from lightspeed_models.llm import IDEAL, Bill, Decoder, Engine, Replica, step_bill
 from lightspeed_models.llm.checkpoint import WIDTHS, Formats
-from lightspeed_models.served_law import CHUNK, Load, Pace, State, state
+from lightspeed_models.served_law import CHUNK, SPREAD, Load, Pace, State, state
 from lightspeed_models.served_memory import Share, request_bytes, room_bytes, weight_bytes
 
 __all__ = ("ENGINES", "FORMATS", "NATIVE", "SYSTEMS", "Served", "pace_of", "served_replica")
@@ -59,8 +59,10 @@ class Served:
 
     `requests` are in flight on one worker of those that decode, `decoders` in number; `readers`
     read prompts. `capacity` is a GPU's memory in bytes, `engine` one of `ENGINES`. Prompts and
-    answers are so long on average; `even`: all of one length. `gap`: steps between two looks at the
-    queue. `share` is what the engine takes of memory, its default where nothing is said.
+    answers are so long on average; `even`: all of one length; `random`: requests come one by one.
+    `gap`: steps between two looks at the queue. `share` is what the engine takes of memory, its
+    default where nothing is said. With `drafts` guesses a step, which cost nothing themselves, a
+    step gives `kept` tokens.
 
     Where memory holds fewer than those in flight, the others wait for a place.
     """
@@ -80,6 +82,9 @@ class Served:
     gap: int = 1
     formats: Formats | None = None
     share: Share | None = None
+    drafts: int = 0
+    kept: float = 1.0
+    random: bool = False
 
     @functools.cached_property
     def inside(self) -> float:
@@ -98,14 +103,16 @@ class Served:
 
     @property
     def held(self) -> float:
-        """Tokens that a request holds on average, half of its own written."""
-        return self.prompt + self.output / 2
+        """Tokens that a request holds on average, half of its own written; of random lengths the
+        longer ones stay longer.
+        """
+        return self.prompt + self.output / 2 * (1 + SPREAD if self.random else 1)
 
     def decoding(self, rows: Any = None) -> Bill:
-        """The step that gives each request its next token."""
-        return step_bill(
-            self.model, self.decode, 0, self.inside if rows is None else rows, self.held
-        )
+        """The step that gives each request its next token, or checks its guesses."""
+        rows = self.inside if rows is None else rows
+        checked, seen = self.drafts * rows, self.held if self.drafts else 0
+        return step_bill(self.model, self.decode, checked, rows, self.held, seen, 0)
 
     @functools.cached_property
     def reading(self) -> Bill:
@@ -121,7 +128,7 @@ class Served:
         """The `Load` of so many requests inside, of those that are."""
         return Load(
             self.inside if rows is None else rows, self.prompt, self.output, self.decode.data,
-            self.engine == "sglang", self.even, self.gap,
+            self.engine == "sglang", self.even, self.gap, self.kept, self.random,
         )  # fmt: skip
 
     def state(self, engine: Engine, rows: Any = None) -> State:
@@ -201,6 +208,10 @@ def apart(run: Served, engine: Engine, inside: Any) -> State:
     read = pace.reading(piece, piece * data, 0) * max(1, run.prompt / CHUNK)
     moved = run.model.request_bytes(run.prompt, run.decode.cache_bytes)
     moved = float(moved) / (run.decode.link * run.decode.gpus)
-    busy = minimum(inside * run.decoders / (run.output * step) * read / (run.readers * data), 0.97)
-    first = engine.front + read * (1 + busy / 2 / (1 - busy)) + moved + step / 2
-    return State(step, first, first, busy, inside * run.decoders / (first + run.output * step))
+    busy = minimum(
+        inside * run.decoders * run.kept / (run.output * step) * read / (run.readers * data), 0.97
+    )
+    spread = 1 + SPREAD if run.random else 1.0
+    first = engine.front + read * (1 + spread * busy / 2 / (1 - busy)) + moved
+    each = step / run.kept
+    return State(each, first, first, busy, inside * run.decoders / (first + run.output * each))

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from lightspeed.elementwise import Result, Value, maximum, minimum, where
 
-__all__ = ("BUSIEST", "CHUNK", "CONFIRMED", "Load", "Pace", "State", "state")
+__all__ = ("BUSIEST", "CHUNK", "CONFIRMED", "SPREAD", "Load", "Pace", "State", "state")
 
 # Tokens of prompts that a replica of attention reads in a step: max_num_batched_tokens of `vllm
 # serve` on an H100, max_num_tokens of TensorRT-LLM, chunked_prefill_size of SGLang.
 CHUNK = 8192
 BUSIEST = 0.8  # of the time that reads: beyond, no queue stands it
+SPREAD = 1 / 3  # squared coefficient of variation of lengths that are even up to twice the mean
 CONFIRMED = 0.5  # of the time that reads: up to here the simulator agrees to 15 %
 
 
@@ -54,7 +55,10 @@ class Load:
     """Requests `inside`, tokens of a prompt and an answer, on `data` replicas of attention.
 
     `alone`: the engine reads prompts apart from decoding. `even`: all lengths are one, so that a
-    closed loop ends and begins in step. `gap`: steps between two looks at the queue.
+    closed loop ends and begins in step. `gap`: steps between two looks at the queue. `kept`: tokens
+    that a step of decoding gives to each, more than one where guesses are checked. `random`:
+    requests come one by one, of lengths up to twice the mean; in a closed loop the replicas of
+    attention get their prompts side by side.
     """
 
     inside: Value
@@ -64,6 +68,8 @@ class Load:
     alone: Value = False
     even: Value = False
     gap: Value = 1
+    kept: Value = 1
+    random: Value = False
     chunk: Value = CHUNK
 
 
@@ -111,18 +117,20 @@ def state(pace: Pace, load: Load, front: Value = 0.0) -> State:
 
     most = maximum(load.data, budget // p)  # prompts that a full step has room for
     full = minimum(most, maximum(1, c))
-    together = maximum(minimum(load.data, maximum(c, 1)), load.gap * c / o)
-    together = minimum(together, most)
+    side = where(load.random, 1, minimum(load.data, maximum(c, 1)))
+    together = minimum(maximum(side, load.gap * c / o), most)
     whole, own = step(full), step(together)
     reads = c / o / together  # prompts' steps for each token of an answer
-    beside = decoding + reads * maximum(own - decoding * chunks, 0)
+    token = decoding / load.kept
+    beside = token + reads * maximum(own - token * chunks, 0)
     # In step for ever: who ends together is read together, and all the others wait.
-    lockstep = decoding + 0.5 * c / o * whole / full
-    apart = where(load.even, lockstep, decoding + reads * own)
+    lockstep = token + 0.5 * c / o * whole / full
+    apart = where(load.even, lockstep, token + reads * own)
     between = where(load.alone, apart, beside)
     busy = minimum(reads * own / between, 0.97)
     part = minimum(1, together * p / budget)
     queue = own * busy / 2 * (1 + part * busy / (1 - busy))
+    queue = queue * where(load.random, 1 + SPREAD, 1)
     queue = minimum(queue, own * maximum(c - 1, 0) / 2 / together)
     steady = front + (1 - busy) * decoding * load.gap / 2 + own + queue
     steps = -(-c // full)

@@ -57,8 +57,10 @@ def unseen(
     return found
 
 
-def kind_of(lacks: list[str], card: Entry) -> Kind:
-    """The `Kind` of a question, by what `unseen` says of it."""
+def kind_of(lacks: list[str], card: Entry, own_run: bool = False) -> Kind:
+    """The `Kind` of a question, by what `unseen` says of it, or by a run of one's own."""
+    if own_run:
+        return KINDS["run"]
     if card.about.get("vendor") == "AMD" and lacks:
         return KINDS["amd"]
     if card.about.get("vendor") in ("Apple", "Google", "AWS", "Intel"):

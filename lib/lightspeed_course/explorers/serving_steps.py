@@ -6,8 +6,8 @@ import random
 
 from lightspeed_models.inference_step import engine
 from lightspeed_models.llm import decoder
-from lightspeed_models.llm.step import mixed_step
-from lightspeed_models.served import served_replica
+from lightspeed_models.llm.step import mixed_step, step_bill
+from lightspeed_models.served import pace_of, served_replica
 from lightspeed_models.simulators.serving import Scheduler, cost_of, simulate
 from lightspeed_show import (
     Axis,
@@ -39,7 +39,9 @@ def replica():
 def run(rate, prompt, budget, found):
     """What becomes of requests that come at random, `found` of each prompt in the prefix cache."""
     model, gpus, constants = replica()
-    cost = cost_of(model, gpus, 32, prompt + OUTPUT / 2, budget, constants)
+    held, piece = prompt + OUTPUT / 2, min(prompt, budget)
+    pace = pace_of(step_bill(model, gpus, 0, 32, held), step_bill(model, gpus, piece), constants)
+    cost = cost_of(model, gpus, 32, held, budget, constants, pace)
     draw, clock, arrivals = random.Random("requests"), 0.0, []
     for _ in range(MANY):
         clock += draw.expovariate(rate)

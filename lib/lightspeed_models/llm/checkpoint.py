@@ -16,8 +16,9 @@ from typing import Any
 
 from lightspeed.errors import BadArgument, one_of
 from lightspeed_models.llm.decoder import Decoder, Experts
+from lightspeed_models.llm.shipped import load, shape_of, shipped
 
-__all__ = ("WIDTHS", "Formats", "formats_of", "named_format", "parts_of")
+__all__ = ("WIDTHS", "Checkpoint", "Formats", "formats_of", "parts_of", "read_checkpoint")
 
 # Bytes of a weight, its scales included: MXFP4 has one of 8 bits for 32 weights, NVFP4 for 16, and
 # groups of four-bit integers have 16 bits for what `group_size` says, 32 where nobody does.
@@ -104,7 +105,7 @@ def parts_of(model: Decoder) -> dict[str, int]:
     return found
 
 
-def named_format(name: str) -> str | None:
+def _named(name: str) -> str | None:
     """The number format that a checkpoint's name tells, if it does."""
     small = name.lower()
     return next(
@@ -128,7 +129,7 @@ def formats_of(config: Mapping[str, Any], folder: Path | None = None, name: str 
     if beside is not None and beside.exists():
         told = json.loads(beside.read_text("utf-8")).get("quantization", {})
         return _quantized({"quant_method": "modelopt", **told}, beside.name)
-    if kind := named_format(name):
+    if kind := _named(name):
         return replace(Formats().quantized(kind), source=f"its name, {name.rpartition('/')[2]}")
     kept = str(config.get("dtype") or config.get("torch_dtype") or inner.get("dtype") or "")
     if kept == "float32":
@@ -202,3 +203,56 @@ def _wide(apart: Iterable[str]) -> set[str]:
         if re.search(r"shared_expert|mlp\.shared|\bmlp\b(?!\.(gate|router|experts))", pattern):
             found["mlp"] = found.get("mlp", 0) + weight
     return {part for part, weight in found.items() if weight >= 10}
+
+
+# Formats as makers publish a model, by the name of its shape, where its shipped config.json says
+# nothing of them.
+PUBLISHED = {
+    "DeepSeek-V3": Formats("fp8", "fp8", "fp8"), "DeepSeek-V3.2": Formats("fp8", "fp8", "fp8"),
+    "MiniMax-M2.5": Formats("fp8", "fp8", "fp8"), "gpt-oss-120b": Formats("mxfp4"),
+    "Kimi-K2.5": Formats("int4", group=32), "gpt-oss-20b": Formats("mxfp4"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model as people have it: its layers, the formats of its files, the longest context that it
+    allows, and bytes on disk where an index says them.
+    """
+
+    model: Decoder
+    formats: Formats
+    context: int | None = None
+    stored: float | None = None
+
+
+def read_checkpoint(word: str) -> Checkpoint:
+    """The `Checkpoint` of a config.json, its folder, or a name as the hub has it.
+
+    Raises what `load` and `formats_of` do.
+    """
+    model, path = load(word), Path(word)
+    shape = "" if path.exists() or path.suffix == ".json" else shape_of(word)
+    if shape:
+        config, folder = shipped()[shape], None
+    else:
+        path = path / "config.json" if path.is_dir() else path
+        config, folder = json.loads(path.read_text("utf-8")), path.parent
+    inner = [config, config.get("text_config") or {}, config.get("llm_config") or {}]
+    names = ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length")
+    found = [one[name] for one in inner for name in names if isinstance(one.get(name), int)]
+    formats = formats_of(config, folder, word if shape else path.parent.name)
+    if formats == Formats() and shape in PUBLISHED:
+        formats = replace(PUBLISHED[shape], source="as its makers publish it")
+    return Checkpoint(model, formats, found[0] if found else None, _stored(folder))
+
+
+def _stored(folder: Path | None) -> float | None:
+    """Bytes that the index of the weights beside a config.json says."""
+    index = folder / "model.safetensors.index.json" if folder else None
+    if index is None or not index.exists():
+        return None
+    try:
+        return float(json.loads(index.read_text("utf-8"))["metadata"]["total_size"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -6,14 +6,16 @@ is worse than none.
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from lightspeed.errors import BadArgument, nearest
+from lightspeed.errors import BadArgument
 from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.llm.defaults import DEFAULTS
 from lightspeed_models.llm.families import FAMILIES
 from lightspeed_models.llm.keys import ConfigRefused, Keys
+from lightspeed_models.llm.strangers import is_gguf, refuse_stranger, same_body
 from lightspeed_models.llm.towers import tower
 
 __all__ = ("read_config",)
@@ -31,6 +33,11 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
     path = None if isinstance(config, Mapping) else Path(config)
     if path is not None:
         path = path / "config.json" if path.is_dir() else path
+        if is_gguf(path.read_bytes()[:4]):
+            raise ConfigRefused(
+                ["a GGUF file: its weights and its description are one. Give the config.json of the"
+                 " model that it was made of, and the format by --weights int4"]
+            )  # fmt: skip
         try:
             config = json.loads(path.read_text("utf-8"))
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -42,10 +49,29 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
     kind, by_kind = config.get("model_type"), False
     if not name and isinstance(kind, str) and _plain(kind) in _KINDS:
         name, by_kind = _KINDS[_plain(kind)], True
+    notes: list[str] = []
     if name not in FAMILIES:
-        near = nearest(name, FAMILIES) if name else None
-        hint = f"; the nearest that is known: {near}" if near else ""
-        raise ConfigRefused([f"architectures = {named or None}: not known here{hint}"])
+        refuse_stranger(config, name)
+        if isinstance(inside := config.get("llm_config"), Mapping):
+            within = read_config(inside)
+            note = f"{name}: its language part is counted ({within.name}), not its tower"
+            return replace(within, name=name, assumed=(note, *within.assumed))
+        body = same_body(config, name, _KINDS.get(_plain(str(kind)), ""))
+        text = config.get("text_config")
+        if body is None and isinstance(text, Mapping) and text.get("model_type"):
+            within = read_config(_LLAMA | text if text["model_type"] == "llama" else text)
+            note = f"{name}: its language part is counted, not its tower"
+            return replace(within, name=name, assumed=(note, *within.assumed))
+        if body is None:
+            near = get_close_matches(name, FAMILIES, 1, cutoff=0.95)  # a slip of the pen, no kin
+            slip = f"; the nearest that is known: {near[0]}" if near else ""
+            raise ConfigRefused([
+                f"architectures = {named or None}: not known here{slip}. Its layers may differ from all"
+                " that are, so that a count would be a guess; if it has the shape of a known one,"
+                " say so in a copy of the file"
+            ])  # fmt: skip
+        name, note = body
+        notes.append(note)
     inner = config.get("text_config") or {}
     if not isinstance(inner, Mapping):
         raise ConfigRefused([f"text_config = {inner!r}: an object with the text model's keys"])
@@ -63,6 +89,7 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
     seen = tower(config, decoder.width)
     if seen is None and (config.get("vision_config") or name.endswith("ConditionalGeneration")):
         keys.assumed.append("the tower that sees is not counted: its kind is not known here")
+    keys.assumed[:0] = notes
     if by_kind:
         keys.assumed.insert(0, f"architectures is missing: {name}, by model_type = {kind!r}")
     assumed = tuple(dict.fromkeys(keys.assumed))
@@ -72,6 +99,13 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
         plain = config.get("quantization_config") is None
         assumed += _compared(path, decoder, _BYTES.get(str(kept)) if plain else None)
     return replace(decoder, name=str(config.get("_name_or_path") or name), assumed=assumed)
+
+
+# What transformers' LlamaConfig takes where a text_config inside of another says no sizes.
+_LLAMA = {
+    "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+}  # fmt: skip
 
 
 def _plain(kind: str) -> str:

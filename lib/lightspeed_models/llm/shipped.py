@@ -82,6 +82,6 @@ def load(model: str) -> Decoder:
         OSError, ValueError: no such file, no JSON object in it, or a name that is not known.
     """
     path = Path(model)
-    if path.is_file() or path.suffix == ".json" or (path / "config.json").is_file():
+    if path.is_file() or path.suffix in (".json", ".gguf") or (path / "config.json").is_file():
         return read_config(path)
     return decoder(model)

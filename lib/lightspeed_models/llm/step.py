@@ -57,7 +57,8 @@ IDEAL = Engine()
 class Replica:
     """GPUs that serve together: `tensor` ways split a layer's attention, of which there are `data`
     replicas; the experts lie over all of them. Products with weights reach `peak`, scores of
-    attention `wide_peak`, the rate in 16 bits, where that is another.
+    attention `wide_peak`, the rate in 16 bits, where that is another. Where a replica lies over
+    several nodes, experts are reached over the `network`.
     """
 
     peak: float
@@ -68,6 +69,7 @@ class Replica:
     weight_bytes: float = 2.0
     cache_bytes: float = 2.0
     wide_peak: float = 0.0
+    network: float = 0.0
 
     def __post_init__(self) -> None:
         for name, unit in (("peak", "FLOP/s"), ("memory", "byte/s"), ("link", "byte/s")):
@@ -77,6 +79,7 @@ class Replica:
         for name in ("weight_bytes", "cache_bytes"):
             checked("Replica", name, getattr(self, name), ELEMENT_BYTES)
         checked("Replica", "wide_peak", self.wide_peak, nonnegative("FLOP/s"))
+        checked("Replica", "network", self.network, nonnegative("byte/s"))
 
     @property
     def gpus(self) -> int:
@@ -143,7 +146,8 @@ def mixed_step(
     by a token each, together: weights are read once for both.
 
     Each token of a prompt sees `seen` others and each row holds `contexts` tokens, on average.
-    `prompts` are read side by side: each reads again what it has seen. All counts are of the whole
+    `prompts` are read side by side: each reads again what it has seen. With 0 prompts, tokens are
+    guesses to check, in the step of those that decode. All counts are of the whole
     replica; arrays give a step each. By layer: softmax attention reads its cache, a window only
     what it sees, a recurrence its state, latent attention its compressed vectors, for which it
     computes less when it reads a prompt.
@@ -194,6 +198,7 @@ def step_bill(
     own_chunks = maximum(chunks / data, minimum(chunks, 1))
     own_tokens = tokens * maximum(1 / data, 1 / maximum(prompts, 1))
     own = own_rows + own_tokens
+    prompt_tokens = where(prompts > 0, own_tokens, 0.0 * own_tokens)  # guesses are none
     logits = model.width * model.vocabulary
     weights, kv = logits / tensor, 0.0 * rows
     flops, expert_flops, scores = 2 * logits * (own_rows + own_chunks) / tensor, 0.0 * rows, 0.0
@@ -223,14 +228,16 @@ def step_bill(
     ways = replica.gpus if data > 1 else 1
 
     def exchange(latency: float) -> Result:
-        return exchange_time.__wrapped__(
-            own, model.width, model.depth, tensor, replica.link, latency, ways, active
-        )
+        law, size = exchange_time.__wrapped__, (own, model.width, model.depth)
+        if not replica.network:
+            return law(*size, tensor, replica.link, latency, ways, active)
+        inside = law(*size, tensor, replica.link, latency) / 2  # the all-reduce after attention
+        return inside + law(*size, 1, replica.network, latency, ways, active)
 
     return Bill(
         weights * replica.weight_bytes, kv, flops, expert_flops, scores, exchange(0.0),
         exchange(1.0) - exchange(0.0), model.depth - expert_layers, expert_layers, own_rows,
-        own_tokens, replica.peak, replica.wide_peak or replica.peak, replica.memory,
+        prompt_tokens, replica.peak, replica.wide_peak or replica.peak, replica.memory,
     )  # fmt: skip
 
 

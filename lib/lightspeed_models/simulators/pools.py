@@ -5,6 +5,7 @@ Both are `serving.simulate` twice, or on other lengths, so they are as exact as 
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lightspeed.law import checked, count, fraction, nonnegative
 from lightspeed_models.simulators.serving import Cost, Scheduler, Served, simulate
@@ -45,7 +46,7 @@ def apart(
         # What the reader wrote is there too: the writer's own first token is the second.
         lengths = [prompts[i] + 1 for i in order]
         ends, again = _in_turn(
-            lengths, [outputs[i] - 1 for i in order], writing, scheduler,
+            lengths, [outputs[i] - 1 for i in order], writing, replace(scheduler, alone=False),
             [here[i] for i in order], writers, lengths,
         )  # fmt: skip
         for i, end, many in zip(order, ends, again, strict=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import ceil, isfinite, log2
@@ -15,14 +16,17 @@ from typing import Any
 import numpy as np
 
 from lightspeed_models.inference_step import engine
-from lightspeed_models.llm.step import Engine
-from lightspeed_models.served import CHUNK, Measured, Served
+from lightspeed_models.llm import Engine
+from lightspeed_models.served import Served, pace_of
+from lightspeed_models.served_law import CHUNK
+from lightspeed_models.served_rows import Measured
 from lightspeed_models.simulators.pools import apart
 from lightspeed_models.simulators.prefixes import found_tokens
 from lightspeed_models.simulators.serving import Cost, Scheduler, cost_of, simulate
 from lightspeed_models.simulators.serving import Served as Simulated
-from lightspeed_tools.serve.check import nearest, objects_of, table_of, text_of
-from lightspeed_tools.serve.plan import Job, Plan, layouts
+from lightspeed_tools.serve.check import nearest
+from lightspeed_tools.serve.files import objects_of, table_of, text_of
+from lightspeed_tools.serve.plan import Job, Plan, layout_words, layouts
 
 SLOTS = 1024  # requests in a step at most: max_num_seqs of vLLM on large GPUs, by default
 BLOCK = 16  # tokens of a block of the cache
@@ -35,18 +39,22 @@ def _seconds(value: Any) -> float:
     return found
 
 
-def _milliseconds(value: Any) -> float:
-    return _seconds(value) / 1e3
+def _scaled(unit: float) -> Callable[[Any], float]:
+    return lambda value: _seconds(value) * unit
 
 
-def _nanoseconds(value: Any) -> float:
-    return _seconds(value) / 1e9
-
-
-def _date(value: Any) -> float:
-    # Azure writes seven digits of a second, and no zone.
-    found = datetime.fromisoformat(str(value))
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+def _moment(value: Any) -> float:
+    """Seconds of a date and time, or of an epoch in s, ms, µs or ns, told apart by its size."""
+    try:
+        number = _seconds(value)
+    except ValueError:
+        # Azure writes seven digits of a second, and no zone.
+        found = datetime.fromisoformat(str(value))
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    for size, unit in ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3)):
+        if number > size:
+            return number * unit
+    return number
 
 
 def _tokens(value: Any) -> int:
@@ -56,25 +64,43 @@ def _tokens(value: Any) -> int:
     return int(found)
 
 
-@dataclass(frozen=True)
-class Columns:
-    """What the fields of a trace are called, and how its times are read."""
+# Names of a column in small letters without punctuation, as gateways and traces write them, in
+# order; of times with how they are read, and what is expected.
+TIMES = {
+    "seconds": (_seconds, "seconds"), "arrivaltimens": (_scaled(1e-9), "nanoseconds"),
+    "arrivaltimes": (_seconds, "seconds"), "timestampms": (_scaled(1e-3), "milliseconds"),
+    "timestamp": (_moment, "a time"), "ts": (_moment, "a time"), "time": (_moment, "a time"),
+}  # fmt: skip
+TIMES |= dict.fromkeys(
+    ("startedat", "createdat", "created", "starttime", "requesttime", "date", "arrivedat",
+     "arrivaltime"), (_moment, "a time"),
+)  # fmt: skip
+PROMPTS = ("prompt", "contexttokens", "inputlength", "inputtoks", "prompttokens", "inputtokens",
+           "promptlen", "inputlen", "numprefilltokens", "requesttokens", "tokensin")  # fmt: skip
+OUTPUTS = ("output", "generatedtokens", "outputlength", "outputtoks", "completiontokens",
+           "outputtokens", "outputlen", "responsetokens", "numdecodetokens",
+           "tokensout")  # fmt: skip
+MOONCAKE = (_scaled(1e-3), "milliseconds")
 
-    time: str
-    prompt: str
-    output: str
-    read: Callable[[Any], float]
-    unit: str
 
-
-# In this order: qwen-bailian has Mooncake's names and a chat_id, and counts seconds.
-KNOWN = (
-    Columns("seconds", "prompt", "output", _seconds, "seconds"),
-    Columns("TIMESTAMP", "ContextTokens", "GeneratedTokens", _date, "a date and time"),
-    Columns("timestamp", "input_length", "output_length", _milliseconds, "milliseconds"),
-    Columns("arrival_time_ns", "input_toks", "output_toks", _nanoseconds, "nanoseconds"),
-)
-BAILIAN = replace(KNOWN[2], read=_seconds, unit="seconds")
+def _columns(have: Iterable[str]) -> tuple[tuple[str, Any, str], ...] | None:
+    """(name, reader, what is expected) of time, prompt and answer among these columns."""
+    plain = {re.sub(r"[^a-z]", "", name.lower()): name for name in have}
+    time, prompt, output = (
+        next((name for name in names if name in plain), None) for names in (TIMES, PROMPTS, OUTPUTS)
+    )
+    if time is None or prompt is None or output is None:
+        return None
+    read, unit = TIMES[time]
+    # Mooncake counts milliseconds; qwen-bailian has its names and a chat_id, and counts seconds.
+    if time == "timestamp" and prompt == "inputlength":
+        read, unit = (_seconds, "seconds") if "chatid" in plain else MOONCAKE
+    whole = "a whole number of at least 1"
+    return (
+        (plain[time], read, unit),
+        (plain[prompt], _tokens, whole),
+        (plain[output], _tokens, whole),
+    )
 
 
 @dataclass(frozen=True)
@@ -103,7 +129,7 @@ class Load:
 
 
 def read_load(path: Path) -> Load:
-    """The `Load` of a file: a CSV or a JSON object a line, with the columns of `KNOWN`.
+    """The `Load` of a file: a CSV or a JSON object a line, with columns for a time and tokens.
 
     Raises ValueError that names the line and the field.
     """
@@ -111,18 +137,12 @@ def read_load(path: Path) -> Load:
     if not rows:
         raise ValueError(f"{path} has no request")
     have = rows[0][1]
-    known = (names for names in KNOWN if {names.time, names.prompt, names.output} <= have.keys())
-    names = next(known, None)
-    if names is None:
-        options = "; ".join(f"{one.time}, {one.prompt}, {one.output}" for one in KNOWN)
-        raise ValueError(f"{path} has the fields {', '.join(have)}; expected {options}")
-    if "chat_id" in have:
-        names = BAILIAN
-    wanted = (
-        (names.time, names.read, names.unit),
-        (names.prompt, _tokens, "a whole number of at least 1"),
-        (names.output, _tokens, "a whole number of at least 1"),
-    )
+    wanted = _columns(have)
+    if wanted is None:
+        raise ValueError(
+            f"{path} has the fields {', '.join(have)}; expected a time and tokens in and out, such"
+            " as timestamp, prompt_tokens, completion_tokens"
+        )
     found: list[tuple[Any, ...]] = []
     for line, row in rows:
         values = []
@@ -202,7 +222,7 @@ def replays(job: Job, load: Load) -> tuple[list[Replayed], list[tuple[str, str]]
     for run, workers in layouts(job):
         if not run.together:
             continue
-        name = Plan(run, workers, 0, 0.0, 0.0, 0.0, "", "").layout
+        name = layout_words(run, workers)
         room = blocks(run) * BLOCK
         if room < BLOCK * ceil(longest / BLOCK):
             refused.append(
@@ -253,54 +273,58 @@ def times(
     """(seconds to the first token, between tokens) of each request on one worker, and what the
     simulator says. With `concurrency` the loop is closed, and arrivals count for nothing.
 
-    A request alone gets its first token when `lightspeed_models.served.first` says; what others
-    add is simulated, so that the law's own term for them is left out.
+    Steps are those of the closed form, one by one; `front` is added to each first token.
     """
-    cost = cost_at(run, constants)
-    rules = rules_of(run)
+    cost, rules = cost_at(run, constants), rules_of(run)
     arrivals = None if concurrency else load.arrivals
     served = simulate(load.prompts, load.outputs, cost, rules, arrivals, concurrency, cached)
     came, start, last = (np.array(x) for x in (served.arrivals, served.first, served.last))
-    prompts, outputs = np.array(load.prompts), np.array(load.outputs)
-    prompts = np.maximum(1, prompts - np.array(cached or 0, float))
-    chunks = np.ceil(prompts / rules.budget)
-    reading = chunks * cost.base + cost.token * prompts
-    step = cost.base + cost.row * run.requests + cost.held * run.requests * run.held
-    extra = constants.front + constants.ahead * step + (constants.reading - 1) * reading
-    return start - came + extra, (last - start) / np.maximum(1, outputs - 1), served
+    written = np.maximum(1, np.array(load.outputs) - 1)
+    return start - came + constants.front, (last - start) / written, served
 
 
 def at_random(plan: Plan, job: Job) -> tuple[Any, Any]:
     """(seconds to the first token, between tokens) of requests that come at random at the rate of a
-    plan, simulated, without the first that find it empty.
+    plan, of random lengths up to twice the mean, simulated, without the first that find it empty.
     """
     constants, run = engine(job.engine), plan.run
     shares = plan.workers if run.together else 1
     inside = plan.requests // shares
-    requests = 400 + min(4 * inside, 8000)
-    gaps = np.random.default_rng(4).exponential(shares / plan.rate, requests)
-    load = Load(gaps.cumsum().tolist(), [job.prompt] * requests, [job.output] * requests)
+    requests, draw = 1200 + min(4 * inside, 8000), np.random.default_rng(4)
+    # A server whose steps take twice as long stands half the rate, in twice the time.
+    gaps = draw.exponential(shares / (plan.rate * job.levels[0]), requests)
+    prompts, outputs = (
+        draw.integers(1, 2 * mean, requests).tolist() for mean in (job.prompt, job.output)
+    )
+    load = Load(gaps.cumsum().tolist(), prompts, outputs)
     if run.together:
         first, between, _ = times(run, load, constants)
-        return first[-requests // 2 :], between[-requests // 2 :]
+        return _later(job, first, between, outputs)
     moved = run.model.kv_cache_bytes_per_token(run.decode.cache_bytes)
-    cost = cost_at(replace(run, requests=1), constants), cost_at(run, constants)
+    # The caches that come to those who write need no step of their own.
+    cost = cost_at(run, constants), replace(cost_at(run, constants), pace=None)
     seconds = float(moved) / (run.decode.link * run.decode.gpus)
     served = apart(
         load.prompts, load.outputs, *cost, load.arrivals, run.readers, run.decoders, seconds,
         rules_of(run),
     )  # fmt: skip
     first, last = np.array(served.first), np.array(served.last)
-    reading_time = run.own_chunk().step(constants).time * max(1, run.prompt / CHUNK)
-    alone = constants.front + (constants.reading - 1) * reading_time
-    waits, between = first - load.arrivals + alone, (last - first) / max(1, job.output - 1)
-    return waits[-requests // 2 :], between[-requests // 2 :]
+    between = (last - first) / np.maximum(1, np.array(outputs) - 1)
+    waits = first - load.arrivals + constants.front + seconds * np.array(prompts)
+    return _later(job, waits, between, outputs)
+
+
+def _later(job: Job, first: Any, between: Any, outputs: list[int]) -> tuple[Any, Any]:
+    """Both times of the later half, at the level of one's own run."""
+    several = np.array(outputs) > 1
+    several[: len(outputs) // 2] = False
+    return job.levels[1] * first[len(first) // 2 :], job.levels[0] * between[several]
 
 
 def rules_of(run: Served) -> Scheduler:
     """What a worker may do in a step: a budget and slots for each replica of attention."""
     data = run.decode.data
-    return Scheduler(CHUNK * data, SLOTS * data, blocks(run), BLOCK)
+    return Scheduler(CHUNK * data, SLOTS * data, blocks(run), BLOCK, alone=run.engine == "sglang")
 
 
 def blocks(run: Served) -> int:
@@ -321,7 +345,7 @@ def closed_loop(row: Measured) -> tuple[float, float]:
 
 def beside(best: Replayed, job: Job) -> list[tuple[Measured, tuple[float, float]]]:
     """The nearest measured rows that this simulator can run, with what it says of them."""
-    rows = nearest(best.run, job, 50)[0]
+    rows = nearest(best.run, job, 50)
     kept = [row for row in rows if row.run.together and fits(row.run)]
     return [(row, closed_loop(row)) for row in kept[:3]]
 
@@ -333,9 +357,9 @@ def fits(run: Served) -> bool:
 
 def cost_at(run: Served, constants: Engine) -> Cost:
     """The `Cost` of a step of this layout around its requests and mean lengths."""
-    many = max(2, round(run.requests))
-    chunk = min(CHUNK * run.decode.data, run.prompt)
-    return cost_of(run.model, run.decode, many, run.held, chunk, constants)
+    many = max(2, round(run.inside))
+    pace = pace_of(run.decoding(many), run.reading, constants)
+    return cost_of(run.model, run.decode, many, run.held, CHUNK, constants, pace)
 
 
 def shares(values: Any) -> dict[str, float]:

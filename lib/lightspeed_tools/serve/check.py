@@ -1,42 +1,35 @@
-"""Published or measured rows of serving, held against the expectation."""
+"""Load tests and published rows of serving, held against what is expected of them."""
 
 from __future__ import annotations
 
 import csv
-import functools
-import gzip
-import io
-import json
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from math import inf, isfinite, log
+from dataclasses import dataclass, replace
+from math import log
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lightspeed_models.evidence.pairings.served import printed
-from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.inference_step import engine
-from lightspeed_models.llm.decoder import Decoder
-from lightspeed_models.served import BEATEN, DRAFTS, ENGINES, Measured, Served, measured_rows
-from lightspeed_tools.serve.plan import Job
+from lightspeed_models.llm import Decoder
+from lightspeed_models.llm.shipped import shape_of
+from lightspeed_models.served import Served
+from lightspeed_models.served_ranges import MOST_INSIDE, Kind
+from lightspeed_models.served_rows import ALIASES, BEATEN, Measured, measured_rows
+from lightspeed_tools.serve.files import LoadTest, table_of, text_of
+from lightspeed_tools.serve.plan import Job, published
 
 NEEDED = ("model_path", "system", "isl", "osl", "silicon_tpot_ms", "silicon_ttft_ms")
 
 
-def read_rows(path: Path, job: Job | None, model: str) -> list[Mapping[str, Any]]:
-    """The rows of a file: a table with the columns of `silicon_sample` (.csv, .csv.gz), or what
-    `vllm bench serve` or SGLang's `bench_serving` wrote (JSON, or a JSON object a line).
+def read_rows(path: Path) -> list[Mapping[str, Any]]:
+    """The rows of a table with the columns of `silicon_sample` (.csv, .csv.gz).
 
-    Raises ValueError for a file that is none of these.
+    Raises ValueError for a file that is none.
     """
-    text = text_of(path)
-    if text.lstrip()[:1] in ("{", "["):
-        return [of_benchmark(one, job, model) for one in objects_of(path, text)]
-    table = table_of(text)
+    table = table_of(text_of(path))
     try:
         rows = list(table)
     except csv.Error as error:
@@ -46,90 +39,6 @@ def read_rows(path: Path, job: Job | None, model: str) -> list[Mapping[str, Any]
     if not rows:
         raise ValueError(f"{path} has the names of columns, and no row")
     return list(rows)
-
-
-def text_of(path: Path) -> str:
-    """The text of a file, zipped or not, in UTF-8 or 16; ValueError for one that has none."""
-    data = path.read_bytes()
-    try:
-        zipped = path.suffix == ".gz" or data.startswith(b"\x1f\x8b")
-        data = gzip.decompress(data) if zipped else data
-        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        return data.decode("utf-16" if wide else "utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} can't be read: {error}") from error
-
-
-def table_of(text: str) -> csv.DictReader[str]:
-    """The rows of a table whose first line has the names, parted by commas, semicolons or tabs."""
-    head = text.partition("\n")[0]
-    return csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=head.count))
-
-
-def objects_of(path: Path, text: str) -> list[Mapping[str, Any]]:
-    try:
-        whole = json.loads(text)
-    except json.JSONDecodeError:
-        try:
-            whole = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path} is no JSON: {error}") from error
-    found = whole if isinstance(whole, list) else [whole]
-    if not all(isinstance(one, Mapping) for one in found):
-        raise ValueError(f"{path}: expected an object for each run of the benchmark")
-    return found
-
-
-def of_benchmark(one: Mapping[str, Any], job: Job | None, model: str) -> dict[str, Any]:
-    """The row of a run of a benchmark: lengths, load and times are its own; GPUs and format are
-    told beside it, since it does not say them, and the model where its name says too little.
-
-    Raises ValueError for an object that is no such run, or where nothing is told. A field that is
-    no number stays as it is: the row is refused by its name later.
-    """
-    needed = (
-        "completed",
-        "total_input_tokens",
-        "total_output_tokens",
-        "mean_ttft_ms",
-        "mean_tpot_ms",
-    )
-    if missing := [name for name in needed if name not in one]:
-        raise ValueError(f"the benchmark does not say {', '.join(missing)}")
-    if job is None:
-        raise ValueError("a benchmark does not name its GPUs: add --hardware and --gpus")
-
-    def number(name: str) -> float:
-        value = one.get(name)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return 0.0
-        return float(value) if 0 < value < inf else 0.0
-
-    each = number("completed") or inf
-    prompt, output = (round(number(f"total_{way}_tokens") / each) for way in ("input", "output"))
-    first, token = (
-        number(f"median_{name}_ms") or one[f"mean_{name}_ms"] for name in ("ttft", "tpot")
-    )
-    means = number("mean_ttft_ms") + number("mean_tpot_ms") * max(0, output - 1)
-    flying = number("request_throughput") * means / 1e3  # Little's law
-    most = number("max_concurrency")
-    if not most or number("request_rate"):  # the rate sets the load, not the places
-        most = min(most or inf, flying or number("concurrency") or inf)
-    own = str(one.get("backend") or "").lower()
-    drafts = number("accept_length") > 1.0
-    return {
-        "backend": own if own in ENGINES else job.engine,
-        "model_path": model or one.get("model_id", ""),
-        "system": job.hardware,
-        "precision": job.number_format,
-        "mode": DRAFTS if drafts else "agg",
-        "isl": prompt,
-        "osl": output,
-        "concurrency": max(1, round(most)) if isfinite(most) else "",
-        "tp_size": job.gpus,
-        "silicon_ttft_ms": first,
-        "silicon_tpot_ms": token,
-    }
 
 
 @dataclass(frozen=True)
@@ -171,36 +80,89 @@ def check(rows: Iterable[Mapping[str, Any]], other: Decoder | None = None) -> Ve
     rows = list(rows)
     found, refused = measured_rows(rows, other)
     judged = tuple(found.values())
-    told = np.array([expected(one) for one in judged]).reshape(-1, 2)
+    told = np.array([one.told(engine(one.engine)) for one in judged]).reshape(-1, 2)
     measured = np.array([(one.per_token, one.first_token) for one in judged]).reshape(-1, 2)
     ratios = (told / measured).T
     reasons = dict(Counter(refused.values()).most_common())
     return Verdict(len(rows), judged, ratios[0], ratios[1], reasons)
 
 
-def expected(one: Measured) -> tuple[float, float]:
-    """(between tokens, to the first) that the engine of a row is expected to take."""
-    constants = engine(one.engine)
-    return one.run.between(constants), one.run.first(constants)
+@dataclass(frozen=True)
+class Judgement:
+    """A load test beside what is told of its layout at its load: both times with their ranges."""
+
+    test: LoadTest
+    run: Served
+    between: float
+    first: float
+    kind: Kind
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """Measured over told, between tokens and to the first."""
+        return self.test.between / self.between, self.test.first / self.first
+
+    def inside(self, which: int) -> bool:
+        """Whether a time lies in its range: between tokens (0) or to the first (1)."""
+        low, high = (self.kind.between, self.kind.first)[which]
+        return low <= self.levels[which] <= high
+
+    def doubts(self, job: Job, name: str) -> list[str]:
+        """What may be off: facts of the file first."""
+        test, found = self.test, []
+        if test.drafts:
+            found.append(
+                f"it drafted ahead: {test.drafts:.3g} tokens a step, which was told too, without"
+                " what the drafts cost"
+            )
+        if test.failed:
+            found.append(f"{test.failed} requests failed: those that were served had more room")
+        if test.model and name and (shape_of(test.model) or test.model) != (shape_of(name) or name):
+            found.append(f"the file is of {test.model}, you name {name}")
+        if self.run.waiting:
+            found.append(f"memory holds {self.run.places():.0f} of them: the others wait")
+        if self.run.inside > MOST_INSIDE:
+            found.append(f"over {MOST_INSIDE} in flight a first token is not promised")
+        if not test.median:
+            found.append("the file has means, no medians")
+        slow = [level for which, level in enumerate(self.levels) if not self.inside(which)]
+        if any(level > 1 for level in slow):
+            found.append("slower than usual: eager mode, an old release, PCIe between the GPUs, "
+                         "shared machines, or a burst in a short test")  # fmt: skip
+        elif slow:
+            found.append("faster than usual: prefixes in the cache, narrower weights or caches than"
+                         " said, drafts, or fewer in flight than asked")  # fmt: skip
+        return found
 
 
-@functools.cache
-def published() -> tuple[Measured, ...]:
-    """The measured rows that ship."""
-    return tuple(measured_rows(printed(dataset("served_models")))[0].values())
+def judge(test: LoadTest, job: Job) -> Judgement:
+    """What is told of a load test by the layout of a job, or one group of its GPUs."""
+    own = ALIASES.get(test.engine.lower().replace("_", "-"), job.engine)
+    job = replace(
+        job, engine=own, prompt=max(1, round(test.prompt)), output=max(2, round(test.output))
+    )
+    tensor, data = job.layout or (job.gpus, 1)
+    workers = max(1, job.gpus // (tensor * data))
+    run = replace(
+        job.served(tensor, data, bool(test.rate)), requests=max(1.0, test.inside / workers)
+    )
+    constants = engine(own)
+    between, first = run.between(constants), run.first(constants)
+    if test.drafts:  # a step checks the guesses and gives so many tokens
+        between /= test.drafts
+    return Judgement(test, run, between, first, job.kind)
 
 
-def nearest(run: Served, job: Job, many: int = 3) -> tuple[list[Measured], list[str]]:
-    """(the nearest measured rows, what none of all rows shares with this run). Another model or
-    chip is as far as a load of e times; another engine or format half of that.
+def nearest(run: Served, job: Job, many: int = 3) -> list[Measured]:
+    """The nearest measured rows. Another model or chip is as far as a load of e times; another
+    engine or format half of that.
     """
-    rows = published()
 
     def far(row: Measured) -> float:
         other = row.run
         apart = 4 * (other.model.layers != run.model.layers)
         apart += 2 * (other.decode.memory != run.decode.memory)
-        apart += (row.engine != job.engine) + (row.number_format != job.number_format)
+        apart += (row.engine != job.engine) + (row.number_format != job.formats.products)
         apart += 2 * (other.together != run.together)
         sizes = (
             (other.requests, run.requests),
@@ -210,10 +172,4 @@ def nearest(run: Served, job: Job, many: int = 3) -> tuple[list[Measured], list[
         )
         return apart + sum(abs(log(a / b)) for a, b in sizes)
 
-    shared = {
-        "this model": any(row.run.model.layers == run.model.layers for row in rows),
-        "this GPU": any(row.run.decode.memory == run.decode.memory for row in rows),
-        "this engine": any(row.engine == job.engine for row in rows),
-        "this number format": any(row.number_format == job.number_format for row in rows),
-    }
-    return sorted(rows, key=far)[:many], [what for what, there in shared.items() if not there]
+    return sorted(published(), key=far)[:many]

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
 
-from lightspeed.catalog import find, fitted
+import numpy as np
+
+from lightspeed.catalog import Entry
+from lightspeed.errors import BadArgument
 from lightspeed.values import si
+from lightspeed_models.evidence.pairings.served import printed
+from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.inference_step import engine
-from lightspeed_models.llm.decoder import Decoder, Experts
-from lightspeed_models.llm.step import Engine
-from lightspeed_models.served import CHUNK, Served, served_replica
+from lightspeed_models.llm import Decoder, Engine, Experts
+from lightspeed_models.llm.checkpoint import Formats
+from lightspeed_models.served import Served, served_replica
+from lightspeed_models.served_law import BUSIEST
+from lightspeed_models.served_ranges import Kind, kind_of, unseen
+from lightspeed_models.served_rows import Measured, measured_rows
 
+PLAIN = Formats()
 NODE = 8  # GPUs that split a layer at most
-BUSY = 0.9  # of their time readers read: beyond, prompts that come at random wait and wait
+GROUPS = (16, 32)  # GPUs of one worker over several nodes, attention on replicas inside of each
+NETWORK = 50e9  # byte/s of a GPU between nodes where nobody says: one port of 400 Gb/s each
 SPLITS = 64  # divisions of many workers that are tried
 MOST = 4096  # requests in flight on a worker; engines stop earlier by default
 PARTS = {
@@ -24,23 +38,57 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked: a model on `gpus` of a chip, its load in tokens, and the promise in s."""
+    """What is asked: a model in its formats on `gpus` of a card, its load in tokens, the promise in
+    s; `layout` is (tensor, data) if one is asked for; `drafts` guesses a step give `kept` tokens.
+    By a run of one's own: `levels`, measured over told of both times.
+    """
 
     model: Decoder
-    hardware: str
+    card: Entry
     gpus: int
-    number_format: str
-    engine: str
-    prompt: int
-    output: int
-    per_token: float = float("inf")
-    first_token: float = float("inf")
+    formats: Formats = PLAIN
+    engine: str = "vllm"
+    prompt: int = 8192
+    output: int = 1024
+    per_token: float = inf
+    first_token: float = inf
+    layout: tuple[int, int] | None = None
+    share: float | None = None
+    levels: tuple[float, float] = (1.0, 1.0)
+    own_run: bool = False
+    drafts: int = 0
+    kept: float = 1.0
+
+    @functools.cached_property
+    def lacks(self) -> list[str]:
+        """What no measured row shares with this."""
+        kind = self.formats.products
+        return unseen(published(), self.model, self.card.key, self.engine, kind)
+
+    @functools.cached_property
+    def kind(self) -> Kind:
+        """How near to it others have measured."""
+        return kind_of(self.lacks, self.card, self.own_run)
+
+    def served(self, tensor: int, data: int = 1, random: bool = True) -> Served:
+        """One worker of a layout, with one request in flight; others come at random."""
+        gpus = served_replica(self.card, tensor, data, self.formats.products, self.formats)
+        if gpus.gpus > NODE:
+            gpus = replace(gpus, network=min(NETWORK, gpus.link))
+        capacity = float(self.card.hbm_capacity)
+        return Served(
+            self.model, gpus, gpus, capacity, 1, self.prompt, self.output, engine=self.engine,
+            formats=self.formats, share=self.share, drafts=self.drafts, kept=self.kept,
+            random=random,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Plan:
     """A layout at the most load within the promise. `requests` are in flight on all workers,
-    `rate` is requests a second, `stop` what ends the load, `binds` the longest part of a step.
+    `rate` is requests a second that come at random, `low` and `high` the ends of its range;
+    `reading` the share of time that reads prompts, `stop` what ends the load, `binds` the longest
+    part.
     """
 
     run: Served
@@ -49,22 +97,51 @@ class Plan:
     per_token: float
     first_token: float
     rate: float
+    low: float
+    high: float
+    reading: float
     stop: str
     binds: str
 
     @property
     def layout(self) -> str:
         """The layout in words."""
-        gpus = self.run.decode
-        split = " · ".join(
-            f"{word} {ways}"
-            for word, ways in (("tensor", gpus.tensor), ("attention", gpus.data))
-            if ways > 1
-        )
-        each = split or "one GPU each"
-        if self.run.together:
-            return f"{self.workers} × {each}"
-        return f"{self.run.readers} read + {self.run.decoders} decode × {each}"
+        return layout_words(self.run, self.workers)
+
+
+def layout_words(run: Served, workers: int) -> str:
+    """The layout of a run in words: tp is tensor parallelism, dp replicas of attention."""
+    gpus = run.decode
+    split = " ".join(
+        f"{n}{ways}" for n, ways in (("tp", gpus.tensor), ("dp", gpus.data)) if ways > 1
+    )
+    each = split or "one GPU"
+    if run.together:
+        return f"{workers} × {each}"
+    return f"{run.readers} read + {run.decoders} decode × {each}"
+
+
+def layout_of(words: str) -> tuple[int, int]:
+    """(tensor, data) of a layout as people write it: tp4, tp4dp2, dep8, "tensor 4"."""
+    small = re.sub(r"[\s,+_·×x-]+", "", words.lower())
+    small = small.replace("tensor", "tp").replace("attention", "dp")
+    found = dict(re.findall(r"(tp|dp|dep|tep|ep)=?(\d+)", small))
+    rest = re.sub(r"(tp|dp|dep|tep|ep)=?\d+", "", small)
+    tensor = int(found.get("tp", found.get("tep", 1)))
+    data = int(found.get("dp", found.get("dep", 1)))
+    if rest or not found or min(tensor, data) < 1 or tensor > NODE or tensor * data > GROUPS[-1]:
+        raise BadArgument(
+            "serve", "layout", words, f"tensor ways up to {NODE}, and replicas of attention",
+            "Such as tp4, or tp2dp4. Pipelines are not tried.",
+        )  # fmt: skip
+    return tensor, data
+
+
+@functools.cache
+def published() -> tuple[Measured, ...]:
+    """The measured rows that ship."""
+    sets = ("served_models", "served_cookbook")
+    return tuple(r for s in sets for r in measured_rows(printed(dataset(s)))[0].values())
 
 
 def plans(job: Job) -> tuple[list[Plan], list[tuple[str, str]]]:
@@ -76,29 +153,34 @@ def plans(job: Job) -> tuple[list[Plan], list[tuple[str, str]]]:
     broke: list[tuple[float, str, str]] = []
     constants = engine(job.engine)
     for run, workers in layouts(job):
-        room = run.room() / run.decode.gpus
-        empty = Plan(run, workers, 0, 0.0, 0.0, 0.0, "", "")
+        room, name = run.room() / run.decode.gpus, layout_words(run, workers)
         if room <= 0:
             if run.together:  # apart, the same weights lack the same room
-                figures = si(run.weights(), "byte"), si(run.weights() + run.room(), "byte")
-                words = "weights take {} of the {} that " + job.engine + " uses"
-                refused.append((room, empty.layout, words.format(*figures)))
+                refused.append((room, name, no_room(run)))
         elif run.places() < 1:
-            held = si(run.model.request_bytes(int(run.held), run.decode.cache_bytes), "byte")
-            refused.append(
-                (room, empty.layout, f"a request holds {held}, {si(run.room(), 'byte')} left")
-            )
+            held = si(run.room() / run.places() if run.places() else run.weights(), "byte")
+            refused.append((room, name, f"a request holds {held}, {si(run.room(), 'byte')} left"))
         elif plan := most(run, workers, job, constants):
             found.append(plan)
         else:
-            one = at(run, 1, constants)
+            one = at(run, 1, job, constants)
             times = f"{si(one[0], 's')} a token, {si(one[1], 's')} to the first"
             over, which = broken(job, one)
             words = f"one request alone: {times}, {over:.2g} times the promise {which}"
-            broke.append((over, empty.layout, words))
+            broke.append((over, name, words))
     refused.sort(key=lambda row: -row[0])
     rows = sorted(broke) + refused
     return sorted(found, key=lambda plan: -plan.rate), [row[1:] for row in rows]
+
+
+def no_room(run: Served) -> str:
+    """Why a layout does not start."""
+    weights, room, gpus = run.weights(), run.room(), run.decode.gpus
+    total = run.capacity * gpus
+    return (
+        f"weights take {si(weights, 'byte')} of {si(total, 'byte')}, and {run.engine} has"
+        f" {si(weights + room, 'byte')} for them"
+    )
 
 
 def broken(job: Job, times: tuple[float, float]) -> tuple[float, str]:
@@ -111,95 +193,129 @@ def broken(job: Job, times: tuple[float, float]) -> tuple[float, str]:
 
 
 def layouts(job: Job) -> Iterator[tuple[Served, int]]:
-    """Each layout of a worker with the number of workers; a worker's GPUs divide them all."""
+    """Each layout of a worker with the number of workers; a worker's GPUs divide them all. Over
+    more than eight GPUs only replicas of attention; pipelines are not tried.
+    """
     sparse = any(isinstance(layer.mlp, Experts) for layer in job.model.layers)
-    capacity = float(find(job.hardware).hbm_capacity)
     ways = [n for n in range(1, min(job.gpus, NODE) + 1) if NODE % n == 0]
-    for tensor in ways:
-        for data in ways if sparse else (1,):
-            workers, rest = divmod(job.gpus, tensor * data)
-            if rest or not workers or tensor * data > NODE:
-                continue
-            gpus = served_replica(job.hardware, tensor, data, job.number_format)
-            run = Served(
-                job.model, gpus, gpus, capacity, 1, job.prompt, job.output, engine=job.engine
-            )
-            yield run, workers
-            for readers in range(1, workers, -(-workers // SPLITS)):
-                apart = replace(run, together=False, readers=readers, decoders=workers - readers)
-                yield apart, workers
+    ways = ways if "link_bandwidth" in job.card else [1]
+    pairs = [(t, d) for t in ways for d in (ways if sparse else [1]) if t * d <= NODE]
+    if sparse:
+        pairs += [(t, n // t) for n in GROUPS if n <= job.gpus for t in ways]
+    if job.layout:
+        pairs = [job.layout]
+    for tensor, data in pairs:
+        workers, rest = divmod(job.gpus, tensor * data)
+        if rest or not workers or heads_of(job.model) % tensor:
+            continue
+        run = job.served(tensor, data)
+        yield run, workers
+        if tensor * data > NODE or job.layout or job.own_run:
+            continue
+        for readers in range(1, workers, -(-workers // SPLITS)):
+            yield replace(run, together=False, readers=readers, decoders=workers - readers), workers
 
 
-def at(run: Served, requests: float, constants: Engine) -> tuple[float, float]:
-    """(between tokens, to the first) with so many requests in flight on each worker that decodes.
-    A cache that was read elsewhere comes over the links of its GPUs first.
-    """
+def heads_of(model: Decoder) -> int:
+    """Heads of attention that tensor parallelism divides; 0 where there are none."""
+    heads = [getattr(la.mixer, "heads", 0) for la in model.layers if la.mixer]
+    return int(np.gcd.reduce(heads)) if heads else 0
+
+
+def at(run: Served, requests: float, job: Job, constants: Engine) -> tuple[float, float]:
+    """(between tokens, to the first) with so many requests in flight on each that decodes."""
     loaded = replace(run, requests=requests)
-    wait = loaded.first(constants)
-    if not run.together:
-        moved = run.model.request_bytes(run.prompt, run.decode.cache_bytes)
-        wait += moved / (run.decode.link * run.decode.gpus)
-    return loaded.between(constants), wait
+    return job.levels[0] * loaded.between(constants), job.levels[1] * loaded.first(constants)
 
 
-def rate_of(run: Served, requests: int, times: tuple[float, float], constants: Engine) -> float:
-    """Requests a second of all workers: by Little's law, and no more than the readers can read in
-    `BUSY` of their time.
+def loads(run: Served) -> Any:
+    """Numbers of requests in flight that are tried. Those that come at random are as many on
+    average as leave three standard deviations of places: c + 3 √c.
     """
-    own = requests * run.decoders / (times[1] + run.output * times[0])
-    if run.together:
-        return own
-    chunks = max(1, run.prompt / (run.prefill.data * min(run.prompt, CHUNK)))
-    reading = run.own_chunk().step(constants).time * chunks
-    return min(own, BUSY * run.readers / reading)
+    room = min((((9 + 4 * run.places()) ** 0.5 - 3) / 2) ** 2, MOST)
+    few = np.arange(1.0, min(room, 256) + 1)
+    return np.unique(np.append(few, np.floor(np.geomspace(1, max(1, room), 400))))
 
 
 def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
-    """The plan with the most requests in flight that keeps the promise; None if one breaks it."""
+    """The plan with the most requests a second that keeps the promise; None if one breaks it."""
+    rows = loads(run)
+    state = run.state(constants, rows)
+    between, first = job.levels[0] * state.between, job.levels[1] * state.first
+    many = workers if run.together else 1
 
-    def late(requests: int) -> str:
-        times = at(run, requests, constants)
-        if times[0] > job.per_token:
-            return "time between tokens"
-        return "time to the first token" if times[1] > job.first_token else ""
+    def rates(slower: tuple[float, float]) -> Any:
+        """Requests a second of loads that keep the promise, -1 of others, if times are longer."""
+        token, wait = between * slower[0], first * slower[1]
+        good = (token <= job.per_token) & (wait <= job.first_token) & (state.reading <= BUSIEST)
+        served = run.decoders * rows / (wait + run.output * token)
+        return np.where(good, many * served, -1.0)
 
-    room = min(int(run.places()), MOST)
-    if late(1):
+    told = rates((1.0, 1.0))
+    best = int(np.argmax(told))
+    if told[best] < 0:
         return None
-    low, high = 1, room + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if late(middle) else (middle, high)
-    stop = late(low + 1) if low < room else "memory for requests" if room < MOST else "slots"
-    times = at(run, low, constants)
-    rate = rate_of(run, low, times, constants) * (workers if run.together else 1)
-    step = replace(run, requests=low).mixed().step(constants)
-    binds = max(PARTS, key=lambda part: getattr(step, part))
-    total = low * (workers if run.together else run.decoders)
-    one = replace(run, requests=low)
-    return Plan(one, workers, total, *times, rate, stop, PARTS[binds])
+    if best + 1 == len(rows):
+        stop = "memory for requests" if rows[best] < MOST else "slots"
+    elif between[best + 1] > job.per_token:
+        stop = "time between tokens"
+    elif first[best + 1] > job.first_token:
+        stop = "time to the first token"
+    else:
+        stop = "time that reads: no queue stands more"
+    ends = job.kind.between, job.kind.first
+    low, high = (max(0.0, float(rates((ends[0][i], ends[1][i])).max())) for i in (1, 0))
+    one = replace(run, requests=float(rows[best]))
+    step = one.decoding().step(constants)
+    binds = max(PARTS, key=lambda part: float(getattr(step, part)))
+    reading = float(state.reading[best])
+    total = round(rows[best] * (workers if run.together else run.decoders))
+    return Plan(
+        one, workers, total, float(between[best]), float(first[best]), float(told[best]), low, high,
+        reading, stop, "reading prompts" if reading > 0.5 else PARTS[binds],
+    )  # fmt: skip
+
+
+def inside_at(run: Served, workers: int, rate: float, job: Job, constants: Engine) -> float | None:
+    """Requests in flight on each worker at so many a second; None where no queue stands it."""
+    rows = loads(run)
+    state = run.state(constants, rows)
+    times = job.levels[1] * state.first + run.output * job.levels[0] * state.between
+    served = np.where(state.reading <= BUSIEST, workers * rows / times, 0.0)
+    last = int(np.argmax(served))
+    if served[last] < rate:
+        return None
+    return float(
+        np.interp(rate, np.append(0.0, served[: last + 1]), np.append(0.0, rows[: last + 1]))
+    )
+
+
+def fewest(job: Job, rate: float) -> list[tuple[int, Plan]]:
+    """(GPUs that serve so many requests a second, the plan of one worker), the fewest first."""
+    constants, found = engine(job.engine), []
+    seen = set()
+    for gpus in (1, 2, 4, 8, 16, 32):
+        for run, workers in layouts(replace(job, gpus=gpus)):
+            if workers == 1 and run.together and run.decode not in seen and run.places() >= 1:
+                seen.add(run.decode)
+                if plan := most(run, 1, job, constants):
+                    replicas = -(-rate // plan.rate)
+                    found.append((int(replicas) * gpus, plan))
+    return sorted(found, key=lambda pair: (pair[0], -pair[1].rate))
 
 
 def changes(job: Job, best: Plan | None) -> list[tuple[str, float]]:
     """(what to change, requests a second of the best plan then), the largest first."""
     variants = {
-        f"{kind} weights": replace(job, number_format=kind)
-        for kind in ("fp8", "fp4")
-        if kind != job.number_format and kind in find(job.hardware).numbers
+        f"{kind} weights": replace(job, formats=job.formats.quantized(name))
+        for kind, name in (("fp8", "fp8"), ("fp4", "nvfp4"))
+        if kind in job.card and job.formats.width("experts") > Formats(name).width("experts")
     }
     for name, words in (("per_token", "between tokens"), ("first_token", "to the first token")):
-        if getattr(job, name) < float("inf"):
+        if getattr(job, name) < inf:
             looser = replace(job, **{name: 1.5 * getattr(job, name)})
             variants[f"half as much time again {words}"] = looser
     now = best.rate if best else 0.0
     found = [(words, plans(one)[0]) for words, one in variants.items()]
     rates = [(words, kept[0].rate) for words, kept in found if kept and kept[0].rate > 1.02 * now]
     return sorted(rates, key=lambda pair: -pair[1])
-
-
-def errors(key: str) -> dict[str, dict[str, float]]:
-    """Of an engine on models that its constants have not seen: ends of an 80 % interval as parts of
-    what is told, and the median error, for `per_token` and `first_token`.
-    """
-    found: dict[str, dict[str, float]] = fitted("engines")[key]["left_out"]
-    return found

@@ -11,7 +11,7 @@ from lightspeed_models.evidence.pairing import Judged, Pairing
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.inference_step import engine
 from lightspeed_models.llm.shipped import decoder
-from lightspeed_models.served import Served, served_replica
+from lightspeed_models.served import Served, pace_of, served_replica
 from lightspeed_models.simulators.serving import Scheduler, cost_of, simulate
 
 BLOCK = 16  # tokens, vLLM's
@@ -47,7 +47,8 @@ def _run(rows, model, system):
     writing = slots * data / 2
     for _ in range(ROUNDS):
         many = max(2, round(writing))
-        cost = cost_of(here.model, gpus, many, here.held, budget * data, vllm)
+        pace = pace_of(here.decoding(many), here.reading, vllm)
+        cost = cost_of(here.model, gpus, many, here.held, budget * data, vllm, pace)
         run = simulate(prompts.tolist(), outputs.tolist(), cost, rules, rows["arrival"].tolist())
         writing = np.subtract(run.last, run.first).sum() / max(run.last)
     return np.array([run.first, run.last]) - rows["arrival"] + vllm.front

@@ -90,7 +90,7 @@ PAIRINGS = (
         judge=first,
         fitted="the same, with launches of steps that read, by other publishers' rows",
         left_out="publisher",
-        lesson="A first token is a number of a protocol: a mean over waves that begin at once, or a "
+        lesson="A first token is of a protocol: a mean over waves that begin at once, or a "
         "median of a steady loop. Told its own, the law is right to a third where no row of the "
         "publisher set a constant; above 130 in flight it promises none",
     ),
