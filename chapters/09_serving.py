@@ -149,8 +149,8 @@ allowed(IDEAL), allowed(vllm)
 # %% [markdown]
 # The exchange costs a little: of the {{plan.rate:.1f}} answers a second that were planned,
 # {{allowed(IDEAL)[1]:.1f}} are left. The engine costs far more and leaves
-# **{{allowed(vllm)[1]:.1f}}**. Is that the engine, or is it our law of the engine? On models that
-# its constants had not seen, the law misses the measured time between tokens by
+# **{{allowed(vllm)[1]:.1f}}**. Is that the engine, or is it our law of the engine? On publishers
+# that set none of its constants, the law misses the measured time between tokens by
 # {{unseen["per_token"]["error"]:.0%}} in the median
 # ([proof](09_serving_proof.ipynb#How-well-does-a-step-hold?)), so a drop to a third is no artefact.
 # And we haven't read a single prompt yet.

@@ -12,6 +12,7 @@ Inference" (2022), for the cache. Engines: catalog/fitted_engines.toml.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from lightspeed.collectives import LATENCY, alltoall_time, ring_time
 from lightspeed.elementwise import Result, Value, any_of, is_array, maximum, minimum, where
@@ -194,7 +195,8 @@ def drafted_tokens(acceptance: Value, drafts: Value, fading: Value = 1.0) -> Res
     >>> drafted_tokens(0.5, 2, 0.5)
     1.63 tokens
     """
-    most = int(drafts.max() if is_array(drafts) else drafts)
+    highest: Any = drafts
+    most = int(highest.max() if is_array(drafts) else highest)
     total = 1.0 + 0.0 * acceptance
     for i in range(1, most + 1):
         kept = acceptance**i * fading ** (i * (i - 1) / 2)

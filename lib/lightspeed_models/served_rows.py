@@ -118,13 +118,13 @@ def measured(row: Mapping[str, Any], other: Decoder | None = None) -> Measured:
     if publisher == "nvidia":
         run = replace(run, even=True)
     elif publisher == "inferencex":
-        shorter = {
-            "prompt": max(1, round(NOMINAL * prompt)),
-            "output": max(2, round(NOMINAL * output)),
-        }
-        run = replace(run, **shorter, gap=_gap(engine, system, name, requests, prompt))
+        mean = max(1, round(NOMINAL * prompt)), max(2, round(NOMINAL * output))
+        gap = _gap(engine, system, name, requests, prompt)
+        run = replace(run, prompt=mean[0], output=mean[1], gap=gap)
     waves = WAVES if publisher in ("nvidia", "inferencex") else 0
-    return Measured(run, name, str(row["system"]), engine, kind, *times, publisher, waves)
+    return Measured(
+        run, name, str(row["system"]), engine, kind, times[0], times[1], publisher, waves
+    )
 
 
 def _gap(engine: str, system: str, name: str, requests: float, prompt: int) -> int:

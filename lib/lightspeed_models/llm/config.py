@@ -59,16 +59,16 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
         body = same_body(config, name, _KINDS.get(_plain(str(kind)), ""))
         text = config.get("text_config")
         if body is None and isinstance(text, Mapping) and text.get("model_type"):
-            within = read_config(_LLAMA | text if text["model_type"] == "llama" else text)
+            within = read_config({**_LLAMA, **text} if text["model_type"] == "llama" else text)
             note = f"{name}: its language part is counted, not its tower"
             return replace(within, name=name, assumed=(note, *within.assumed))
         if body is None:
             near = get_close_matches(name, FAMILIES, 1, cutoff=0.95)  # a slip of the pen, no kin
             slip = f"; the nearest that is known: {near[0]}" if near else ""
             raise ConfigRefused([
-                f"architectures = {named or None}: not known here{slip}. Its layers may differ from all"
-                " that are, so that a count would be a guess; if it has the shape of a known one,"
-                " say so in a copy of the file"
+                f"architectures = {named or None}: not known here{slip}. Its layers may differ from"
+                " all that are, so that a count would be a guess; if it has the shape of a known"
+                " one, say so in a copy of the file"
             ])  # fmt: skip
         name, note = body
         notes.append(note)

@@ -308,9 +308,14 @@ class Server:
                 continue
             if self.ends and self.ends[0][0] <= self.step:
                 self.finish()
-        columns = ([getattr(r, name) for r in requests] for name in ("came", "first", "last"))
-        put_off = [request.put_off for request in requests]
-        return Served(*columns, put_off, self.steps, self.events)
+        return Served(
+            [request.came for request in requests],
+            [request.first for request in requests],
+            [request.last for request in requests],
+            [request.put_off for request in requests],
+            self.steps,
+            self.events,
+        )
 
     def arrive(self) -> None:
         """Those who have come by now queue up."""

@@ -338,7 +338,7 @@ def sized(job: Job, rate: float, top: int) -> Answer:
 def tests(found: list[LoadTest], job: Job, name: str) -> Answer:
     """Load tests of one's own: what was understood, told, measured, and what may be off."""
     lines: list[str] = []
-    rows = []
+    rows: list[dict[str, Any]] = []
     for test in found[:6]:
         one = judge(test, job)
         words = layout_words(one.run, max(1, job.gpus // one.run.decode.gpus))
@@ -397,7 +397,7 @@ def trace(job: Job, path: Path, top: int) -> Answer:
     load = arrivals.read_load(path)
     job = arrivals.mean_job(job, load)
     found, refused = arrivals.replays(job, load)
-    shown = [
+    shown: list[dict[str, Any]] = [
         {
             "layout": one.layout, "within_promise": one.kept,
             "ttft": arrivals.shares(one.first_token), "tpot": arrivals.shares(one.per_token),

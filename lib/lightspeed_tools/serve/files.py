@@ -149,22 +149,21 @@ def _bench(one: Mapping[str, Any]) -> list[LoadTest]:
     done = _number(one["completed"])
     if not done:
         raise ValueError("a request that completed")
-    times = [
-        (_number(one.get(f"median_{name}_ms")), _number(one.get(f"mean_{name}_ms")))
-        for name in ("ttft", "tpot")
-    ]
-    lengths = (one.get(f"total_{way}_tokens") for way in ("input", "output"))
+    median = [_number(one.get(f"median_{name}_ms")) for name in ("ttft", "tpot")]
+    mean = [_number(one.get(f"mean_{name}_ms")) for name in ("ttft", "tpot")]
     drafts = _number(one.get("spec_decode_acceptance_length")) or _number(one.get("accept_length"))
     sglang = "accept_length" in one or one.get("backend") == "sglang"
     seconds = _number(one.get("duration"))
     return [LoadTest(
         "SGLang's bench_serving" if sglang else "vllm bench serve",
-        *(_number(total) / done for total in lengths),
-        *((median or mean) / 1e3 for median, mean in times),
+        _number(one.get("total_input_tokens")) / done,
+        _number(one.get("total_output_tokens")) / done,
+        (median[0] or mean[0]) / 1e3,
+        (median[1] or mean[1]) / 1e3,
         concurrency=_number(one.get("max_concurrency")) or _number(one.get("concurrency")),
         rate=_number(one.get("request_rate")),
         served=_number(one.get("request_throughput")) or (done / seconds if seconds else 0.0),
-        median=all(median for median, _ in times),
+        median=all(median),
         failed=int(_number(one.get("failed")) or max(0.0, _number(one.get("num_prompts")) - done)),
         drafts=drafts if drafts > 1 else 0.0,
         model=str(one.get("model_id") or ""),

@@ -125,10 +125,10 @@ def layout_of(words: str) -> tuple[int, int]:
     """(tensor, data) of a layout as people write it: tp4, tp4dp2, dep8, "tensor 4"."""
     small = re.sub(r"[\s,+_·×x-]+", "", words.lower())
     small = small.replace("tensor", "tp").replace("attention", "dp")
-    found = dict(re.findall(r"(tp|dp|dep|tep|ep)=?(\d+)", small))
+    found: dict[str, str] = dict(re.findall(r"(tp|dp|dep|tep|ep)=?(\d+)", small))
     rest = re.sub(r"(tp|dp|dep|tep|ep)=?\d+", "", small)
-    tensor = int(found.get("tp", found.get("tep", 1)))
-    data = int(found.get("dp", found.get("dep", 1)))
+    tensor = int(found.get("tp") or found.get("tep") or 1)
+    data = int(found.get("dp") or found.get("dep") or 1)
     if rest or not found or min(tensor, data) < 1 or tensor > NODE or tensor * data > GROUPS[-1]:
         raise BadArgument(
             "serve", "layout", words, f"tensor ways up to {NODE}, and replicas of attention",
@@ -241,13 +241,15 @@ def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
     """The plan with the most requests a second that keeps the promise; None if one breaks it."""
     rows = loads(run)
     state = run.state(constants, rows)
-    between, first = job.levels[0] * state.between, job.levels[1] * state.first
+    between: Any = job.levels[0] * state.between
+    first: Any = job.levels[1] * state.first
+    busy: Any = state.reading
     many = workers if run.together else 1
 
     def rates(slower: tuple[float, float]) -> Any:
         """Requests a second of loads that keep the promise, -1 of others, if times are longer."""
         token, wait = between * slower[0], first * slower[1]
-        good = (token <= job.per_token) & (wait <= job.first_token) & (state.reading <= BUSIEST)
+        good = (token <= job.per_token) & (wait <= job.first_token) & (busy <= BUSIEST)
         served = run.decoders * rows / (wait + run.output * token)
         return np.where(good, many * served, -1.0)
 
@@ -268,7 +270,7 @@ def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
     one = replace(run, requests=float(rows[best]))
     step = one.decoding().step(constants)
     binds = max(PARTS, key=lambda part: float(getattr(step, part)))
-    reading = float(state.reading[best])
+    reading = float(busy[best])
     total = round(rows[best] * (workers if run.together else run.decoders))
     return Plan(
         one, workers, total, float(between[best]), float(first[best]), float(told[best]), low, high,
