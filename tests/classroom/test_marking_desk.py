@@ -415,3 +415,50 @@ def test_notes_on_other_cells_are_told_once(desk, book):
     text = desk[0].open("ada").text
     assert text.count("NameError") < 3 and ">20 notes on other cells<" in text
     assert "Code cells 1 and 5 to 23 stopped" in desk[0].send("/notebook?student=ada").body.decode()
+
+
+@pytest.mark.holds("docs/teach.md", "all that have the same mistake")
+def test_equal_mistakes_are_one_card_settled_at_once_and_undone(desk, book):
+    """Thirty wrong ridges, of five kinds, in five acts; then what the machine called wrong stands."""
+    slips = range(4)
+    for n in range(27):
+        book.add_student(f"s{n:02}", f"Student {n}")
+        answer = wrong(RIDGE, n % len(slips)) if n < 24 else ...
+        hand_in(book, f"s{n:02}", {RIDGE: answer, WORD: ...}, code(f"answer = {n}", "cell0"))
+    eve, finn = desk
+    kinds = cards.mistakes(book.results(NAME), RIDGE)
+    assert sum(map(len, kinds.values())) == 30
+    acts = 0
+    while waiting := cards.mistakes(book.results(NAME), RIDGE):
+        first = next(iter(waiting.values()))[0]
+        assert eve.open(first.student.id).post("/card", points="0.25", alike="yes").code == 303
+        acts += 1
+    assert acts == len(kinds) <= 5
+    for student in ("ada", "s00", "s23", "s26"):
+        assert points(book, student) == 0.25
+    alike = next(ids for ids in kinds.values() if len(ids) > 5)
+    assert finn.open(alike[-1].student.id).post("/undo").code == 303
+    assert len(cards.mistakes(book.results(NAME), RIDGE)) == 1, "a whole act, and no other"
+    text = finn.send("/").body.decode()
+    assert f">{len(alike)}</td>" in text
+    assert (
+        finn.send("/settle", {"question": RIDGE, "by": "question"}, Origin=finn.address).code == 303
+    )
+    assert not cards.mistakes(book.results(NAME), RIDGE)
+    assert {book.results(NAME, r.student.id)[0].manual[RIDGE].points for r in alike} == {0.0}
+    assert finn.open(alike[0].student.id).post("/undo").code == 303
+    assert sum(map(len, cards.mistakes(book.results(NAME), RIDGE).values())) == len(alike)
+
+
+def test_a_jump_and_keys_that_can_be_off(desk):
+    eve, _ = desk
+
+    def jump(to):
+        return eve.send(f"/jump?{urlencode({'to': to, 'question': RIDGE, 'by': 'student'})}")
+
+    for text, student in (("bob", "bob"), ("CY", "cy"), (" ada ", "ada"), ("bo", "bob")):
+        answer = jump(text)
+        assert answer.code == 303 and f"student={student}&" in answer.headers["Location"]
+    assert jump("dan").code == jump("").code == 404
+    assert 'id="keys"' in eve.open("ada").text
+    assert 'localStorage.getItem("keys") === "off") return' in eve.send("/desk.js").body.decode()

@@ -65,7 +65,7 @@ class Run:
 
     def _over(self, end: Ended) -> None:
         self.status = end.reason
-        self.late |= end.waited
+        self.late |= end.waited and self.box.starved
 
     def _note(self, message: dict[str, Any], cells: int, asked: set[str]) -> None:
         id, value, number = message.get("answer"), message.get("value"), message.get("cell")
@@ -85,7 +85,7 @@ class Run:
             error = message.get("error")
             if isinstance(error, dict) and (name := error.get("name")) != "AskedForInput":
                 self.told.append((number, f"stopped with {safe_name(name)}{_explained(error)}"))
-                self.late |= error.get("waited") is True
+                self.late |= error.get("waited") is True and self.box.starved
 
     @property
     def stopped_at(self) -> int:
@@ -126,7 +126,8 @@ class Run:
                         self.origins.setdefault(id, []).append(_origin(message.get("origin")))
         except Ended as end:
             self._over(end)
-        self.late |= any(isinstance(v, dict) and v.get("waited") is True for v in values)
+        waits = any(isinstance(v, dict) and v.get("waited") is True for v in values)
+        self.late |= waits and self.box.starved
         results |= zip(map(_key, inputs), values, strict=False)
         return results
 

@@ -42,6 +42,7 @@ FIRST_UID = 2_000_000_000
 NOT_STARTED = "The sandbox did not start. Is the machine out of memory or of processes?"
 WAITING = 4  # times the limit of time, at most, on a machine that has no time for the student
 START = 60  # seconds for the program to load what it needs, which are not the student's
+STARVED = 1.0  # seconds without a processor, from which time of the clock is no measure
 GONE_IN = 5  # seconds for the processes of a sandbox that was killed
 SCRATCH = 16 << 20  # bytes that the packages may write while they are loaded
 # Bytes of the kernel's: for a memory area, and for what the descriptors of a process lead to but
@@ -115,6 +116,12 @@ class Sandbox:
     def begin(self) -> None:
         """The student's own time counts from now."""
         self._count(self.limits.wall)
+        self._at_first = self._before
+
+    @property
+    def starved(self) -> bool:
+        """Whether the student had to wait for a busy machine; in a container nobody can tell."""
+        return isinstance(self._isolated, str) or self._home.waited() - self._at_first > STARVED
 
     def _count(self, seconds: float) -> None:
         self._seconds, self._before = seconds, self._home.waited()

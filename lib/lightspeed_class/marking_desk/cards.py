@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lightspeed_class.notebooks import homes, text_of
 from lightspeed_class.prose import written
+from lightspeed_class.score import BY_HAND
 
 ORDERS = ("question", "student")
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/svg+xml")
@@ -67,6 +68,26 @@ def state(result, question):
     if not score:
         return "not graded"
     return "right" if score.kind == "right" else "to mark"
+
+
+def mistake(result, question):
+    """What is the same about answers that are wrong alike, whatever the numbers: a kind and a name
+    or, without a name, the answer as it was read; None for what the machine did not call wrong.
+    """
+    score = result.scores.get(question)
+    if not score or score.kind in ("right", "refused", BY_HAND):
+        return None
+    return score.kind, score.name or score.given, score.points
+
+
+def mistakes(results, question):
+    """Mistake -> the results that have it and that nobody has marked, the most common one first."""
+    found = {}
+    for result in results:
+        waits = state(result, question) == "to mark" and not result.excused
+        if waits and (key := mistake(result, question)):
+            found.setdefault(key, []).append(result)
+    return dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 
 def around(places, student, question):

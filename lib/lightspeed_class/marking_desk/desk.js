@@ -13,17 +13,24 @@ const go = then => {
   } else place?.click();
 };
 
+// For who speaks to a computer, or types by accident: single letters can be switched off.
+const keys = document.getElementById("keys");
+if (keys) keys.checked = localStorage.getItem("keys") === "off";
+keys?.addEventListener("change", () => localStorage.setItem("keys", keys.checked ? "off" : "on"));
+
 addEventListener("keydown", event => {
   const typing = event.target.matches("textarea, input:not([type=checkbox])");
   if (event.key === "Escape" && typing) return event.target.blur();
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form) return go("next");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (localStorage.getItem("keys") === "off") return;
   const acts = {
     j: () => go("after"),
     k: () => go("before"),
     n: () => go("next"),
     c: () => form?.elements.comment.focus(),
     p: () => form?.elements.points.focus(),
+    g: () => document.getElementById("jump")?.focus(),
     s: () => form?.requestSubmit(),
     u: () => dirty || document.getElementById("undo")?.requestSubmit(),
   };

@@ -53,10 +53,15 @@ class Card(Page):
         others = {r.student.id: _kept(r, question) for r in self.together(result)}
         # who hands in with them and has marks of their own keeps these
         also = [id for id, had in others.items() if had in (_NOTHING, was)]
+        if self.get_body_argument("alike", ""):
+            alike = cards.mistakes(self.results(), question).get(
+                cards.mistake(result, question), []
+            )
+            also += [r.student.id for r in alike if r.student.id not in (student, *also)]
         try:
             if self.whole("grading") != result.grading.id:
                 raise Changed(question)
-            if any(had != new for had in (was, *(others[id] for id in also))):
+            if any(had != new for had in (was, *(others.get(id, _NOTHING) for id in also))):
                 self.book.set_manual(
                     self.desk.real(student), self.name, question, points, typed["comment"],
                     self.current_user, items, score.points, self.whole("version"),
@@ -91,6 +96,8 @@ class Card(Page):
         result = next(r for r in results if r.student.id == student)
         together, mine = self.together(result, everybody), _kept(result, question)
         own = [r for r in together if _kept(r, question) not in (_NOTHING, mine)]
+        same = cards.mistakes(results, question).get(cards.mistake(result, question), [])
+        same = [r for r in same if r.student.id not in (student, *(t.student.id for t in together))]
         assignment = kept.assignment(result.submission)
         cells = self.desk.cells(result)
         shown = cards.work(cells, assignment, question)
@@ -115,6 +122,8 @@ class Card(Page):
             state=places[at - 1].state,
             together=[r.student.name or r.student.id for r in together],
             own=[r.student.name or r.student.id for r in own],
+            same=[r.student.name or r.student.id for r in same],
+            people=[(r.student.id, r.student.name) for r in results],
             told=told_question(i, assignment, result, variant, why),
             key=getattr(variant, "answer", ""),
             prose=question in assignment.prose,
@@ -168,7 +177,10 @@ class Undo(Card):
 
     def post(self):
         student, question = self.get_body_argument("student"), self.get_body_argument("question")
-        also = [self.desk.real(r.student.id) for r in self.together(self.result(student))]
+        self.result(student)
+        # an act may have been for many: those with the same mistake, or who hand in together
+        also = [self.desk.real(r.student.id) for r in self.desk.results()]
+        also.remove(self.desk.real(student))
         try:
             self.book.undo_manual(
                 self.desk.real(student),
@@ -184,6 +196,47 @@ class Undo(Card):
         except KeyError:
             return self.card(student, question, 409, "There is nothing to undo.")
         self.redirect(link(cards.Place(student, question, ""), self.order), status=303)
+
+
+class Settle(Card):
+    """Let the machine's points stand for all that it marked wrong in a question; the desk's undo on
+    any of these cards takes all of it back.
+    """
+
+    def get(self):
+        raise HTTPError(405, reason="Settling is a button of the queue")
+
+    def post(self):
+        question, requests = self.get_body_argument("question"), self.desk.requests()
+        settled = {}  # points of the machine -> whose
+        for (_, _, points), alike in cards.mistakes(self.results(), question).items():
+            ids = [r.student.id for r in alike if (r.student.id, question) not in requests]
+            settled.setdefault(points, []).extend(map(self.desk.real, ids))
+        for points, ids in settled.items():
+            if ids:
+                self.book.set_manual(
+                    ids[0], self.name, question, points, "", self.current_user, also=ids[1:]
+                )
+        self.redirect(f"/?by={self.order}", status=303)
+
+
+class Jump(Card):
+    """To the card of somebody who is typed: an id or a name, or the beginning of one."""
+
+    def get(self):
+        text = self.get_query_argument("to", "").strip().casefold()
+        question = self.get_query_argument("question", "")
+        places = [p for p in self.places() if p.question == question]
+        names = {r.student.id: r.student.name.casefold() for r in self.results()}
+        ways = (
+            lambda id: text in (id.casefold(), names.get(id)),
+            lambda id: f"{names.get(id)} {id.casefold()}".find(text) >= 0,
+        )
+        for way in ways:
+            for place in places:
+                if text and any(map(way, (place.student, *place.together))):
+                    return self.redirect(link(place, self.order), status=303)
+        raise HTTPError(404, reason="Nobody who handed in goes by that id or name")
 
 
 class Item(Card):

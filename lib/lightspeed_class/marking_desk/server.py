@@ -12,7 +12,7 @@ from tornado.web import Application
 
 from lightspeed_class.intake.similarity import alike
 from lightspeed_class.marking_desk import cards
-from lightspeed_class.marking_desk.marking import Card, Item, Undo
+from lightspeed_class.marking_desk.marking import Card, Item, Jump, Settle, Undo
 from lightspeed_class.marking_desk.request import HERE, Page
 from lightspeed_class.regrade_requests import waiting
 from lightspeed_class.reports.feedback import cells_of, told_notes
@@ -68,7 +68,8 @@ class Desk:
         return hashlib.sha256(whole.encode()).hexdigest()[:8]
 
     def application(self):
-        pages = {"/": Queue, "/card": Card, "/undo": Undo, "/item": Item, "/notebook": Notebook}
+        pages = {"/": Queue, "/card": Card, "/undo": Undo, "/item": Item, "/notebook": Notebook,
+                 "/settle": Settle, "/jump": Jump}  # fmt: skip
         routes = [(path, handler, {"desk": self}) for path, handler in pages.items()]
         return Application([*routes, ("/desk.js", Script, {"desk": self})])
 
@@ -114,6 +115,16 @@ class Queue(Page):
                 for key, group in groups.items()
             ],
             next=next((p for p in places if p.state == "to mark"), None),
+            mistakes=[
+                {
+                    "question": question,
+                    "name": name or kind,
+                    "count": len(alike),
+                    "first": cards.Place(alike[0].student.id, question, "to mark"),
+                }
+                for question in assignment.points
+                for (kind, name, _), alike in cards.mistakes(results, question).items()
+            ],
         )
 
 
