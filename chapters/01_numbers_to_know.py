@@ -426,7 +426,7 @@ table(
 # %% [markdown]
 # **Which is sooner?** To compute one vector for one request, the GPU takes each weight of a model
 # from its memory once, multiplies and adds. {{si(params, "parameter")}} of two bytes are
-# {{si(2 * params, "byte")}}, and an H100 reads {{si(h100.hbm_bandwidth, "byte")}} in a second. Its
+# {{si(2 * params, "byte")}}, and an H100 reads {{si(h100.hbm_bandwidth, "byte/s")}}. Its
 # arithmetic keeps up easily, so the time is that of reading. Even a model that fills the whole
 # memory is read before the light is back. If the question is latency, compute it again.
 #

@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 from lightspeed.collectives import Levels, bandwidth_bound, in_network_time
-from lightspeed.elementwise import Result, Value, any_of, ceil, maximum, minimum, where
+from lightspeed.elementwise import Result, Value, any_of, ceil, maximum, minimum
 from lightspeed.errors import BadArgument
 from lightspeed.law import checked, count, fraction, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH
@@ -71,11 +71,14 @@ def oversubscription(down: Value, up: Value) -> Result:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a fabric is bought as; `cables` join hosts to leaves and leaves to spines."""
+    """What a fabric is bought as; `cables` join hosts to leaves and leaves to spines, `links` of
+    them each leaf to each spine, on average.
+    """
 
     leaves: float
     spines: float
     cables: float
+    links: float
 
 
 @law(
@@ -86,13 +89,14 @@ class Parts:
 )
 def leaf_spine(hosts: Value, radix: Value, oversubscription: Value = 1.0) -> Parts:
     """The `Parts` of two layers that join so many links: each leaf has as many ports for hosts as
-    the ratio allows, and its others go up, equally many to each spine. So the spines divide them:
-    a 33rd leaf, of 32 ports up, takes not one spine more but twice as many.
+    the ratio allows, and its others go up, spread over the fewest spines that have the ports. Where
+    `links` is not whole these do not divide a leaf's: some spines get one cable more from it than
+    others, and the promised rate only if traffic is weighted so.
 
     >>> leaf_spine(1024, 64)
-    Parts(leaves=32.0, spines=16.0, cables=2048.0)
-    >>> leaf_spine(1025, 64)
-    Parts(leaves=33.0, spines=32.0, cables=2081.0)
+    Parts(leaves=32.0, spines=16.0, cables=2048.0, links=2.0)
+    >>> round(leaf_spine(1025, 64).links, 2)
+    1.88
 
     Raises BadArgument for more leaves than a spine has ports: two layers do not join them.
     """
@@ -105,16 +109,8 @@ def leaf_spine(hosts: Value, radix: Value, oversubscription: Value = 1.0) -> Par
             "leaf_spine", "hosts", hosts, f"at most {radix * down} links",
             "Two layers join no more at this ratio: take switches of more ports, or three layers.",
         )  # fmt: skip
-    return Parts(leaves, _even_spines(leaves, up, radix), hosts + leaves * up)
-
-
-def _even_spines(leaves: Value, up: Value, radix: Value) -> Result:
-    """The fewest spines that each leaf joins by equally many of its `up` ports."""
-    links, most = 2, up / up  # from a leaf to each spine, which has a port for each
-    while any_of(links * leaves <= radix):
-        most = where((up % links == 0) & (links * leaves <= radix), links, most)
-        links += 1
-    return up / most
+    spines = ceil(leaves * up / radix)
+    return Parts(leaves, spines, hosts + leaves * up, up / spines)
 
 
 # ---------------------------------------------------------------- locality

@@ -46,11 +46,18 @@ def si(value: float, unit: str = "", digits: int = 3) -> str:
 
     Bytes, bits, FLOP, seconds, watts, joules, hertz and their rates take prefixes; counts take
     words ("70 billion parameters"); FLOP/byte and other units stay plain ("1,000 FLOP/byte"). "%"
-    expects a fraction, "dollar" gives "$3.2 million".
+    expects a fraction, "dollar" gives "$3.2 million". A number that carries a unit is refused
+    another one: si(link.bandwidth, "bit/s") would print bytes as bits.
 
     >>> si(3.5e-6, "s"), si(989.5e12, "FLOP/s"), si(1, "token"), si(0.284, "%", 2)
     ('3.5 µs', '990 TFLOP/s', '1 token', '28 %')
     """
+    own = getattr(value, "unit", unit)
+    if unit and own != unit and (own or prefixed(unit) or unit == "dollar"):
+        raise ValueError(
+            f"si: unit = {unit!r}: expected {own!r}, the unit that this number carries; convert it"
+            f" first, as 8 * rate for bits of a rate in bytes, or float(...) to drop its unit"
+        )
     if math.isnan(value):
         raise ValueError(f"si: value = nan {unit}: expected a number")
     if unit == "%":

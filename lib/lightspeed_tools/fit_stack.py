@@ -21,6 +21,7 @@ Such as, with the lines of at least fourteen plans that differ:
 """
 
 import csv
+from statistics import median
 
 from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.plan import Plan
@@ -170,7 +171,7 @@ def report(fit, rows):
             lines.append(f"  {'':<8} can't be told: {fit.untold[name]}")
     off = sorted(fit.errors)
     lines.append(
-        f"error of the rows that were fitted: {off[len(off) // 2]:.1%} in the median, "
+        f"error of the rows that were fitted: {median(off):.1%} in the median, "
         f"{off[int(0.9 * (len(off) - 1))]:.1%} at nine tenths"
     )
     # |predicted / measured - 1| of a step that takes twice as long as predicted is a half.

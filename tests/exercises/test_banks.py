@@ -106,6 +106,33 @@ def is_well_formed(q):
         assert si_factor(q.unit) == 1
 
 
+WORDS = {"million": 1e6, "billion": 1e9, "trillion": 1e12}
+
+
+@of_each("number", few=1, of=6)
+def an_exact_answer_follows_from_the_numbers_as_they_are_shown(q, seeds):
+    """Whoever calculates with the numbers of the prompt gets the answer: none is rounded further
+    than the tolerance lets be."""
+    for variant in (variant_of(q.id, seed) for seed in seeds):
+        given = {}
+        for name, p in q.parameters.items():
+            value = variant.values[name]
+            met = re.match(r"-?([\d.,]*\d)(?: (\w+))?", p.text(value))
+            if met and isinstance(value, int | float) and value:
+                read = float(met[1].replace(",", "")) * WORDS.get(met[2], 1)
+                if 0 < abs(read / value - 1) < 0.1:  # else it is shown in another unit
+                    given[name] = p.si(read)
+        if given:
+            again = float(q.expected(**variant.inputs() | given))
+            assert close([again * 1.0], [float(q.expected(**variant.inputs()))], q.tolerance), given
+
+
+def test_a_model_whose_weights_are_counted_exactly_is_shown_with_its_parameters():
+    """70 billion in place of 70.55 are another whole number of requests."""
+    for id in ("serving.slots_in_memory", "serving.batch_within_budget"):
+        assert "70.554 billion parameters" in variant_of(id).prompt, id
+
+
 def test_the_prompt_names_the_function_that_the_page_asks_for():
     pages = "".join(
         page.read_text() for page in (Path(__file__).parents[2] / "solutions").glob("*.py")

@@ -147,6 +147,15 @@ SLIPS = [
     ("`size / link`", "`*size`", 27, "'*size': expected is a formula"),
     ("`size / link`", "`size / (link * slow)`", 27, "is the right answer; expected is a wrong one"),
     ("`size / link`", "`roofline.ridge_point(size, link)`", 27, "float(...)"),
+    (
+        "size / left ==",
+        'size / accelerator("h100_sxm").bf16 ==',
+        22,
+        "accelerator('h100_sxm').bf16: expected is arithmetic on names, constants and ceil,",
+    ),
+    ("size / left ==", "size / -left ==", 22, "-left: expected is arithmetic on names"),
+    ("size / left ==", "size / (left - left) ==", 22, "division by zero"),
+    ("`size / link`", "`16 * size / (2 * left)`", 31, "bits: comes to the same as the full rate,"),
     ("link * slow < link", "link < 0", 35, "does not hold: is given"),
     ('assert link * slow < link, "is given"', "x = 1", 34, "expected assert CONDITION"),
     ("> - `40` missing term:", "> - 40 missing term:", 40, "expected Right: `answer`"),
@@ -163,6 +172,44 @@ def test_a_slip_is_told_with_its_line(mine, right, slip, line, said):
     with pytest.raises(QuestionError) as error:
         load(mine(COPY.replace(right, slip, 1)))
     assert str(error.value).startswith(f"mine.md:{line}: ") and said in str(error.value)
+
+
+def test_all_faults_of_a_file_are_told_at_once_in_order_and_once(mine):
+    """In three questions, of what is read, what is built, and what the variants show."""
+    second = (
+        COPY.partition("## ")[2].replace("mine.copy_time", "mine.other").replace("5 %", "tight")
+    )
+    third = (
+        COPY.partition("## ")[2]
+        .replace("mine.copy_time", "mine.third")
+        .replace("- unit: ms", "- unti: ms")
+    )
+    first = COPY.replace("size / left ==", "size * left ==").replace(
+        "link * slow < link", "link < 0"
+    )
+    first = first.replace("`8 * size / left`", "`8 * sise / left`")
+    second = second.replace("{{slow}}", "{{nope}}").replace("given(50,", "gven(50,")
+    with pytest.raises(QuestionError) as error:
+        load(mine(f"{first}\n## {second}\n## {third}"))
+    told = [(line, reason[:22]) for line, reason in error.value.faults]
+    assert told == [
+        (22, "size * left: comes out"), (31, "NameError: name 'sise'"),
+        (35, "does not hold: is give"), (43, "{{nope}}: name 'nope' "),
+        (47, "tolerance: tight: expe"), (50, 'gven(50, 25, 50, unit='),
+        (84, "'unti: ms': expected -"),
+    ]  # fmt: skip
+    lines = str(error.value).splitlines()
+    assert [line.split(": ")[0] for line in lines] == [f"mine.md:{line}" for line, _ in told]
+    with pytest.raises(LookupError):
+        question("mine.copy_time")
+
+
+def test_misconceptions_that_no_answer_tells_apart_are_so_by_a_word(mine):
+    slip = COPY.replace("`8 * size / left`", "`size / left * slow`").replace("**bits**", "**b**")
+    with pytest.raises(QuestionError, match=r"mine\.md:31: b: comes to the same as the full rate"):
+        load(mine(slip))
+    (q,) = load(mine(slip.replace("**b**", "**b** (also)")))
+    assert diagnose(q.variant(), 40).name == "the full rate or b"
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

@@ -92,9 +92,14 @@ def test_where_sources_contradict_each_other_the_winner_has_a_reason():
 
 
 def test_sources_are_complete_and_distinct():
+    read = re.compile(
+        r"\b(second hand|copy|copies|stored file)\b|^(a definition|chosen for teaching)"
+    )
     for key, s in SOURCES.items():
         missing = [field for field in ("title", "how", "read") if not s.get(field)]
         assert not missing, f"sources.toml: {key} lacks {', '.join(missing)}"
+        how = f"sources.toml: {key}: how = {s['how']!r}: expected is a copy that was read, or"
+        assert read.search(s["how"]), f"{how} second hand and through what: memory is no source"
     addresses = [s["address"] for s in SOURCES.values() if "address" in s]
     assert len(addresses) == len(set(addresses))
     assert all(a.startswith(("https://", "http://")) for a in addresses)

@@ -44,9 +44,13 @@ def test_a_leaf_spine_has_a_port_for_each_cable(hosts, radix, ratio):
     up = (parts.cables - hosts) / parts.leaves
     down = radix - up
     assert parts.leaves * down >= hosts > (parts.leaves - 1) * down
-    # Wire it: the fewest spines to which every leaf has equally many cables, and a port for each.
-    spines = range(1, int(up) + 1)
-    assert parts.spines == min(s for s in spines if up % s == 0 and parts.leaves * up / s <= radix)
+    assert parts.spines * radix >= parts.leaves * up > (parts.spines - 1) * radix
+    # Wire it, cable by cable in turn: every spine has its ports, and `links` says if all are alike.
+    wired = [[0] * int(parts.spines) for _ in range(int(parts.leaves))]
+    for cable in range(int(parts.leaves * up)):
+        wired[int(cable // up)][cable % int(parts.spines)] += 1
+    assert max(map(sum, zip(*wired, strict=True))) <= radix
+    assert (len({n for leaf in wired for n in leaf}) == 1) == (parts.links % 1 == 0)
     assert down / up <= ratio < (down + 1) / (up - 1 or 1e-9)
 
 

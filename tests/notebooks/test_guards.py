@@ -67,7 +67,7 @@ def test_no_typed_number_in_questions_explorers_and_gallery():
 
 def test_a_fault_in_a_question_file_is_one_line(monkeypatch):
     def refuse(topic):
-        raise QuestionError("roofline.md", 12, "no unit 'parsek'")
+        raise QuestionError("roofline.md", (12, "no unit 'parsek'"))
 
     monkeypatch.setattr("lightspeed_course.practice.question_files.texts", refuse)
     found = unbound_in_library()

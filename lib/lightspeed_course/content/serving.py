@@ -6,6 +6,7 @@ from lightspeed.catalog import accelerator, find, number
 from lightspeed.experts import rows_per_expert
 from lightspeed_course.practice.derivation import step as line
 from lightspeed_course.practice.questions import Parameter
+from lightspeed_show.format import si
 
 
 def chip_of(canonical, *choices):
@@ -17,6 +18,15 @@ def chip_of(canonical, *choices):
             f"{accelerator(key).name} ({accelerator(key).hbm_capacity / 2**20:,.0f} MiB of memory"
             " per chip)"
         ),
+    )
+
+
+def sized(canonical, *choices):
+    """A model shown with its parameters, exactly enough for an answer in whole requests."""
+    return Parameter(
+        canonical,
+        choices,
+        show=lambda key: f"{find(key).name} ({si(find(key).parameters, 'parameter', 5)})",
     )
 
 

@@ -76,11 +76,15 @@ class Step:
             parts = [self._work_out(argument) for argument in node.args]
             self._same(parts)
             name = ast.unparse(node.func)
+            if name not in FUNCTIONS:
+                raise self._no_arithmetic(node)
             value = FUNCTIONS[name](*(p[0] for p in parts))
             units = parts[0][1]
             if name == "sqrt":
                 units = Counter({u: n // 2 for u, n in units.items()})
             return value, units, set().union(*(p[2] for p in parts))
+        if not isinstance(node, ast.BinOp):
+            raise self._no_arithmetic(node)
         (a, ua, ca), (b, ub, cb) = self._work_out(node.left), self._work_out(node.right)
         kind = type(node.op)
         if kind in (ast.Add, ast.Sub):
@@ -94,6 +98,14 @@ class Step:
             units[u] += sign * n
         gone = {u for u in ub if ua[u] * sign * ub[u] < 0}
         return (a * b if sign > 0 else a / b), _whole(units), ca | cb | gone
+
+    def _no_arithmetic(self, node):
+        """What is said of a call or an attribute in a formula: it needs a name of its own."""
+        part, verbs = ast.unparse(node), ", ".join(FUNCTIONS)
+        expected = (
+            f"arithmetic on names, constants and {verbs}; give it a name in a line of its own"
+        )
+        return ValueError(f"{self.formula}: {part}: expected is {expected}, `name = {part}`")
 
     def _same(self, parts):
         if any(p[1] != parts[0][1] for p in parts[1:]):
@@ -178,7 +190,7 @@ def measured(value):
 
 
 def shown(value, unit=""):
-    return si(value, unit, 4) if unit else plain(value, 4)
+    return si(value + 0, unit, 4) if unit else plain(value, 4)  # + 0: `unit` is what it comes in
 
 
 def unit_of(unit):

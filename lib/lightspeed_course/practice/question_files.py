@@ -15,7 +15,7 @@ import lightspeed
 from lightspeed_course.practice.derivation import FUNCTIONS, Derivation, Step, measured
 from lightspeed_course.practice.parameters import VERBS
 from lightspeed_course.practice.question_model import Misconception, Parameter, Question
-from lightspeed_course.practice.question_text import QuestionError, Text, read
+from lightspeed_course.practice.question_text import Faults, QuestionError, Text, parts, read
 from lightspeed_course.practice.unit_table import UnknownUnit, base_unit, known, unit
 
 CONTENT = "lightspeed_course.content"  # what is in it is found by its name
@@ -43,7 +43,7 @@ class _Python:
                 taken[name], self.results[name] = "a step before", n
 
     def fail(self, line, reason):
-        raise QuestionError(self.file, line, reason) from None
+        raise QuestionError(self.file, (line, str(reason))) from None
 
     def function(self, python, line, own=None):
         """The function of the parameters that Python, or its tree, is; compiled at its first call.
@@ -190,30 +190,40 @@ READ: Any = {
 
 def built(text, names, file):
     """The Question of a text; `names`: what its Python knows; `file`: its name in errors."""
-    python = _Python(text, names, file)
+    python, faults = _Python(text, names, file), Faults(file)
     given = {}
     for name, (source, line) in text.parameters.items():
-        given[name] = python.value(source, line)
-        if not isinstance(given[name], Parameter):
-            python.fail(line, f"{name} = {source}: expected is a parameter, as given(2, 1, 2, 8)")
-    units = [(p.unit, text.parameters[name][1]) for name, p in given.items()]
-    for name, line in [text.facts.get("unit", ("", 0)), *units]:
-        try:
-            unit(name)
-        except UnknownUnit as error:
-            python.fail(line, f"{error}; expected is one of the course, such as GB/s, or none")
+        with faults:
+            given[name] = python.value(source, line)
+            if not isinstance(given[name], Parameter):
+                wanted = "expected is a parameter, as given(2, 1, 2, 8)"
+                python.fail(line, f"{name} = {source}: {wanted}")
+            _known_unit(python, given[name].unit, line)
+    with faults:
+        _known_unit(python, *text.facts.get("unit", ("", 0)))
     kind = "choice" if text.options else "array" if "names" in text.facts else "number"
     facts: dict[str, Any] = {"chapter": "", "level": "", "kind": kind}
-    facts |= {key: READ[key](python, *fact) for key, fact in text.facts.items()}
+    for key, fact in text.facts.items():
+        with faults:
+            facts[key] = READ[key](python, *fact)
     formulas = [n for n, (words, lines, _) in enumerate(text.steps) if words and lines]
-    if "answer" not in facts and not formulas:
-        python.fail(text.line, "no answer: expected is a formula in the last step, or - answer:")
-    expected = facts.pop("answer", None) or python.result(formulas[-1])
-    misconceptions = tuple(
-        Misconception(name, python.function(wrong, at), python.words(hint, at), slight)
-        for name, slight, wrong, hint, at in text.misconceptions
-    )
-    prompt, *options = (python.words(t, text.line) for t in (text.prompt, *text.options.values()))
+    expected = facts.pop("answer", None)
+    with faults:
+        if expected is None and not formulas:
+            missing = "no answer: expected is a formula in the last step, or - answer:"
+            python.fail(text.line, missing)
+        expected = expected or python.result(formulas[-1])
+    misconceptions = []
+    for name, mark, wrong, hint, at in text.misconceptions:
+        with faults:
+            function, hint = python.function(wrong, at), python.words(hint, at)
+            misconceptions.append(Misconception(name, function, hint, "slight" in mark))
+    written = []
+    for each in (text.prompt, *text.options.values()):
+        with faults:
+            written.append(python.words(each, text.line))
+    faults.refuse()
+    prompt, *options = written
     holds = {words: python.function(held, at) for words, held, at in text.holds}
     try:
         return Question(
@@ -221,7 +231,7 @@ def built(text, names, file):
             prompt=prompt,
             expected=expected,
             solution=_solution(python, given),
-            misconceptions=misconceptions,
+            misconceptions=tuple(misconceptions),
             parameters=given,
             options=dict(zip(text.options, options, strict=True)),
             holds=holds,
@@ -231,13 +241,24 @@ def built(text, names, file):
         python.fail(text.line, error)
 
 
+def _known_unit(python, name, line):
+    try:
+        unit(name)
+    except UnknownUnit as error:
+        python.fail(line, f"{error}; expected is one of the course, such as GB/s, or none")
+
+
 def _solution(python, parameters):
     """The derivation, a function of the parameters, compiled when it is first asked for."""
 
     @cache
     def compiled():
-        after = python.template(python.text.after, python.text.line)
-        return [_compiled(python, n) for n in range(len(python.text.steps))], after
+        lines, faults = [], Faults(python.file)
+        for n in range(len(python.text.steps)):
+            with faults:
+                lines.append(_compiled(python, n))
+        faults.refuse()
+        return lines, python.template(python.text.after, python.text.line)
 
     def solution(**given):
         lines, after = compiled()
@@ -273,8 +294,8 @@ def _compiled(python, n):
             if law and not measured(gives)[1]:
                 gives = gives, Step("", written, None, inputs).result[1]
             step = Step(words(**given), written, gives, inputs)
-        except ValueError as error:
-            python.fail(line, error)
+        except (ArithmeticError, ValueError) as error:
+            python.fail(line, error if written in str(error) else f"{written}: {error}")
         if name:
             measures[name] = step.result[:2]
         return [step]
@@ -290,13 +311,19 @@ def _in(value, of):
 
 
 def of_file(file):
-    """(text, question) of each of a file of one's own; its Python stands beside it."""
+    """([(text, question)], faults) of a file of one's own: what of it can be asked, and what is
+    wrong with it. Its Python stands beside it.
+    """
     import runpy
 
     beside = file.with_suffix(".py")
     names = VERBS | (runpy.run_path(str(beside)) if beside.is_file() else {})
-    texts = read(file.read_text("utf-8"), file.name)
-    return [(text, built(text, names, file.name)) for text in texts]
+    texts, faults = parts(file.read_text("utf-8"), file.name)
+    found = []
+    for text in texts:
+        with faults:
+            found.append((text, built(text, names, file.name)))
+    return found, faults
 
 
 def of_topic(topic):
@@ -304,7 +331,12 @@ def of_topic(topic):
     names, ready = names_of(topic), f"{CONTENT}.{topic}_questions"
     rows = importlib.import_module(ready).TEXTS if _there(ready) else None
     topic_texts = texts(topic) if rows is None else [Text(*row) for row in rows]
-    return [built(text, names, f"{topic}.md") for text in topic_texts]
+    faults, found = Faults(f"{topic}.md"), []
+    for text in topic_texts:
+        with faults:
+            found.append(built(text, names, faults.file))
+    faults.refuse()
+    return found
 
 
 def names_of(topic):

@@ -2,63 +2,85 @@
 
 import math
 import traceback
+from functools import cache
 
-from lightspeed_course.practice.amounts import close
+from lightspeed_course.practice.amounts import amount, close
 from lightspeed_course.practice.derivation import measured, unit_of
 from lightspeed_course.practice.question_text import QuestionError
 from lightspeed_course.practice.unit_table import UnknownUnit, unit
 
+SAME = 1e-6  # of misconceptions that no answer can tell apart
 COUNTED = {"[request]", "[token]"}  # a plain number may be a count of these
 
 
 def faults(text, question, seeds=(None, 0, 1)):
-    """(line, what is wrong) of each fault that the variants of these seeds show."""
+    """(line, what is wrong) of each fault that the variants of these seeds show, the first seed
+    that shows any.
+    """
     for seed in seeds:
-        try:
-            variant = question.variant(seed)
-            found = list(_of_variant(text, question, variant))
-        except QuestionError:
-            raise
-        except Exception as error:
-            frames = traceback.walk_tb(error.__traceback__)
-            lines = [line for frame, line in frames if frame.f_code.co_filename.endswith(".md")]
-            found = [((lines or [text.line])[-1], f"{type(error).__name__}: {error}")]
-        yield from found
+        found = []
+        for part in _parts(text, question, seed):
+            try:
+                found += part()
+            except QuestionError as error:
+                found += error.faults
+            except Exception as error:
+                frames = traceback.walk_tb(error.__traceback__)
+                lines = [line for frame, line in frames if frame.f_code.co_filename.endswith(".md")]
+                found.append(((lines or [text.line])[-1], f"{type(error).__name__}: {error}"))
         if found:
-            return
+            return list(dict.fromkeys(found))
+    return []
 
 
-def _of_variant(text, q, variant):
+def _parts(text, q, seed):
+    """Functions that give the faults of a part each: the solution, each misconception and each
+    condition. What one raises leaves the others to be tried.
+    """
+    variant = cache(lambda: q.variant(seed))
+    yield lambda: _of_solution(text, q, variant())
+    for n, each in enumerate(text.misconceptions):
+        yield lambda n=n, row=each: _of_misconception(q, variant(), n, *row[1::3])
+    for words, held, line in text.holds:
+        yield lambda w=words, h=held, at=line: _of_condition(q, variant(), w, h, at)
+
+
+def _of_solution(text, q, variant):
     worked = [step for step in variant.worked.steps if step.formula]
     if worked and "answer" not in text.facts and q.kind == "number":
         of = worked[-1].result[1]
         if _dimensions(of) != _dimensions(q.unit):
             yield text.steps[-1][2], f"the last step comes out in {of or 'no unit'}, not {q.unit!r}"
     if q.kind == "choice" and variant.right not in q.options:
-        yield (
-            text.line,
-            f"the answer is {variant.right!r}: expected is one of {', '.join(q.options)}",
-        )
-    for line, m in zip((each[4] for each in text.misconceptions), q.misconceptions, strict=True):
-        wrong = variant.wrong(m)
-        if q.kind == "choice":
-            if wrong not in q.options:
-                yield line, f"{m.name}: {wrong!r} is no option"
-            continue
-        if variant.seed is None and not any(map(math.isfinite, wrong)):
-            yield line, f"{m.name}: comes to no number"
-        elif close(wrong, variant.right, q.tolerance):
-            yield line, f"{m.name}: is the right answer; expected is a wrong one"
-        own = _own_unit(variant, m) if q.kind == "number" else ""
-        if own and _dimensions(own) != _dimensions(q.unit):
-            asked = f"{q.unit or 'a plain number'} is asked"
-            yield (
-                line,
-                f"{m.name}: comes out in {own}, {asked}; float(...) where that is the mistake",
-            )
-    for words, held, line in text.holds:
-        if not all(q.holds[words](**variant.inputs(sample)) for sample in variant.samples):
-            yield line, f"does not hold: {words}: {held}"
+        options = ", ".join(q.options)
+        yield text.line, f"the answer is {variant.right!r}: expected is one of {options}"
+
+
+def _of_misconception(q, variant, n, mark, line):
+    m = q.misconceptions[n]
+    wrong = variant.wrong(m)
+    if q.kind == "choice":
+        if wrong not in q.options:
+            yield line, f"{m.name}: {wrong!r} is no option"
+        return
+    if variant.seed is None and not any(map(math.isfinite, wrong)):
+        yield line, f"{m.name}: comes to no number"
+    elif close(wrong, variant.right, q.tolerance):
+        yield line, f"{m.name}: is the right answer; expected is a wrong one"
+    same = [o.name for o in q.misconceptions[:n] if close(wrong, variant.wrong(o), SAME)]
+    if same and "also" not in mark and variant.seed is None:
+        others = f"comes to the same as {' and '.join(same)}, {amount(wrong[0], q.unit)}"
+        wanted = "expected is another answer, or (also) behind the name, and both are told"
+        yield line, f"{m.name}: {others}: {wanted}"
+    own = _own_unit(variant, m) if q.kind == "number" else ""
+    if own and _dimensions(own) != _dimensions(q.unit):
+        asked = f"{q.unit or 'a plain number'} is asked"
+        yield line, f"{m.name}: comes out in {own}, {asked}; float(...) where that is the mistake"
+
+
+def _of_condition(q, variant, words, held, line):
+    if not all(q.holds[words](**variant.inputs(sample)) for sample in variant.samples):
+        yield line, f"does not hold: {words}: {held}"
 
 
 def _own_unit(variant, misconception):

@@ -17,14 +17,16 @@
 
 After the facts and parameters come the prompt, the `key` and text of each option, the steps of the
 solution, a remark, the misconceptions, `assert`s that hold its sentences to be true, and in a
-quotation what learners answered. The last step is the answer, by the law behind `==` where there is
-one, unless `answer:` says another. A step may name its result, which later formulas take, and have
-lines `name = expression` for what its formula calls otherwise; `[byte]` behind a value is its unit.
-A step without words is Python that gives steps. Formulas know the parameters in SI, the results,
-the library's modules, the verbs of `parameters.py`, and the Python file of the same name.
+quotation what learners answered. Behind the name of a misconception stands `(slight)` if it is
+within the tolerance of some numbers, and `(also)` if it comes to the same as another: a learner is
+told both. The last step is the answer, by the law behind `==` where there is one, unless `answer:`
+says another. A step may name its result, which later formulas take, and have lines
+`name = expression` for what its formula calls otherwise; `[byte]` behind a value is its unit. A
+step without words is Python that gives steps. Formulas know the parameters in SI, the results, the
+library's modules, the verbs of `parameters.py`, and the Python file of the same name.
 
 `questions.load` reads a file of one's own. An error, QuestionError, names file, line and what is
-expected.
+expected, of all faults at once.
 """
 
 import ast
@@ -40,17 +42,44 @@ FACTS = (
 )
 FORMULAS = ("edges", "valid", "answer")  # of these, what is Python
 CODES: Any = re.compile(r"(?:(?:^|(?<=\n))(?:`[^`]+`(?:\n|\Z))+)?\Z")
-MISCONCEPTION = re.compile(r"\*\*(.+?)\*\*( \(slight\))?\s*`([^`]+)`\s*(.+)\Z", re.S)
+MISCONCEPTION = re.compile(
+    r"\*\*(.+?)\*\*(?: \((slight|also|slight, also)\))?\s*`([^`]+)`\s*(.+)\Z", re.S
+)
 PARAMETER = re.compile(r"`(\w+)\s+=\s+([^`]+)`\Z")
 OPTION = re.compile(r"`(\w+)`:?\s+(.+)\Z", re.S)
 MET = re.compile(r"`([^`]+)`\s+([^:]+):\s+(.+?)\s+→\s+`([^`]+)`\Z", re.S)
 
 
 class QuestionError(ValueError):
-    """A question that cannot be read: file, line and what is expected."""
+    """Questions that cannot be read: for each fault file, line and what is expected, a line each.
 
-    def __init__(self, file, line, reason):
-        super().__init__(f"{file}:{line}: {reason}")
+    `faults` are (line, reason), in the order of the file.
+    """
+
+    def __init__(self, file, *faults):
+        self.file, self.faults = file, sorted(dict.fromkeys(faults), key=lambda fault: fault[0])
+        super().__init__("\n".join(f"{file}:{line}: {reason}" for line, reason in self.faults))
+
+
+class Faults(list):
+    """Gathers the faults of parts that do not rest on each other: `with faults: ...`."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.file = file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if isinstance(error, QuestionError):
+            self += error.faults
+        return isinstance(error, QuestionError)
+
+    def refuse(self):
+        """Raise them together, if there are any."""
+        if self:
+            raise QuestionError(self.file, *self) from None
 
 
 @dataclass
@@ -65,7 +94,7 @@ class Text:
     options: dict = field(default_factory=dict)
     steps: list = field(default_factory=list)  # (words, lines of Python, line)
     after: str = ""
-    misconceptions: list = field(default_factory=list)  # (name, slight, Python, hint, line)
+    misconceptions: list = field(default_factory=list)  # (name, mark or '', Python, hint, line)
     holds: list = field(default_factory=list)  # (words, Python, line)
     right: list = field(default_factory=list)  # honest answers of learners
     wrong: list = field(default_factory=list)  # (answer, class, mistake, pattern)
@@ -73,8 +102,16 @@ class Text:
 
 def read(text, file):
     """The questions that a text has, each as a `Text`. `file` is its name in errors."""
-    questions, facts = [], {}
+    questions, faults = parts(text, file)
+    faults.refuse()
+    return questions
+
+
+def parts(text, file):
+    """(questions, faults) of a text: those questions that can be read, and what of it cannot."""
+    questions, facts, faults, broken = [], {}, Faults(file), set()
     for kind, block, line in _blocks(text):
+        already = len(faults)
         try:
             if kind == "h2":
                 questions.append(Text(block, line, dict(facts)))
@@ -86,13 +123,17 @@ def read(text, file):
                 key, value = _fact(block)
                 facts[key] = value, line
         except SyntaxError as error:
-            reason = f"{(error.text or '').strip()!r} is not Python: {error.msg}"
-            raise QuestionError(file, line, reason) from None
+            text = (error.text or "").strip()
+            faults.append((line, f"{text!r} is not Python: {error.msg}"))
         except ValueError as error:
-            raise QuestionError(file, line, error) from None
-    if not questions:
-        raise QuestionError(file, 1, "no question: one begins with a line such as ## network.copy")
-    return questions
+            faults.append((line, str(error)))
+        if len(faults) > already:
+            broken.add(len(questions))
+    if not questions and not faults:
+        faults.append((1, "no question: one begins with a line such as ## network.copy"))
+    # What stands above the first question is of all.
+    sound = [q for n, q in enumerate(questions, 1) if n not in broken and 0 not in broken]
+    return sound, faults
 
 
 def _blocks(text):
@@ -157,9 +198,8 @@ def _take(into, kind, block, line):
 
 def _item(into, text, line):
     if met := MISCONCEPTION.match(text):
-        name, slight, python, hint = met.groups()
-        hint = _joined(hint)
-        into.misconceptions.append((name, bool(slight), _formula(python), hint, line))
+        name, mark, python, hint = met.groups()
+        into.misconceptions.append((name, mark or "", _formula(python), _joined(hint), line))
     elif met := PARAMETER.match(text):
         into.parameters[met[1]] = _formula(met[2]), line
     elif met := OPTION.match(text):

@@ -78,7 +78,8 @@ def bank(topic):
 def load(path):
     """The questions of a file of one's own, from now on found by `question`; its Python is in the
     file of the same name that ends in .py, if there is one. Loaded again it takes the place of
-    what it gave before. Raises QuestionError, which names file, line and what is expected.
+    what it gave before. Raises QuestionError, which names file, line and what is expected, of all
+    faults at once.
     """
     from lightspeed_course.practice.question_files import of_file
     from lightspeed_course.practice.question_proof import faults
@@ -86,17 +87,18 @@ def load(path):
 
     file = Path(path).resolve()
     if not file.is_file():
-        raise QuestionError(path, 1, "there is no such file; expected is one such as energy.md")
-    found, mine = of_file(file), _own.get(file, ())
+        missing = "there is no such file; expected is one such as energy.md"
+        raise QuestionError(path, (1, missing))
+    (found, wrong), mine = of_file(file), _own.get(file, ())
     for text, one in found:
         topic = one.id.partition(".")[0]
         if topic in topics():
             reason = "is a topic of the course; expected is a name of your own before the dot"
-            raise QuestionError(file.name, text.line, f"{topic} {reason}")
+            wrong.append((text.line, f"{topic} {reason}"))
         if one.id in _registry and one.id not in mine:
-            raise QuestionError(file.name, text.line, f"another file has {one.id} already")
-        for line, fault in faults(text, one):
-            raise QuestionError(file.name, line, fault)
+            wrong.append((text.line, f"another file has {one.id} already"))
+        wrong += faults(text, one)
+    wrong.refuse()
     for id in mine:
         del _registry[id]
     register(*(one for _, one in found))

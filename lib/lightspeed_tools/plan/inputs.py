@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from math import exp
 from pathlib import Path
+from statistics import StatisticsError, median
 from typing import Any
 
 from lightspeed.catalog import Entry, fitted, link
@@ -426,9 +427,8 @@ def _own_stack(path: str, cluster: Cluster) -> Setting:
     """The `Setting` of constants that a user fitted. Memory is only counted: no run says more."""
     table = read_json(path)
     try:
-        fit, errors = Stack(**table["stack"]), sorted(table["errors"])
-        error = errors[len(errors) // 2]
-    except (TypeError, KeyError, IndexError) as slip:
+        fit, error = Stack(**table["stack"]), median(table["errors"])
+    except (TypeError, KeyError, StatisticsError) as slip:
         wanted = "a file that lightspeed fit-stack --json wrote"
         raise BadArgument("plan", "stack", path, wanted, f"It has no {slip}.") from None
     holds = Footprint(gradient_bytes=fit.gradient_bytes, logits_bytes=10)
