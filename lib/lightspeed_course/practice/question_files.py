@@ -188,9 +188,12 @@ READ: Any = {
 }
 
 
-def built(text, names, file):
-    """The Question of a text; `names`: what its Python knows; `file`: its name in errors."""
+def built(text, names, file, beside=None):
+    """The Question of a text; `names`: what its Python knows; `file`: its name in errors. Faults on
+    which nothing else rests join those in `beside`, if it is given, and the question is built.
+    """
     python, faults = _Python(text, names, file), Faults(file)
+    small = Faults(file) if beside is None else beside
     given = {}
     for name, (source, line) in text.parameters.items():
         with faults:
@@ -204,7 +207,7 @@ def built(text, names, file):
     kind = "choice" if text.options else "array" if "names" in text.facts else "number"
     facts: dict[str, Any] = {"chapter": "", "level": "", "kind": kind}
     for key, fact in text.facts.items():
-        with faults:
+        with small:
             facts[key] = READ[key](python, *fact)
     formulas = [n for n, (words, lines, _) in enumerate(text.steps) if words and lines]
     expected = facts.pop("answer", None)
@@ -215,14 +218,17 @@ def built(text, names, file):
         expected = expected or python.result(formulas[-1])
     misconceptions = []
     for name, mark, wrong, hint, at in text.misconceptions:
-        with faults:
-            function, hint = python.function(wrong, at), python.words(hint, at)
-            misconceptions.append(Misconception(name, function, hint, "slight" in mark))
-    written = []
-    for each in (text.prompt, *text.options.values()):
-        with faults:
-            written.append(python.words(each, text.line))
+        with small:
+            hint = python.words(hint, at)
+        function = python.function(wrong, at)
+        misconceptions.append(Misconception(name, function, hint, "slight" in mark))
+    written = [text.prompt, *text.options.values()]
+    for n, each in enumerate(written):
+        with small:
+            written[n] = python.words(each, text.line)
     faults.refuse()
+    if beside is None:
+        small.refuse()
     prompt, *options = written
     holds = {words: python.function(held, at) for words, held, at in text.holds}
     try:
@@ -319,24 +325,29 @@ def of_file(file):
     beside = file.with_suffix(".py")
     names = VERBS | (runpy.run_path(str(beside)) if beside.is_file() else {})
     texts, faults = parts(file.read_text("utf-8"), file.name)
+    return _built(texts, names, faults), faults
+
+
+def _built(texts, names, faults):
+    """(text, question) of each; what is wrong with any joins the faults."""
     found = []
     for text in texts:
         with faults:
-            found.append((text, built(text, names, file.name)))
-    return found, faults
+            found.append((text, built(text, names, faults.file, faults)))
+    return found
 
 
 def of_topic(topic):
     """The questions of one of the course's topics; the site has them read."""
     names, ready = names_of(topic), f"{CONTENT}.{topic}_questions"
     rows = importlib.import_module(ready).TEXTS if _there(ready) else None
-    topic_texts = texts(topic) if rows is None else [Text(*row) for row in rows]
-    faults, found = Faults(f"{topic}.md"), []
-    for text in topic_texts:
-        with faults:
-            found.append(built(text, names, faults.file))
+    if rows is None:
+        of_text, faults = parts(_file(topic).read_text("utf-8"), f"{topic}.md")
+    else:
+        of_text, faults = [Text(*row) for row in rows], Faults(f"{topic}.md")
+    found = _built(of_text, names, faults)
     faults.refuse()
-    return found
+    return [one for _, one in found]
 
 
 def names_of(topic):
@@ -347,8 +358,11 @@ def names_of(topic):
 
 def texts(topic):
     """What the file of a topic says."""
-    file = Path(__file__).parents[1] / "content" / f"{topic}.md"
-    return read(file.read_text("utf-8"), file.name)
+    return read(_file(topic).read_text("utf-8"), f"{topic}.md")
+
+
+def _file(topic):
+    return Path(__file__).parents[1] / "content" / f"{topic}.md"
 
 
 def compiled(topic):

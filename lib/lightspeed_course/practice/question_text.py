@@ -34,7 +34,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from lightspeed.errors import did_you_mean
+from lightspeed.errors import did_you_mean, nearest
 
 FACTS = (
     *("chapter", "level", "kind", "unit", "tolerance", "names", "edges", "valid", "answer"),
@@ -59,6 +59,14 @@ class QuestionError(ValueError):
     def __init__(self, file, *faults):
         self.file, self.faults = file, sorted(dict.fromkeys(faults), key=lambda fault: fault[0])
         super().__init__("\n".join(f"{file}:{line}: {reason}" for line, reason in self.faults))
+
+
+class Misnamed(ValueError):
+    """A fact under another name: what it would be under the nearest."""
+
+    def __init__(self, reason, key, value):
+        super().__init__(reason)
+        self.key, self.value = key, value
 
 
 class Faults(list):
@@ -108,7 +116,9 @@ def read(text, file):
 
 
 def parts(text, file):
-    """(questions, faults) of a text: those questions that can be read, and what of it cannot."""
+    """(questions, faults) of a text. A question is left out that lacks a part on which others rest:
+    what would be said of those is no fault of theirs.
+    """
     questions, facts, faults, broken = [], {}, Faults(file), set()
     for kind, block, line in _blocks(text):
         already = len(faults)
@@ -125,15 +135,18 @@ def parts(text, file):
         except SyntaxError as error:
             text = (error.text or "").strip()
             faults.append((line, f"{text!r} is not Python: {error.msg}"))
+        except Misnamed as error:  # read on as if it were right
+            faults.append((line, str(error)))
+            (questions[-1].facts if questions else facts)[error.key] = error.value, line
+            continue
         except ValueError as error:
             faults.append((line, str(error)))
-        if len(faults) > already:
+        if len(faults) > already and kind not in ("asserts", "quote") and block[:2] != "**":
             broken.add(len(questions))
     if not questions and not faults:
         faults.append((1, "no question: one begins with a line such as ## network.copy"))
     # What stands above the first question is of all.
-    sound = [q for n, q in enumerate(questions, 1) if n not in broken and 0 not in broken]
-    return sound, faults
+    return [q for n, q in enumerate(questions, 1) if not {0, n} & broken], faults
 
 
 def _blocks(text):
@@ -214,10 +227,12 @@ def _fact(text):
     if not colon or key not in FACTS:
         meant = did_you_mean(key, FACTS) or f"There are {', '.join(FACTS)}."
         first = text.partition("\n")[0]
-        raise ValueError(
+        reason = (
             f"{first!r}: expected - key: value, - `name = given(...)`, - `key`: an option, or - "
             f"**misconception** `Python` and a hint. {meant}"
         )
+        near = nearest(key, FACTS) if colon else None
+        raise Misnamed(reason, *_fact(f"{near}:{value}")) if near else ValueError(reason)
     code = re.fullmatch(r"`([^`]+)`", value.strip())
     value = _joined(code[1] if code else value)
     return key, _formula(value) if key in FORMULAS else value
