@@ -371,7 +371,8 @@ def best_fsdp_ways(
     tokens: Value, chips: Value, hidden: Value, bandwidth: Value, tensor_bandwidth: Value
 ) -> Result:
     """FSDP ways X at which a step of `tokens` over `chips`, the rest tensor parallel, sends for the
-    shortest time: sqrt(B N W / (F V)), where both take equally long. Rates as in `mixed_tokens`.
+    shortest time: sqrt(B N W / (F V)), where both take equally long. Above `chips` FSDP alone is
+    best, below 1 tensor parallelism alone. Rates as in `mixed_tokens`.
 
     >>> round(best_fsdp_ways(4_190_000, 8960, 28672, 2.0, 1.0))
     1618

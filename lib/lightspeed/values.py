@@ -53,7 +53,8 @@ def si(value: float, unit: str = "", digits: int = 3) -> str:
     ('3.5 µs', '990 TFLOP/s', '1 token', '28 %')
     """
     own = getattr(value, "unit", unit)
-    if unit and own != unit and (own or prefixed(unit) or unit == "dollar"):
+    same = own.replace("FLOP", "OP") == unit.replace("FLOP", "OP")  # one axis may have both
+    if unit and not same and (own or prefixed(unit) or unit == "dollar"):
         raise ValueError(
             f"si: unit = {unit!r}: expected {own!r}, the unit that this number carries; convert it"
             f" first, as 8 * rate for bits of a rate in bytes, or float(...) to drop its unit"

@@ -187,6 +187,17 @@ def test_nvls_sends_all_of_its_buffer_and_its_part_of_the_sum():
     assert c.nvls_time(9e9, 1, 1e9, 1e-6) == 0
 
 
+def test_public_rows_of_nvls_rise_with_ranks_as_the_law_says():
+    """algbw from five to eight H200 and from six to eight B200: a switch that took S alone would
+    hold it still, and is twice as far off as the law."""
+    for series in ("h200_nvls", "b200_nvls"):
+        rows = [r for r in nccl_fit.measurements() if r.series == series]
+        best = {r.n: r.size / r.time for r in rows if r.size == max(row.size for row in rows)}
+        rise = best[8] / best[few := min(best)]
+        law = c.nvls_time(1.0, few, 1.0) / c.nvls_time(1.0, 8, 1.0)
+        assert 1.9 * abs(law / rise - 1) < abs(1 / rise - 1), (series, few, rise, law)
+
+
 def tree_parent_and_children(n, rank):
     """A rank of NCCL's binary tree of n ranks (2.30.7, src/graph/trees.cc, ncclGetBtree)."""
     bit = next((1 << b for b in range(n.bit_length()) if rank >> b & 1), 1 << (n - 1).bit_length())

@@ -208,7 +208,13 @@ def test_files_stay_one_room():
 
 def test_the_changelog_the_citation_and_the_package_name_one_release():
     root = LIB.parent
-    told = re.search(r"^## (\d\S*), (\d{4}-\d\d-\d\d)$", (root / "CHANGELOG.md").read_text(), re.M)
+    text = (root / "CHANGELOG.md").read_text()
+    told = re.search(r"^## (\d\S*), (\d{4}-\d\d-\d\d)$", text, re.M)
+    heads = re.findall(r"^##.*", text, re.M)
+    assert [h for h in heads if h.startswith("## ")] == re.findall(r"^## \d\S*, 20\S+$", text, re.M)
+    for release in text.split("\n## ")[1:-1]:  # the first release has nothing before it
+        parts = re.findall(r"^### (.*)$", release, re.M)
+        assert parts == ["Before you update", "Added", "Changed", "Fixed"], release[:20]
     cited = dict(
         re.findall(r"^(version|date-released): (.*)$", (root / "CITATION.cff").read_text(), re.M)
     )
