@@ -46,8 +46,9 @@ class Stack:
     Counted: `bare`, layers whose gathers run behind nothing; `passes` of what a layer keeps,
     `logits_passes` of the logits in fp32, and `permutes` of the copies of tokens that go to
     experts, through HBM; `weight_bytes` and `gradient_bytes` of what data parallelism sends;
-    `optimizer_bytes` that its step moves for a parameter; `whole_layers`, whether a stage holds
-    whole layers, and how they are `cut`, "weighted" or "even", as `layers_of_stage` says; `split`,
+    `optimizer_bytes` that its step moves for a parameter; `drops_weights`, whether ZeRO-2 gathers
+    them for each micro-batch too (SHARD_GRAD_OP); `whole_layers`, whether a stage holds whole
+    layers, and how they are `cut`, "weighted" or "even", as `layers_of_stage` says; `split`,
     "tensor+sequence" where sequence parallelism splits what lies between the products too. Of
     experts: `token_bytes` of an element that is dispatched and combined, in the mean;
     `expert_nodes`, over which a router spreads a token at most (0: any); `expert_overlap`, the
@@ -84,6 +85,7 @@ class Stack:
     weight_bytes: float = 2.0
     gradient_bytes: float = 2.0
     optimizer_bytes: float = 0.0
+    drops_weights: bool = False
     whole_layers: bool = False
     cut: str = "weighted"
     split: str = "tensor"

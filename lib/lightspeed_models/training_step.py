@@ -25,6 +25,7 @@ from lightspeed.parallel import (
     context_parallel_bytes,
     data_parallel_bytes,
     expert_parallel_bytes,
+    hybrid_sharded_bytes,
     pipeline_bytes,
     tensor_parallel_bytes,
 )
@@ -228,11 +229,13 @@ def work(
     kv_width = (model.kv_heads or model.heads) * model.head_width / plan.tensor
     copies, copies_near = plan.expert_copies, copy_neighbours(plan, machine.per_node)
     sizes = plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
-    sent = data_parallel_bytes(common, plan.shard_ranks, *sizes)
+    groups = plan.ranks // plan.shard_ranks
+    # PyTorch drops its weights after each backward pass, at stage 2 too.
+    from_ranks = where(plan.stage >= 3, plan.shard_ranks, 1)
+    hybrid = hybrid_sharded_bytes(common, plan.shard_ranks, groups, from_ranks, *sizes[1:])
+    drops = (plan.stage >= 2) & stack.drops_weights
+    sent = where(drops, hybrid.inside, data_parallel_bytes(common, plan.shard_ranks, *sizes))
     sent_of_experts = data_parallel_bytes(spread, copies, *sizes)
-    # What is left of the gradients, a shard, is summed over the copies of a hybrid once a step.
-    groups = plan.ranks / plan.shard_ranks
-    summed = 2 * (1 - 1 / groups) * stack.gradient_bytes * common / plan.shard_ranks
     hop = pipeline_bytes(tokens, model.width) / 2 / plan.tensor
     # The gather that sequence parallelism repeats in the backward pass hides behind a product.
     bytes_of_tensor = tensor_parallel_bytes(tokens, model.width, plan.tensor, 1, again)
@@ -260,9 +263,9 @@ def work(
         logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,
         hop=hop / _rate(plan, machine, "pipeline"),
         synced=sent / _shard_rate(plan, machine)
-        + where(groups > 1, summed / _over(machine, 1), 0.0)
+        + where(groups > 1, hybrid.across / _over(machine, 1), 0.0)
         + sent_of_experts / where(copies > copies_near, _over(machine, copies_near), machine.link),
-        moved=(sent + sent_of_experts + summed) / machine.link,
+        moved=(sent + sent_of_experts + hybrid.across) / machine.link,
         optimizer=stack.optimizer_bytes
         * (
             common / where(plan.stage >= 1, plan.shard_ranks, 1)

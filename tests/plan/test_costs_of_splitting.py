@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lightspeed.errors import BadArgument
+from lightspeed.parallel import hybrid_sharded_bytes
 from lightspeed.transformer import transformer
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.products import rates
@@ -181,3 +183,24 @@ def test_deepseek_v3_in_days():
     days = 2.664e6 / 2048 / 24
     assert found["days_with_failures"] == pytest.approx(days, rel=0.25)
     assert found["days_range"][0] < days < found["days_range"][1]
+
+
+def test_what_hybrid_sharding_sends():
+    """Gathers stay in a shard group, here a node; a shard of the gradients goes between them once.
+    With ZeRO-2 PyTorch gathers for each micro-batch, others once.
+    """
+    plan = Plan(data=32, micro_batches=4, stage=3, shard=8)
+    counted = work(LLAMA, 8192, plan, H100, Stack(drops_weights=True))
+    sent = hybrid_sharded_bytes(LLAMA.parameters, 8, 4, 8, 4)
+    assert counted.synced == pytest.approx(sent.inside / H100.link + sent.across / H100.network)
+    assert (
+        not counted.data_across
+        and work(LLAMA, 8192, replace(plan, shard=0), H100, Stack()).data_across
+    )
+    whole, paper, torch = (
+        work(LLAMA, 8192, replace(plan, stage=stage, shard=0), H100, Stack(drops_weights=on)).moved
+        for stage, on in ((3, True), (2, False), (2, True))
+    )
+    assert paper < torch < whole and (whole - torch) / (torch - paper) == pytest.approx(4 / 3)
+    with pytest.raises(BadArgument, match="shard"):
+        Plan(data=32, stage=3, shard=5)
