@@ -337,7 +337,7 @@ fast = job.step("split", job.OFFERED, job.BETTER).time
 sums = job.gradients().time * port / link(job.BETTER).bandwidth
 slowed = fast + sums * (1 / job.kept(job.BETTER) - 1)
 hours = (spoilt / step - 1) * job.run("split", job.OFFERED) / 3600 * job.OFFERED
-window_packets(port, job.WINDOW, job.PACKET), job.kept(), step, spoilt
+window_packets(port, job.WINDOW, job.PACKET), *(round(x, 3) for x in (job.kept(), step, spoilt))
 
 # %% [markdown]
 # Such a port has only {{window_packets(port, job.WINDOW, job.PACKET):.0f}} packets on the way, so

@@ -19,6 +19,7 @@ from nbval.plugin import IPyNbCell
 
 from lightspeed_authoring.build import ROOT, kernel_environment
 from lightspeed_authoring.claims import as_json
+from lightspeed_authoring.forked_kernel import forked_kernels
 from lightspeed_authoring.notebooks import page
 from lightspeed_authoring.outputs import moved, moved_text
 from lightspeed_authoring.proved import note_proof
@@ -38,7 +39,8 @@ def pytest_runtest_setup(item):
     if STORE not in stash:
         stash[STORE] = tempfile.mkdtemp(prefix="lightspeed-")
         item.config.add_cleanup(lambda: shutil.rmtree(stash[STORE], ignore_errors=True))
-    with mock.patch.dict(os.environ, kernel_environment(Path(stash[STORE]))):
+    environment = kernel_environment(Path(stash[STORE]))
+    with mock.patch.dict(os.environ, environment), forked_kernels():
         return (yield)
 
 

@@ -118,7 +118,7 @@ def test_a_place_that_cannot_be_written(monkeypatch, tmp_path):
 
 
 UNPRIVILEGED = """
-    import os, sys
+    import os, sys, urllib.parse  # which pathlib loads when it is needed, since Python 3.13
     sys.path.insert(0, {tests!r})
     import sample_bank
     from lightspeed_course import check

@@ -4,6 +4,7 @@ the laws. What else is in the packages, such as an explorer, has no say.
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 GRADER = "lightspeed_class/grading/grade.py"
@@ -40,8 +41,13 @@ def deciding(home: Path) -> list[Path]:
     return sorted(files)
 
 
-def _imported(text: str, home: Path) -> Iterator[Path]:
+@cache
+def _imported(text: str, home: Path) -> tuple[Path, ...]:
     """The files of ours that a module imports, wherever in it, and the packages around them."""
+    return tuple(_files(text, home))
+
+
+def _files(text: str, home: Path) -> Iterator[Path]:
     for source, several, one, module in _IMPORT.findall(text):
         names = re.findall(r"\w+", several or one) if source else []
         for name in [source or module, *(f"{source}.{name}" for name in names)]:
