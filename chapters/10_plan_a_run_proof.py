@@ -87,8 +87,8 @@ figure(
 
 # %% [markdown]
 # Each range holds at least three quarters of its rows, and no class that is named is as wide as
-# that of nobody: say who runs it, and the range shrinks. What was published is better tuned than
-# what nobody shows, so on a run of yours the slow half of a range is the likelier one.
+# that of nobody: say who runs it, and the range shrinks. All of these are runs that somebody chose
+# to publish, which tend to be well tuned; of runs that nobody shows the ranges know nothing.
 
 # %% tags=["holds"]
 assert all(covered(one) >= 0.75 for one, _ in classes.values()), "three quarters of its rows"

@@ -340,6 +340,18 @@ def test_cases_are_read_as_people_write_them():
     )  # fmt: skip
     assert plain["predicted_seconds"] == spelt["predicted_seconds"] and case["refused"]
     assert "h100 is h100_sxm" in spelt["assumed"]
+    known = {"model": "llama3_8b", "plan": {"tensor": 4, "pipeline": 8}}
+    by_key, by_config = checked_cases(
+        {"cases": [CASE | known, CASE | known | {"model": LLAMA, "colour": "red"}]}
+    )
+    assert by_config["predicted_seconds"] == by_key["predicted_seconds"]
+    assert "colour of the case is not read" in by_config["assumed"]
+    torch = CASE | {"plan": {"stage": 3, "micro_batch": 2, "recompute": "selective"}}
+    half, none = checked_cases(
+        {"cases": [torch | {"framework": name, "compile": True} for name in ("torchtitan", "fsdp")]}
+    )
+    assert half["runs"] == none["runs"] == "PyTorch FSDP"
+    assert half["predicted_seconds"] > none["predicted_seconds"]
     for words in ("context 1", "micro_size 1", "zero 1", "stack not named"):
         assert words in plain["assumed"] and words in spelt["assumed"]
 

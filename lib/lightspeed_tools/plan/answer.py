@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lightspeed.catalog import find, fitted
+from lightspeed.catalog import find
 from lightspeed.energy import energy_of
 from lightspeed.reliability import cluster_mtbf, stretch, young_interval
 from lightspeed.transformer import Transformer
@@ -18,9 +18,9 @@ from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.stack import BOUND
 from lightspeed_models.step_memory import expected_memory
 from lightspeed_models.training_step import step
-from lightspeed_tools.plan.inputs import Cluster, Setting, given_stack
+from lightspeed_tools.plan.inputs import Cluster, Setting
 from lightspeed_tools.plan.phrases import DEGREES, short
-from lightspeed_tools.plan.search import ROOM, Found, bytes_of, search, seconds_of
+from lightspeed_tools.plan.search import ROOM, Found, bytes_of, search
 from lightspeed_tools.plan.space import RULES, rules_broken, space
 
 __all__ = (
@@ -149,21 +149,6 @@ def utilizations(job: Job, rate: float) -> dict[str, float]:
         "6PD": 6 * job.model.active_parameters,
     }
     return {name: float(each * rate / job.machine.peak) for name, each in counts.items()}
-
-
-def by_stack(plan: Plan, job: Job) -> dict[str, float]:
-    """Seconds of the plan on every stack of this GPU that can do it: the range over stacks."""
-    seconds = {}
-    for key, table in fitted("stacks").items():
-        other = table["gpu"] != job.cluster.gpu or key.endswith(("_experts", "_fp8"))
-        if other or (key == "deepseek_v3" and not job.model.experts):
-            continue
-        setting, machine = given_stack(key, job.cluster, job.model)
-        if "stack" not in rules_broken(job.model, plan, job.sequence, setting.able):
-            seconds[setting.key] = float(
-                seconds_of(job.model, job.sequence, plan, machine, setting)
-            )
-    return seconds
 
 
 def cost(job: Job, seconds: float, tokens: float, ends: tuple[float, float]) -> dict[str, Any]:
@@ -328,7 +313,6 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
         ],
         "front": [one(k) for k in front(found)],
         "nearest_measured": near,
-        "by_stack": by_stack(found.space.plan(int(found.place[first])), job),
         "changes": changes(job),
         "cost": cost(job, best["step_seconds"], tokens, best["range_seconds"]),
     }

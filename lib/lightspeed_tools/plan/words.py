@@ -90,7 +90,6 @@ def told(found: dict[str, Any]) -> str:
         lines += [
             f"  {found['group']:,} plans are within the range of the best: a group from which to"
             " choose by what you know.",
-            *stacks(found),
             *measured(found),
             "",
             "Best inside what was measured:",
@@ -126,15 +125,6 @@ def measured(found: dict[str, Any]) -> list[str]:
         for row in found["nearest_measured"]
     ]
     return ["  The nearest runs that were measured:", *rows] if rows else []
-
-
-def stacks(found: dict[str, Any]) -> list[str]:
-    """The same plan on every stack that can do it."""
-    seconds = found["by_stack"]
-    if len(seconds) < 2:
-        return []
-    each = ", ".join(f"{name} {t:.3g} s" for name, t in sorted(seconds.items(), key=lambda s: s[1]))
-    return [f"  The same plan by stack: {each}."]
 
 
 def costs(cost: dict[str, Any]) -> list[str]:
