@@ -43,8 +43,8 @@ reveal("roofline.token_of_the_job")
 # these pages is computed, never typed. Constants carry their source, and a test fails when one goes
 # stale.
 #
-# In a notebook, run a cell with Shift and Enter; code that only draws is folded away behind three
-# dots. Questions are checked at once, and a wrong answer gets a diagnosis, not a red cross. The
+# In a notebook, choose *Run*, *Run All Cells* first, because what a page imports is folded away at its
+# top, as is code that only draws. From then on Shift and Enter run the cell you are in. Questions are checked at once, and a wrong answer gets a diagnosis, not a red cross. The
 # next one belongs to lesson 2, which explains its letters, so be wrong on purpose: divide its peak
 # by the {{si(accelerator("h100_sxm").hbm_bandwidth, "byte/s")}} of the memory.
 

@@ -484,7 +484,8 @@ bench("01")
 # ## Exercises
 #
 # [The exercises](../exercises/01_numbers_to_know.ipynb) have more problems, from recall to design,
-# and these with other numbers. The numbers worth carrying come back as cards. Read on: Dean,
+# and these with other numbers. The numbers worth carrying come back as cards. Next: [the
+# roofline](02_roofline.ipynb). Read on: Dean,
 # *Numbers everyone should know* (2009); Horowitz, *Computing's energy problem* (2014), the table of
 # energies.
 

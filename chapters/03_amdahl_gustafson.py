@@ -616,7 +616,7 @@ bench("03")
 # [The exercises](../exercises/03_amdahl_gustafson.ipynb) have such problems with other
 # numbers, and more: three laws to write as functions, and a profile to act on. The [proof
 # page](03_amdahl_gustafson_proof.ipynb) holds these laws against published runs, and asks your own
-# machine. Read on: Amdahl, *Validity of the single processor approach* (1967), three pages without
+# machine. Next: [Little's law](04_littles_law.ipynb). Read on: Amdahl, *Validity of the single processor approach* (1967), three pages without
 # a formula; Gustafson, *Reevaluating Amdahl's law* (1988), a reply of two.
 
 # %%

@@ -480,7 +480,8 @@ bench("08")
 #
 # [The exercises](../exercises/08_network.ipynb) have more: goodput as a function, a threshold, a
 # fabric within a budget. [The proof page](08_network_proof.ipynb) holds the laws against what was
-# published, brings a bad cable to your own machine, and has a checklist for large runs.
+# published, brings a bad cable to your own machine, and has a checklist for large runs. Next:
+# [serving](09_serving.ipynb).
 #
 # - Guo et al., *RDMA over Commodity Ethernet at Scale* (2016): pauses, storms, deadlocks, met in
 #   production.

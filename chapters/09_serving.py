@@ -665,6 +665,7 @@ bench("09")
 # stand all layouts, how long the median and the last in a hundred wait, and the measured runs that
 # are nearest to yours.
 #
-# [Exercises](../exercises/09_serving.ipynb) · [Proof](09_serving_proof.ipynb) · Next: plan a run.
+# [Exercises](../exercises/09_serving.ipynb) · [Proof](09_serving_proof.ipynb) · Next: [plan a
+# run](10_plan_a_run.ipynb).
 # Further: Kwon and others (2023) on blocks, Agrawal and others (2024) on chunks, Zhong and others
 # (2024) on two pools.

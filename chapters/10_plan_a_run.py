@@ -393,6 +393,6 @@ bench("10")
 # move away from it. `--stack fsdp` speaks for PyTorch, and with `--measured` you hear how what you
 # measured compares, and what may explain it. `lightspeed fit-stack` makes a stack of a few runs of yours.
 #
-# [Exercises](../exercises/10_plan_a_run.ipynb) · [Proof](10_plan_a_run_proof.ipynb) · Next: read a
-# profile. Further: Narayanan and others (2021), *Efficient Large-Scale Language Model Training on
+# [Exercises](../exercises/10_plan_a_run.ipynb) · [Proof](10_plan_a_run_proof.ipynb) · Next: [read a
+# profile](11_profile.ipynb). Further: Narayanan and others (2021), *Efficient Large-Scale Language Model Training on
 # GPU Clusters*; Isaev and others (2023), *Calculon*; the *Ultra-Scale Playbook* (2025).

@@ -385,4 +385,5 @@ bench("11")
 # ## Exercises
 #
 # [The exercises](../exercises/11_profile.ipynb) have traces to read, and an account to write. How
-# far each sentence holds is on the [proof page](11_profile_proof.ipynb).
+# far each sentence holds is on the [proof page](11_profile_proof.ipynb). Next: [the
+# call](12_the_call.ipynb).

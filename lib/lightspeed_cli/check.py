@@ -15,7 +15,8 @@ def run(options):
     """Print what is wrong; the exit status is 1 if anything is."""
     from datetime import date
 
-    from lightspeed_authoring import facts, statements
+    from lightspeed_authoring import facts, signatures, statements
+    from lightspeed_authoring.build import sources
     from lightspeed_authoring.freshness import check_course, gates
 
     # Asked, and no fault: a fork of last year's course is as right as it was.
@@ -31,7 +32,8 @@ def run(options):
     if options.fast:
         print("The sources hold together; the derived files were not looked at.")
         return False
-    faults = check_course(options.names or None)
+    names = options.names or None
+    faults = [*signatures.unsigned(sources(names)), *check_course(names)]
     if not options.names:
         print("\n".join(statements.counts(statements.of_course())))
     print(

@@ -54,6 +54,7 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     # The lab's own terminal finds the command, and the command this folder.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     os.environ["LIGHTSPEED_HOME"] = str(workspace)
+    os.environ.setdefault("PYTHONSTARTUP", str(CONFIG / "startup.py"))
     # A checker of addresses that jsonschema can do without, and that takes a second to import.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # "not there"
     import zmq

@@ -8,14 +8,22 @@ def add(parser):
     files = "such as chapters/02, content/roofline or gallery; all if none"
     parser.add_argument("names", nargs="*", metavar="FILE", help=files)
     parser.add_argument("--all", action="store_true", help="those too that a claim holds")
+    parser.add_argument(
+        "--sign", metavar="NAME", help="NAME has read what is new in FILE, sentence and condition"
+    )
 
 
 def run(options):
-    """Print them, and how many each file has."""
-    from lightspeed_authoring import statements
+    """Print them, and how many each file has; or sign what is new in the pages named."""
+    from lightspeed_authoring import signatures, statements
+    from lightspeed_authoring.build import sources
     from lightspeed_authoring.notebooks import BuildError
 
     try:
+        if options.sign is not None:
+            new = signatures.sign(sources(options.names or None), options.sign)
+            print(f"{new} new pairs of sentence and condition are signed in chapters/signed.json.")
+            return
         print("\n".join(statements.report(options.names, options.all)))
     except (BuildError, ValueError) as error:
         raise UserError(error) from error

@@ -388,6 +388,14 @@ def test_a_placement_test_in_a_terminal_says_what_it_found(capsys, monkeypatch):
     assert not set(desk.read().following()) & desk.read().placed, "what is known is not new"
 
 
+def test_a_question_of_the_placement_test_that_is_skipped_is_not_asked_again():
+    asked, sitting = [], desk.Sitting(lambda: START, placement=True)
+    while sitting.variant is not None:
+        asked.append(sitting.variant.question.id)
+        sitting.advance()
+    assert len(asked) == len(set(asked)) == desk.A_DAY and not store.events("placement")
+
+
 # --- simulated learners ---------------------------------------------------------------------------
 
 

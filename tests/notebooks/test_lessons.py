@@ -98,6 +98,9 @@ def test_a_lesson_leads_to_its_proof_and_keeps_none_of_it(name):
     own = cells(name)
     proof = next(p for p in PROOFS if p[:2] == name[:2])
     assert f"]({proof}.ipynb" in own[0].source, "in the opening"
+    following = [*LESSONS, "12_the_call"][LESSONS.index(name) + 1]
+    end = "\n".join(c.source for c in own[-6:] if c.cell_type == "markdown")
+    assert f"]({following}.ipynb)" in end or name == "04_littles_law", "leads to the next lesson"
     for cell in own:
         if cell.cell_type == "markdown":
             assert not OF_A_PROOF.search(cell.source), cell.source[:60]

@@ -262,4 +262,4 @@ def formulas(notebooks, titles):
     said = "What each lesson leaves you with, and its value for the job. Made to be printed."
     listed = [f"## [{titles[stem]}](chapters/{stem}.md)\n\n{text}" for stem, text in cards.items()]
     # A heading can't stand in a container, so what prints small is told by an element before all.
-    return "\n\n".join(["# Formula cards", said, '<i class="sol-cards"></i>', *listed])
+    return "\n\n".join(["# Formula cards", said, '<i class="sol-formulas"></i>', *listed])

@@ -258,12 +258,12 @@ def known_after(answers):
     return frozenset(known - unknown), frozenset(unknown)
 
 
-def placement_question(answers):
+def placement_question(answers, skipped=frozenset()):
     """What to ask next: where either answer tells most; None if nothing is left to tell."""
     known, unknown = known_after(answers)
-    asked = {id for id, _ in answers}
+    asked = {id for id, _ in answers} | skipped
     open_ = [i for i in order() if i not in known and i not in unknown and i not in asked]
-    if len(answers) >= A_DAY:
+    if len(asked) >= A_DAY:
         return None
 
     def told(id):
@@ -290,13 +290,16 @@ class Sitting:
         self.queue = [] if placement else sitting(read(), clock(), cells=cells)
         self.started, self.asked, self.solved = clock(), {}, 0
         self.variant: Any = None
+        self.skipped: frozenset[str] = frozenset()
         self.advance()
 
     def advance(self):
-        """Deal the next question."""
+        """Deal the next question; one of the placement test that nobody answered is skipped."""
+        if self.placement and self.variant is not None:
+            self.skipped |= {self.variant.question.id}
         self.variant = None
         if self.placement:
-            id = placement_question(placement_answers())
+            id = placement_question(placement_answers(), self.skipped)
             self._deal(id)
         while self.variant is None and self.queue:
             id = self.queue.pop(0)
