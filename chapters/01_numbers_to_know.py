@@ -140,7 +140,7 @@ assert 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3, (
     "a GPU in the next host is about as far away as the next GPU of the same host"
 )
 assert nvlink.latency < nvlink.end_to_end / 3, "Between GPUs that send by themselves"
-assert 10 < hbm.latency / l1.latency < 20, "away as the GPU's own"
+assert 10 < hbm.latency / l1.latency < 20, "HBM is {{hbm.latency / l1.latency:.2g}} times as far away as the GPU's own L1 cache"
 assert infiniband.latency < infiniband.end_to_end / 2, "and the rest is software"
 
 # %%
@@ -172,7 +172,7 @@ country.round_trip, hall.round_trip
 assert abs(memory("light").fibre / memory("light").vacuum - 2 / 3) < 0.005, "slower than in vacuum"
 assert abs(country.round_trip - datasheet.round_trip(country.distance, memory("light").fibre)) < (
     1e-9
-), "Across the country and back, light"
+), 'light in glass needs {{si(country.round_trip, "s")}}, whatever stands at its ends'
 assert abs(hall.round_trip - datasheet.round_trip(1e3, memory("light").fibre)) < 1e-12, (
     "For a kilometre and back"
 )
@@ -225,7 +225,7 @@ assert small < 0.07 * big, "hardly more than a dot"
 
 # %% tags=["holds"]
 older = find("horowitz_45nm")
-assert fetch > 200 * multiply, "as much, and the reason"
+assert fetch > 200 * multiply, "Fetching takes {{fetch / multiply:.0f}} times as much"
 assert older.fp32_multiply > multiply and older.dram_64b_least > fetch, "older process both cost"
 assert 100 < older.dram_64b_least / older.fp32_multiply < 1000, "in the hundreds, too"
 
@@ -260,7 +260,9 @@ h100.bf16, h100.hbm_bandwidth, new.bf16, new.hbm_bandwidth
 assert h100.bf16_sparse == 2 * h100.bf16, "your dense matrices get half"
 assert nvlink.bandwidth_bidirectional == 2 * nvlink.bandwidth, "add up both"
 assert efa.bandwidth * efa.gpus == efa.bandwidth_per_node, "don't say who shares it"
-assert 1 < doubling < 3, "is soon out of date"
+assert abs(old.bf16 * 2 ** ((new.year - old.year) / doubling) / new.bf16 - 1) < 1e-9 and doubling < 3, (
+    "soon out of date: from the A100 to the B200, the peak doubled every {{si(doubling, digits=2)}} years"
+)
 
 # %% tags=["raises-exception"]
 from lightspeed.units import Q
@@ -450,7 +452,7 @@ assert dean < once, "data centre the answer"
 # - There are two ways to wait, and the size at which they are equal tells you which one you can
 #   buy.
 # - Compare like with like: one kind of latency, one direction, one user.
-# - A token costs two operations for each parameter, and training costs six.
+# - In a dense model a token costs two operations for each parameter, and training costs six.
 
 # %% [markdown] tags=["card"]
 # | formula | meaning | unit | for the job |

@@ -174,7 +174,7 @@ table(like, ["ratio", "value"])
 # carries {{nvlink.bandwidth / infiniband.bandwidth:.2g}} times what InfiniBand carries.
 
 # %% tags=["holds"]
-assert nvlink.bandwidth == 9 * infiniband.bandwidth, "times what InfiniBand carries"
+assert nvlink.bandwidth == 9 * infiniband.bandwidth, "NVLink carries {{nvlink.bandwidth / infiniband.bandwidth:.2g}} times what InfiniBand carries"
 
 # %% [markdown]
 # ## Four distances
@@ -237,7 +237,7 @@ e.dram, e.fp16_fma, si(read_over_fma)
 # what computes.
 
 # %% tags=["holds"]
-assert 400 < read_over_fma < 450, "energy of the multiply-add, in"
+assert 400 < read_over_fma < 450, "takes {{read_over_fma:.0f}} times the energy of the multiply-add"
 other = find("jouppi_7nm").gddr6_64b_least / find("jouppi_7nm").fp32_multiply
 assert 1 < read_over_fma / other < 2, "of the same order"
 
@@ -473,7 +473,7 @@ table(
 # times as many.
 
 # %% tags=["holds"]
-assert h100.int8 > 50 * phone.int8, "If they are int8"
+assert h100.int8 > 50 * phone.int8, "If they are int8, the H100 does {{h100.int8 / phone.int8:.0f}} times as many"
 
 # %%
 gb, gib = UNITS["GB"][0], UNITS["GiB"][0]

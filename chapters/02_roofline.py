@@ -142,7 +142,7 @@ reveal("roofline.relu_of_vector")
 # %% tags=["holds"]
 assert (slow := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).lower == slow.comms and abs(
     4e9 / slow.lower / h100.hbm_bandwidth - 1
-) < 1e-12, "bytes at full speed"
+) < 1e-12, "Nothing is broken here, for the memory moves its bytes at full speed"
 assert attainable(elementwise_intensity(), 2 * h100.fp32_vector, h100.hbm_bandwidth) == attainable(
     elementwise_intensity(), h100.fp32_vector, h100.hbm_bandwidth
 ), "show half the share"
@@ -157,7 +157,7 @@ assert all(
     )
     == (arithmetic_intensity(f, 1.0) > ridge_point(h100.bf16, h100.hbm_bandwidth))
     for f in (1.0, 200.0, 400.0)
-), "arithmetic is the limit"
+), "above the ridge, arithmetic is the limit"
 
 # %%
 ridge = ridge_point(h100.bf16, h100.hbm_bandwidth)
@@ -212,8 +212,10 @@ figure(
 )  # fmt: skip
 
 # %% tags=["holds"]
-assert max(list(kernels.values())[:2]) < ridge / 100 and list(kernels.values())[2] > ridge, (
-    "The first two are far down the slope"
+assert max(list(kernels.values())[:2]) * h100.hbm_bandwidth < h100.fp32_vector and (
+    list(kernels.values())[2] > ridge > 100 * max(list(kernels.values())[:2])
+), (
+    "The first two are far down the slope, under the lower roof of the vector units"
 )
 assert h100.fp32_vector < h100.bf16, "lower roof at"
 
@@ -243,9 +245,11 @@ assert (
     == h100.bf16
 ), "intensity adds nothing"
 assert (
-    abs(arithmetic_intensity(dot_flops(64), dot_bytes(64)) - 0.5) < 0.01
+    all(
+    abs(2 / arithmetic_intensity(dot_flops(n), dot_bytes(n)) - 4) < 0.1 for n in (64, 4096, 10**6)
+)
     and kernels["dot product"] <= 0.5
-), "however long its vectors"
+), "reads four bytes for every multiplication and addition, however long its vectors are"
 assert h100.fp32_vector < h100.bf16, "roof of their own"
 assert kernels["dot product"] < vector_ridge, "both are limited by memory"
 
@@ -291,7 +295,7 @@ assert critical_batch(ridge, 1) == critical_batch(ridge) / 2, "half as many toke
 assert 1 <= critical_batch_exact(8192, 8192, ridge) / ridge < 1.1, (
     "limited by arithmetic once its batch"
 )
-assert matmul_intensity(3, D, D) < 3 < 1.01 * matmul_intensity(3, D, D), "bytes of their own"
+assert matmul_intensity(3, D, D) < 3 < 1.01 * matmul_intensity(3, D, D), "The tokens bring bytes of their own, which is why it's only"
 assert abs(1 / (1 / ridge - 1 / D - 1 / D) - critical_batch_exact(D, D, ridge)) < 1e-6, "then needs"
 assert attainable(matmul_intensity(1, D, D), h100.bf16, h100.hbm_bandwidth) / h100.bf16 < 0.01, (
     "nearly the whole time"
@@ -367,7 +371,7 @@ assert tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 
 assert tile_intensity(600, 600) == 300, "side of twice the ridge"
 assert B <= side and tiled_matmul_bytes(B, D, D, B, side) < tiled_matmul_bytes(
     2 * B, D, D, B, side
-), "one row of tiles"
+), "fit into one row of tiles, where no two need the same weights"
 assert wide * high == h100.sm_count, "as many tiles at once"
 assert (wide + high) * side * D * 2 < h100.l2_capacity, "still in the L2 cache"
 assert tile_intensity(side, side) < ridge < wave, "is the limit all the same"
@@ -480,9 +484,11 @@ table([[offer, *times] for offer, times in least.items()], ["lower bound on", *w
 # %% tags=["holds"]
 assert more_peak[0] == now[0] == 2 * more_bandwidth[0], "a GPU is faster"
 h200, b200 = accelerator("h200_sxm"), accelerator("b200")
-assert h200.bf16 == h100.bf16 and on_h200[0] < now[0], "times as fast here"
+assert h200.bf16 == h100.bf16 and on_h200[0] < now[0], "a faster memory: {{now[0] / on_h200[0]:.1f}} times as fast here"
 assert on_h200[1] == now[1] == more_bandwidth[1] == 2 * more_peak[1], "not a bit faster"
-assert on_b200[0] < on_h200[0] and on_b200[1] < on_h200[1], "faster at both"
+assert b200.bf16 > h200.bf16 and b200.hbm_bandwidth > h200.hbm_bandwidth and (
+    on_b200[0] < on_h200[0] and on_b200[1] < on_h200[1]
+), "The B200 has more of both and is faster at both"
 from lightspeed.catalog import entries
 
 reached = {

@@ -56,13 +56,13 @@ explore_shrinking()
 # as the one processor.
 
 # %% tags=["holds"]
-assert abs(amdahl_speedup(9, serial=0.1) - 10 / 2) < 1e-9, "machines that you pay"
-assert serial_on_n(9, serial_on_one=0.1) == 0.5, "left is the grey minute"
+assert abs(amdahl_speedup(9, serial=0.1) - 10 / 2) < 1e-9, "That is {{amdahl_speedup(9, serial=0.1):.0f}} times as fast, on nine machines that you pay for"
+assert serial_on_n(9, serial_on_one=0.1) == 0.5, "half of what is left is the grey minute"
 assert amdahl_speedup(1e12, serial=0.1) < 10, "ten times as fast"
 assert all(
     (1 - 0.1) / (2 * n) < (1 - 0.1) / n and amdahl_speedup(n, serial=0.1) < 1 / 0.1
     for n in (1, 8, 512)
-), "the serial part stays"
+) and serial_on_n(10**6, serial_on_one=0.1) > 0.9999, "the serial part stays, so in the end only the serial part is left"
 
 # %%
 serial, offered = 0.05, job.OFFERED / job.GPUS
@@ -82,8 +82,10 @@ reveal("scaling.offer")
 # processor until the job is done. Put eleven on it. What do ten of them do in the first minute?
 
 # %% tags=["holds"]
-assert abs(fast * (serial + (1 - serial) / offered) - 1) < 1e-9, "times the speed"
-assert amdahl_speedup(1e12, serial=serial) < most, "number of GPUs gives more"
+assert abs(fast * (serial + (1 - serial) / offered) - 1) < 1e-9, "{{offered:.0f}} times the GPUs give {{fast:.2f}} times the speed"
+assert all(amdahl_speedup(n, serial=serial) < most for n in (1, 8, 10**6, 10**12)), (
+    "no number of GPUs gives more than {{most:.0f}}"
+)
 assert 7 / fast > 1, "days, not one"
 
 # %% tags=["figure"]
@@ -97,7 +99,7 @@ figure(
 # %% tags=["holds"]
 bars = [mark for mark in bill(11).marks if isinstance(mark, Bars)]
 grey, blue, orange = (sum(b - a for a, b in zip(bar.start, bar.to)) for bar in bars)
-assert abs(grey + blue + orange - 11 * 10 / amdahl_speedup(11, serial=0.1)) < 1e-9, "The bill is"
+assert abs(grey + blue + orange - 11 * 10 / amdahl_speedup(11, serial=0.1)) < 1e-9, "The bill is the area of all bars"
 assert abs(orange / (grey + blue + orange) - 0.5) < 1e-9, "Half of it is orange"
 
 # %% [markdown]
@@ -218,7 +220,7 @@ figure(
 assert (
     abs(serial_on_n(9, serial_on_one=0.1) - 1 / 2) < 1e-9
     and abs(serial_on_one(9, serial_on_n=0.1) - 1 / 82) < 1e-9
-), "On nine processors"
+), "the serial minute is half of the fixed job, and a tenth of the grown one"
 
 # %% [markdown]
 # **If the job grows with the machine, the serial part stays small beside it.** In general, a share
@@ -393,7 +395,7 @@ si(large), si(small)
 # %% tags=["holds"]
 from lightspeed.collectives import bandwidth_bound
 
-assert large < 1.2 and 2 < small < 2.1, "times as long"
+assert large < 1.2 and 2 < small < 2.1, "and one of {{si(gib / 8, 'byte')}} takes {{small:.1f}} times as long"
 assert all(1 <= bandwidth_bound("all_reduce", 1, k, 1) < 2 for k in range(2, 10_000)), (
     "fewer than two copies"
 )
@@ -438,7 +440,7 @@ assert abs(job.WEEK / amdahl_speedup(offered, serial=needed) - 1) < 1e-9, (
 )
 assert all(
     (7 / amdahl_speedup(offered, serial=s) < 1) == (s < needed) for s in (0, 0.01, 0.02, 0.021, 0.1)
-), "is it tomorrow"
+), "Only below {x} is it tomorrow"
 
 # %% [markdown]
 # So the share must be below {{needed:.1%}} of the time on the machine that you have, and it must
@@ -546,9 +548,11 @@ assert perfect == offered == 8, "on {offered:.0f} times the machine"
 
 # %% tags=["holds"]
 like_gpt3, twentieth = list(gained.values())[1:3]
-assert abs(amdahl_speedup(offered, serial=needed) - 7) < 1e-9, "of the week stays as it is"
+assert all(
+    (amdahl_speedup(offered, serial=s) > 7) == (s < needed) for s in (0, needed / 2, 2 * needed, 0.5)
+), "Only if less than {{needed:.1%}} of the week stays as it is"
 assert max(like_gpt3, list(gained.values())[-1]) < 7, "Neither of the two"
-assert abs(offered / fast - offered / twentieth) < 1e-9, "what it costs now"
+assert abs(offered / fast - offered / twentieth) < 1e-9, "with a twentieth that stays, {{offered / fast:.2f}} times what it costs now"
 assert gustafson_speedup(offered, serial=serial) > twentieth, "eight times the price"
 
 # %% [markdown]
@@ -587,9 +591,10 @@ assert all(
 # | $\sqrt{(1 - s)/κ}$ | fastest number of processors | – | beyond the offer if $κ$ is below {{(1 - serial) / offered**2:.1%}} |
 
 # %% tags=["holds"]
-assert usl_peak(serial=serial, kappa=(1 - serial) / offered**2) >= offered - 1e-9, (
-    "beyond the offer if"
-)
+assert all(
+    (usl_peak(serial=serial, kappa=k * (1 - serial) / offered**2) > offered) == (k < 1)
+    for k in (0.1, 0.9, 1.1, 10)
+), "beyond the offer if $κ$ is below"
 
 # %% [markdown]
 # ## In your own framework

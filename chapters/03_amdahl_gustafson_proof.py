@@ -193,7 +193,7 @@ assert 1 < per_gpu[-1] / per_gpu[0] < 1.25, "end slightly above it"
 # are larger, and larger products run closer to the peak (chapter 2), so each GPU became faster.
 
 # %% tags=["holds"]
-assert total[-1] / total[0] > n_weak[-1] / n_weak[0], "GPUs the machine does"
+assert total[-1] / total[0] > n_weak[-1] / n_weak[0], "times the GPUs the machine does {{total[-1] / total[0]:.0f}} times the FLOP/s"
 assert all(gustafson_speedup(n, serial=x) <= n for n in n_weak for x in (0.0, 0.1, 1.0)), (
     "cannot give more than"
 )
@@ -244,8 +244,8 @@ table(
 
 # %% tags=["holds"]
 assert abs(trends[0][1] - trends[0][0]) < 0.005, "explains what is lost"
-assert factor == 4 and gain < 3, "share grows from row"
-assert trends[1][1] > 1.2 * trends[1][0], "from row to row"
+assert factor == 4 and gain < 3, "times the GPUs it is {{gain:.2f}} times as fast"
+assert trends[1][1] > 1.2 * trends[1][0], "its share grows from row to row"
 assert size[1] == 2 and abs(karp_flatt(2 / (1 + trend[1]), 2) - trend[1]) < 1e-9, (
     "two shares would agree"
 )
@@ -854,8 +854,8 @@ assert all(amdahl_speedup(10.0**k, parallel=p) < 1 / (1 - p) for p in shares for
 # %% [markdown]
 # ## One law, two baselines
 #
-# The lesson says that Amdahl's and Gustafson's laws agree once each has its own share. Going from
-# one share to the other takes no more than Amdahl's law: on $n$ processors the serial part takes as
+# The lesson says that Amdahl's and Gustafson's laws agree once each has its own share. From
+# one share to the other leads Amdahl's law alone: on $n$ processors the serial part takes as
 # long as on one, and the rest an $n$-th of its time.
 #
 # $$s_n = \frac{s_1}{s_1 + \frac{1 - s_1}{n} } \qquad\qquad s_1 = \frac{s_n}{s_n + (1 - s_n)\, n}$$
@@ -938,7 +938,7 @@ figure(
 
 # %% tags=["holds"]
 assert (np.diff(np.sign(rate / expected - 1)) != 0).sum() < len(n_sql) / 4, "they wander"
-assert (np.diff(np.sign(rate / expected - 1)) != 0).sum() < len(n_sql) / 4, "Residuals within"
+assert (np.diff(np.sign(rate / expected - 1)) != 0).sum() < len(n_sql) / 4, "run in long waves above and below it"
 
 
 # %% [markdown]

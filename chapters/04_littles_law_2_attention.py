@@ -281,7 +281,8 @@ assert state_bytes(32, 64, 64) < state_bytes(64, 128, 128), "has narrower states
 # %% [markdown] tags=["takeaway"]
 # - What a request keeps and what a step reads of it depend on the kind of attention: ask for both, in
 #   bytes a token, and for what never grows.
-# - Memory and traffic are two numbers now; an index saves the second and costs some of the first.
+# - Memory and traffic are two numbers now; in a long text an index saves the second and costs some of
+#   the first.
 # - Experts turn a large batch into many small ones, and tokens into traffic.
 
 # %% [markdown] tags=["card"]

@@ -346,7 +346,7 @@ ask("parallelism.which_split")
 # ## Remember
 
 # %% [markdown] tags=["takeaway"]
-# - Training keeps eight bytes for each byte of weights, and then the activations.
+# - Training with Adam keeps at least eight bytes for each byte of weights, and then the activations.
 # - Name what is large; it tells you which split to think of.
 # - Data parallelism repeats the states, ZeRO shares them out.
 

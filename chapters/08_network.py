@@ -136,7 +136,9 @@ figure(
 
 # %% tags=["holds"]
 assert sum(end == now for end in ends) == 1 and max(ends) == now, "all others wait for it"
-assert 2 * traffic < compute and slow > traffic, "a long bar of computing"
+assert 2 * traffic < compute and all(end < now for end in sorted(ends)[:-1]) and max(ends) == now, (
+    "in one row the second bar reaches to the end, and in all others a grey bar of waiting fills the gap"
+)
 
 # %%
 reveal("network.cable", seed="cable")
@@ -152,8 +154,8 @@ reveal("network.cable", seed="cable")
 # of $(1-p)^n$, and in the other steps you wait for somebody.
 
 # %% tags=["holds"]
-assert 0.25 < 1 - before / now < 0.4 and go_back_n(lossy, window) < 0.5, "speed is gone"
-assert abs(any_hit(0.001, 1000) - (1 - (1 - 0.001) ** 1000)) < 1e-12, "you wait for somebody"
+assert 0.25 < 1 - before / now < 0.4 and go_back_n(lossy, window) < 0.5, "{{1 - before / now:.0%}} of everybody's speed is gone"
+assert abs(any_hit(0.001, 1000) - (1 - (1 - 0.001) ** 1000)) < 1e-12, "All are in time with a chance of $(1-p)^n$"
 
 # %%
 reveal("network.any_hit", seed="chapter")
@@ -220,9 +222,8 @@ explore_incast()
 #
 # Because a pause doesn't ask where a packet is going. It stops a whole *class* of them, and in that
 # class wait packets for other receivers, too. A receiver that is slow stops its switch, which stops
-# the next, and in the end senders stand still that had nothing to do with it,
-# {{si(pause_spread(3, find("dcqcn").pfc_threshold, wire, 1e-6), "s")}} later if they are three
-# switches away. A broken adapter that pauses without end has stopped a whole network (Guo and
+# the next, and so on: three switches away, senders to somebody else stand still
+# {{si(pause_spread(3, find("dcqcn").pfc_threshold, wire, 1e-6), "s")}} later. A broken adapter that pauses without end has stopped a whole network (Guo and
 # others, 2016), so switches empty a queue that was paused for too long, losses and all. That's why
 # both are used: marks for long flows, and pauses for what comes too fast for a mark.
 # [proof](08_network_proof.ipynb#Mark-early,-pause-late)
@@ -238,7 +239,7 @@ assert (
     ran["pauses"].lost == 0 and ran["pauses"].end < 1.02 * ideal and ran["pauses"].paused > 0.5
 ), "With pauses nothing"
 assert BURST == 262144 and ran["marks"].end > 0.99 * ran["nothing"].end, "comes too late to help"
-assert pause_spread(3, find("dcqcn").pfc_threshold, wire, 1e-6) < 1e-3, "in the end senders"
+assert pause_spread(3, find("dcqcn").pfc_threshold, wire, 1e-6) < 1e-3, "three switches away, senders to somebody else stand still"
 
 # %% [markdown]
 # ## Where should a job sit?
@@ -300,7 +301,7 @@ assert alltoall_places(8, 16, 16, "pxn").spine == 0 and nccl.pxn == "on", (
     "along its rail, and inside a pod nothing crosses a spine"
 )
 assert ecmp_collisions(512, 8).fullest < 1.25 * 512 / 8, "and a hash spreads them well"
-assert ecmp_collisions(2, 1).fullest == 2, "two that share one"
+assert ecmp_collisions(2, 1).fullest == 2, "each as fast as a link, and two that share one get half"
 
 # %%
 explore_bins()
@@ -318,7 +319,7 @@ eight.none, eight.idle, eight.fullest
 # Meta reports up to {{gain:.0%}} more performance for an all-reduce.
 
 # %% tags=["holds"]
-assert eight.none < 0.003 and eight.fullest > 2.5, "a link of its own"
+assert eight.none < 0.003 and eight.fullest > 2.5, "That every flow gets a link of its own happens in {{eight.none:.2%}} of throws"
 assert cut.fullest / 4 < 0.75 * eight.fullest, "more flows than links"
 
 # %% [markdown]
@@ -430,13 +431,13 @@ sound_job = dict(model="llama3_70b", gpu="h100_sxm", network="infiniband_ndr", n
 sound_job |= dict(micro_batches=16, sequence=2048)
 crossed, cable = Job(**sound_job, socket=0.5), Job(**sound_job, adapter=(3, 0.5))
 told = [tell_pairs(each, read_pairs(each, Random(1))) for each in (crossed, cable)]
-assert told == ["all pairs are slow", "one node is slow"], "node's are low"
+assert told == ["all pairs are slow", "one node is slow"], "if one node's are low, it is its adapter or its cable, and if all are"
 
 # %% [markdown]
 # ## Remember
 
 # %% [markdown] tags=["takeaway"]
-# - A lost packet costs a window, so the faster the line, the more a loss costs.
+# - With go back n, a lost packet costs a window, so the faster the line, the more a loss costs.
 # - Everybody waits for the last.
 # - A job is as fast as its fullest link: keep rings on rails, and flows many.
 

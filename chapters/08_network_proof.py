@@ -198,7 +198,7 @@ assert all(
 assert (
     all(incast_queue(n, 1e6, wire, wire) == (n - 1) * 1e6 for n in (1, 4, 64))
     and incast_queue(incast_senders(64e6, 1e6), 1e6, wire, wire) == 64e6
-), "a buffer takes"
+), "A burst more than the buffer holds is a loss, so a buffer takes"
 
 # %%
 burst, buffer = 1e6, 64e6  # assumed
@@ -347,7 +347,7 @@ figure(
 )
 
 # %% tags=["holds"]
-assert abs(fluid.queue[-1] / rest.queue - 1) < 0.1, "comes within a tenth"
+assert abs(fluid.queue[-1] / rest.queue - 1) < 0.1, "comes within a tenth of where the equations rest"
 assert (
     sum(q for t, q in packets.samples if t > 0.008)
     / sum(1 for t, q in packets.samples if t > 0.008)
@@ -477,7 +477,7 @@ eight.none, eight.idle, eight.fullest
 assert across_rate(wire, 4, 1) == wire / 4, "then its adapter's rate"
 assert abs(0.5 * across_rate(wire, 4, 0.5) - wire / 4) < 1e-6 * wire, "in all"
 assert across_rate(wire, 4, 0.1) == wire, "So it sends"
-assert oversubscription(48, 16) == 3, "times what it can send up is"
+assert oversubscription(48, 16) == 3, "A leaf that takes $r$ times what it can send up is"
 
 # %%
 ratios, leaving = (1, 2, 4), (0.1, 0.5, 1.0)

@@ -112,7 +112,7 @@ tokens = job.SEQUENCES * job.SEQUENCE
 assert f"promised {tokens / plan.time:,.0f} tokens" in case.brief, "were promised"
 assert plan.time == job.step("split", job.OFFERED).time, "figure on your sheet"
 others = [t for name, t in plan.terms.items() if name not in ("compute", "data")]
-assert max(others) < plan.data < plan.compute, "and smaller parts"
+assert max(others) < plan.data < plan.compute, "in which gradients travel and nothing hides them, and smaller parts"
 
 # %% tags=["setup"]
 again = training_job.time(replace(PLANNED, recompute="full")) - plan.time

@@ -9,7 +9,8 @@
     assert waits_at(8) < waits_at(9), "the closer to full load"
 
 The string is the *anchor*: words of one sentence of the Markdown before it, or of a caption, an alt
-text or another string of the code cell before it; what stands between braces there is skipped. The
+text or another string of the code cell before it; what stands between braces there is skipped. Of a
+sentence that compares, ranks or counts out, one anchor has the words that make it do so. The
 condition is an ordinary expression that reads at least one name of the page, and comes to True or
 False, nothing else. A cell of this kind may also import and assign what its conditions need: it
 runs in the page's own kernel, where it stands, on a copy of the page's names.

@@ -26,6 +26,7 @@ from lightspeed_authoring.new import todos
 from lightspeed_authoring.notebooks import label
 from lightspeed_authoring.outputs import moved
 from lightspeed_authoring.prose import typed_in_code, typed_numbers
+from lightspeed_authoring.statements import loose_anchors
 
 WIDTH, BEFORE = 160, 40  # characters of a line that are shown, and of them before a difference
 
@@ -47,6 +48,8 @@ def gates(root: Path = ROOT) -> list[str]:
     ]
     if root != ROOT:
         return found
+    if not found:  # a page that can't be read has said so already
+        found += loose_anchors(scripts)
     if BIBLIOGRAPHY.read_text("utf-8") != bibliography():
         found.append(
             "BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build 00`"

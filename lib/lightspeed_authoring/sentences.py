@@ -79,9 +79,10 @@ def _pieces(mask: str) -> Iterator[tuple[int, int]]:
 
 def occurs(words: str, text: str) -> bool:
     """Whether words stand in a text, however it breaks lines and whatever its expressions say."""
-    return bool(words.strip()) and _plain(words) in _plain(text)
+    return bool(words.strip()) and plain(words) in plain(text)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Words as `occurs` compares them: an expression is one character, a line break a space."""
     text = re.sub(r"\{\{.+?\}\}(?!\})|\{[^{}]*\}", _EXPRESSION, text, flags=re.S)
     return " ".join(re.sub(rf"{_EXPRESSION}+", _EXPRESSION, text).split())

@@ -58,7 +58,9 @@ def sign(paths: list[Path], reader: str, signed: Path = SIGNED) -> int:
         before = known.get(label(path), {})
         known[label(path)] = {key: before.get(key, reader) for key, *_ in pairs(path)}
         new += len(known[label(path)].keys() - before.keys())
-    signed.write_text(json.dumps(known, indent=0, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
+    signed.write_text(
+        json.dumps(known, indent=0, sort_keys=True, ensure_ascii=False) + "\n", "utf-8"
+    )
     return new
 
 

@@ -3,7 +3,7 @@
 
 A statement is a sentence that a learner reads and that compares, ranks or counts out: it matches
 one of `TRIGGERS`. It is *held* if a claim (`lightspeed_authoring.claims`) has its anchor in
-it. Questions and what begins with a word of `DEMANDS` ("Find the largest number") state nothing.
+it, and an anchor has what matched; one whose anchors have not is *loose*. Questions and what begins with a word of `DEMANDS` ("Find the largest number") state nothing.
 
 Read are the Markdown and the strings of chapters and solutions, `because` and `sound` of the
 gallery's entries, hints, solutions and `why` of questions (a prompt assumes, and all options but
@@ -24,7 +24,7 @@ from pathlib import Path
 from lightspeed_authoring.claims import claims
 from lightspeed_authoring.notebooks import label, read
 from lightspeed_authoring.prose import strings
-from lightspeed_authoring.sentences import Sentence, occurs, sentences
+from lightspeed_authoring.sentences import Sentence, occurs, plain, sentences
 from lightspeed_show.bound import held
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ TRIGGERS = {
     "bound": r"\bat\ (?:most|least|best|worst)\b | \bno\ (?:more|fewer|less|later|longer)\b",
     "no": r"\b(?:no(?!\ (?:matter|doubt|overlap)\b)|none|never|nothing|nobody|nowhere|neither)\b",
     "all": (
-        r"""(?<!first\ of\ )(?<!after\ )(?<!at\ )(?<!above\ )
+        r"""(?<!first\ of\ )(?<!after\ )(?<!at\ )(?<!above\ )(?<!-)
               \ball\b(?!-|\ (?:that|you|at\ once|right|but|in\ all)\b)
               | \b(?:every(?!\ (?:so|now)\b)|everything(?!\ else)|everybody)\b
               | \b(?:always|whatever|whichever)\b"""
@@ -86,25 +86,30 @@ _TRIGGERS = {name: re.compile(pattern, re.I | re.X) for name, pattern in TRIGGER
 DEMANDS = (
     "add ask choose click commit compare compute convert count divide do draw explain find give "
     "guess imagine keep let look make mark measure move multiply name open plot predict press read "
-    "run say see set show sketch start state suppose take tell think try turn use write"
+    "run say see set show sketch start state suppose take tell think try turn use watch write"
 )  # fmt: skip
 _DEMAND = re.compile(rf"[*_“\"(]*(?:{'|'.join(DEMANDS.split())})\b", re.I)
+# Pages whose loose sentences are only counted, until they are written anew.
+LATER = tuple(f"chapters/{chapter}" for chapter in ("04", "05", "06", "09", "10"))
 # The rooms of the library whose strings a user reads.
 ROOMS = ("evidence", "measure", "incidents", "explorers", "nccl", "practice")
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence, where it stands, what shows that it states something, and whether it is held."""
+    """A sentence, where it stands, what shows that it states something, and whether it is held;
+    `loose` if its anchors leave out what makes it a statement.
+    """
 
     file: str
     place: str
     text: str
     trigger: str
     held: bool
+    loose: bool = False
 
     def __str__(self) -> str:
-        state = "held" if self.held else self.trigger
+        state = "held" if self.held else "loose" if self.loose else self.trigger
         return f"{self.file}:{self.place}: [{state}] {self.text}"
 
 
@@ -130,8 +135,19 @@ def _stated(
     for sentence in sentences(text):
         if found := trigger(sentence):
             where = str(place + sentence.line) if isinstance(place, int) else place
-            is_held = any(occurs(words, sentence.text) for words in anchors)
-            yield Statement(file, where, sentence.text, found, is_held)
+            own = [words for words in anchors if occurs(words, sentence.text)]
+            is_held = any(_has_trigger(words, sentence) for words in own)
+            yield Statement(file, where, sentence.text, found, is_held, bool(own) and not is_held)
+
+
+def _has_trigger(anchor: str, sentence: Sentence) -> bool:
+    """Whether an anchor has one of the words that make a sentence a statement."""
+    words = plain(" ".join(part.masked for part in sentences(anchor)) or anchor).lower()
+    return any(
+        match[0].strip().lower() in words
+        for pattern in _TRIGGERS.values()
+        for match in pattern.finditer(sentence.masked)
+    )
 
 
 def _stated_in_strings(
@@ -151,6 +167,18 @@ def of_page(path: Path) -> list[Statement]:
         anchors = [claim.anchor for claim in claims(cell.metadata.holds)]
         found += stated(label(path), cell.metadata.line, cell.source, anchors)
     return found
+
+
+def loose_anchors(paths: Iterable[Path]) -> list[str]:
+    """The held sentences of pages of which no anchor has what makes them a statement, a fault each."""
+    return [
+        f"{one.file}:{one.place}: no anchor has the words {one.trigger.partition(': ')[2]!r} of"
+        f" “{one.text}”: widen one to what is compared, if its condition implies that"
+        for path in paths
+        if not label(path).startswith(LATER)
+        for one in of_page(path)
+        if one.loose
+    ]
 
 
 def of_gallery(folder: Path = ROOT / "chapters") -> list[Statement]:
