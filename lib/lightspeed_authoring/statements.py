@@ -3,7 +3,8 @@
 
 A statement is a sentence that a learner reads and that compares, ranks or counts out: it matches
 one of `TRIGGERS`. It is *held* if a claim (`lightspeed_authoring.claims`) has its anchor in
-it, and an anchor has what matched; one whose anchors have not is *loose*. Questions and what begins with a word of `DEMANDS` ("Find the largest number") state nothing.
+it, and an anchor has what matched; one whose anchors have not is *loose*. Questions and what begins
+with a word of `DEMANDS` ("Find the largest number") state nothing.
 
 Read are the Markdown and the strings of chapters and solutions, `because` and `sound` of the
 gallery's entries, hints, solutions and `why` of questions (a prompt assumes, and all options but
@@ -16,6 +17,7 @@ claims in tests/notebooks/outside.py, or a test that shows what they say:
 import ast
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -88,6 +90,7 @@ DEMANDS = (
     "guess imagine keep let look make mark measure move multiply name open plot predict press read "
     "run say see set show sketch start state suppose take tell think try turn use watch write"
 )  # fmt: skip
+_read: Counter[tuple[str, str, str]] = Counter()  # every sentence that was looked at
 _DEMAND = re.compile(rf"[*_“\"(]*(?:{'|'.join(DEMANDS.split())})\b", re.I)
 # Pages whose loose sentences are only counted, until they are written anew.
 LATER = tuple(f"chapters/{chapter}" for chapter in ("04", "05", "06", "09", "10"))
@@ -133,6 +136,7 @@ def _stated(
 ) -> Iterator[Statement]:
     """The statements of a text; a number as `place` is the line on which the text begins."""
     for sentence in sentences(text):
+        _read[file, str(place), sentence.text] += 1
         if found := trigger(sentence):
             where = str(place + sentence.line) if isinstance(place, int) else place
             own = [words for words in anchors if occurs(words, sentence.text)]
@@ -170,7 +174,7 @@ def of_page(path: Path) -> list[Statement]:
 
 
 def loose_anchors(paths: Iterable[Path]) -> list[str]:
-    """The held sentences of pages of which no anchor has what makes them a statement, a fault each."""
+    """The sentences of pages whose anchors leave out what makes them statements, a fault each."""
     return [
         f"{one.file}:{one.place}: no anchor has the words {one.trigger.partition(': ')[2]!r} of"
         f" “{one.text}”: widen one to what is compared, if its condition implies that"
@@ -306,6 +310,12 @@ def of_course(*names: str) -> dict[str, list[Statement]]:
             found.setdefault(_file(question), []).extend(of_question(question))
     found |= {name: stated for name, stated in of_outside().items() if wanted(name)}
     return found
+
+
+def all_sentences() -> int:
+    """How many sentences a learner reads in the course, whether they state anything or not."""
+    of_course()
+    return len(_read)
 
 
 def report(names: list[str], everything: bool = False) -> list[str]:

@@ -4,10 +4,13 @@ import dataclasses
 
 import pytest
 
+from lightspeed_authoring import signatures
 from lightspeed_authoring.sentences import occurs, sentences
 from lightspeed_authoring.statements import (
     ROOT,
+    all_sentences,
     false_statements,
+    loose_anchors,
     of_course,
     of_outside,
     of_page,
@@ -237,6 +240,42 @@ def test_readme_counts_what_is_held():
     every = [statement for stated in of_course().values() for statement in stated]
     held = sum(statement.held for statement in every)
     words = " ".join((ROOT / "README.md").read_text("utf-8").split())
-    assert f"Of the {len(every):,} sentences" in words and f"out, {held:,} are held" in words, (
-        f"README: write {len(every):,} sentences, {held:,} held"
+    said = (
+        f"Of the {all_sentences():,} sentences of the course {len(every):,} compare, rank or count "
+        f"out. {held:,} of these, {held / len(every):.0%} of them and {held / all_sentences():.0%} "
+        "of all, are held"
     )
+    assert said in words, f"README: write {said}"
+
+
+def test_a_sentence_is_held_only_if_an_anchor_has_what_it_compares(tmp_path):
+    page = tmp_path / "chapters/01_page.py"
+    page.parent.mkdir()
+    page.write_text(
+        "# %%\na, b = 1, 2\n\n# %% [markdown]\n# So a is larger than b, by far. None fits.\n\n"
+        '# %% tags=["holds"]\nassert a < b, "by far"\nassert b > a, "None fits"\n'
+    )
+    assert [(one.held, one.loose) for one in of_page(page)] == [(False, True), (True, False)]
+    (fault,) = loose_anchors([page])
+    assert "no anchor has the words 'than' of “So a is larger than b, by far.”" in fault
+
+
+def test_a_changed_sentence_or_condition_is_to_be_read_again(tmp_path):
+    page, signed = tmp_path / "chapters/01_page.py", tmp_path / "signed.json"
+    page.parent.mkdir()
+    text = (
+        "# %%\na, b = 1, 2\n\n# %% [markdown]\n# So a is less than b. Well.\n\n"
+        '# %% tags=["holds"]\nassert a < b, "less than b"\n'
+    )
+    page.write_text(text)
+    assert signatures.sign([page], "", signed) == 1 and not signatures.unsigned([page], signed)
+    assert signatures.read_by_two(signed) == (0, 1)
+    for old, new in (("So a", "So b"), ("a < b", "a <= b"), ("b. Well", "b by far. Well")):
+        page.write_text(text.replace(old, new))
+        (fault,) = signatures.unsigned([page], signed)
+        assert "01_page.py:8: the sentence or its condition is new" in fault, old
+        assert signatures.sign([page], "Ada", signed) == 1 == signatures.read_by_two(signed)[0]
+        page.write_text(text)
+        signatures.sign([page], "", signed)
+    page.write_text(text.replace("Well.", "Hm.").replace("a < b", "a  <  b"))
+    assert not signatures.unsigned([page], signed), "another sentence, another layout"

@@ -1,5 +1,5 @@
-"""What a kernel of the lab runs first. A page's imports are folded away at its top, so whoever clicks
-the first cell in sight is told in one sentence what to run, in place of a traceback.
+"""What a kernel of the lab runs first. A page's imports are folded away at its top, so whoever
+clicks the first cell in sight is told in one sentence what to run, in place of a traceback.
 """
 
 
