@@ -55,7 +55,7 @@ flops = 4 * heads * N**2 * D
 # Queries, keys, values and result together are {{si(once, "byte")}}. So lesson 2's two clocks read
 
 # %% tags=["holds"]
-assert naive == once + 4 * square, "block of the square crosses four times"
+assert naive == once + 4 * square, "Every block of the square crosses four times"
 assert 4 * square / naive > 0.98, "four crossings are nearly all of"
 
 # %%
@@ -67,7 +67,7 @@ naive / h100.hbm_bandwidth, flops / h100.bf16
 # the square, which nobody asked for: it is written only because one launch has to tell the next.
 
 # %% tags=["holds"]
-assert naive / h100.hbm_bandwidth > 4 * flops / h100.bf16, "and memory's is"
+assert naive / h100.hbm_bandwidth > 4 * flops / h100.bf16, "and memory's is {{naive / h100.hbm_bandwidth / (flops / h100.bf16):.1f}} times as long"
 
 # %% [markdown]
 # Why not do all three steps in one launch, then, and keep the square on the chip? That is **kernel
@@ -229,7 +229,7 @@ columns = launch(transpose, (256,), x, y, 256, 256, values=False)
 # the grid runs first.
 
 # %% tags=["holds"]
-assert columns.traffic.crossing_out == 8 * columns.traffic.bytes_out, "The stores move"
+assert columns.traffic.crossing_out == 8 * columns.traffic.bytes_out, "The stores move {{columns.traffic.crossing_out / columns.traffic.bytes_out:.0f}} times what they store"
 
 # %%
 ask("kernels.sector_share", seed="chapter")
@@ -257,7 +257,7 @@ layers, parts, short = 80, int(h100.sm_count), 512
 # values, and a second launch.
 
 # %% tags=["holds"]
-assert backward == 5 / 4 * backward_attention_flops(heads, N, D, 4), "a fifth product where four"
+assert backward == 5 / 4 * backward_attention_flops(heads, N, D, 4), "a fifth product where four would do, {{backward / flops:.1f}} times the forward pass"
 assert 0.9 < layers * square / h100.hbm_capacity < 1.1, "as much as the GPU has"
 assert partial_bytes(heads, D, parts) < 2 * N * D * 2, "What that costs is"
 
@@ -289,7 +289,7 @@ reveal("kernels.softmax_bytes", seed="chapter")
 assert once / h100.hbm_bandwidth < large.times[1] < naive / h100.hbm_bandwidth, (
     "DRAM's clock fell from"
 )
-assert score_bytes(1, short) / (short * D * 2) < score_bytes(1, N) / (N * D * 2), "The square grows with the square of the text"
+assert score_bytes(1, short) / (short * D * 2) < score_bytes(1, N) / (N * D * 2), "The square grows with the square of the text, all else with its length"
 assert 0.5 < causal_block_bytes(8, N, D, 128) / query_block_bytes(8, N, D, 128) < 0.52, (
     "about half of them"
 )
