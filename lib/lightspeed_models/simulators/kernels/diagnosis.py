@@ -24,8 +24,8 @@ class Finding:
 
 
 def diagnose(launches: Sequence[Launch], sms: int = 4) -> list[Finding]:
-    """The findings on a kernel's launches in their order: what is wrong first, then the dearest, and
-    what larger blocks would share last, as each kernel has some of it.
+    """The findings on a kernel's launches in their order: what is wrong first, then the dearest,
+    and what larger blocks would share last, as each kernel has some of it.
 
     `sms` counts the processors of the chip, which should all have a program.
     """
