@@ -13,6 +13,7 @@
 from lightspeed import datasheet, roofline
 from lightspeed.catalog import accelerator, find, link, memory, parse
 from lightspeed.training import training_flops, training_time
+from lightspeed_models.llm import decoder
 from lightspeed_course import ask, Axis, Bars, Boxes, cards, Chart, figure, human_time, job, predict
 from lightspeed_course import bench, beside, reveal, si, table, Text
 
@@ -331,7 +332,8 @@ from lightspeed_models.profiles import scaling_runs
 
 (*_, many) = scaling_runs()["llama3_405b"]["n"]
 forward, training = 2 * model.parameters, training_flops(model.parameters, 1)
-looked_up = model.width * model.vocabulary / model.parameters
+shape = decoder(job.MODEL)
+looked_up = shape.width * shape.vocabulary / shape.parameters
 si(forward, "FLOP"), si(training, "FLOP")
 
 # %% [markdown]
@@ -341,7 +343,7 @@ si(forward, "FLOP"), si(training, "FLOP")
 # gradient of what came in, one for the gradient of the weight. So it needs six,
 # {{si(training, "FLOP")}}. (Both count the table of embeddings, too, in which a token only looks up
 # its row, {{looked_up:.1%}} of the weights here. And they leave out attention, which is small as long as
-# the context is short beside the length of a token's vector, {{model.width:,}}.)
+# the context is short beside the length of a token's vector, {{shape.width:,}}.)
 #
 # **How long does it take?** All the FLOPs, over what the machine gets done. With $P$ parameters and
 # $D$ tokens, on $N$ chips with a peak of $X$, of which the run reaches a share $U$:
@@ -353,14 +355,12 @@ si(forward, "FLOP"), si(training, "FLOP")
 # <small>[proof](03_amdahl_gustafson_proof.ipynb#Against-published-runs)</small>
 
 # %% tags=["holds"]
-from lightspeed.transformer import transformer
 
-of_job = transformer(job.MODEL)
-met = of_job.flops_per_token() / 2  # weights that take a multiplication and an addition
-assert abs(met / (of_job.parameters * (1 - looked_up)) - 1) < 1e-4, (
+met = shape.flops_per_token(0, "prefill") / 2  # weights that take a multiplication and an addition
+assert abs(met / (shape.parameters * (1 - looked_up)) - 1) < 1e-4, (
     "meets each matrix once, and each of its weights in one multiplication and one addition"
 )
-assert met < of_job.parameters and looked_up < 0.02, "in which a token only looks up its row"
+assert met < shape.parameters and looked_up < 0.02, "in which a token only looks up its row"
 assert training_flops(1, 1) == 6 and training == 3 * forward, "So it needs six"
 rate = scaling_runs()["llama3_405b"]["values"][-1] * 1e12  # FLOP/s a GPU
 assert abs(rate / h100.bf16 - reached) < 0.01 and reached < 1, "what the {{many:,}} H100 that"

@@ -13,7 +13,7 @@
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import *
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder
 from lightspeed_course import ask, bench, figure, job, Line, predict, reveal, roof_chart, si, table
 from lightspeed_course.explorers.tokens import explore_tokens
 from lightspeed_course.explorers.traffic import explore_fusion, explore_tiles, explore_two_clocks
@@ -377,7 +377,8 @@ assert (wide + high) * side * D * 2 < h100.l2_capacity, "still in the L2 cache"
 assert tile_intensity(side, side) < ridge < wave, "is the limit all the same"
 
 # %%
-heads = transformer(job.MODEL).heads // transformer(job.MODEL).kv_heads
+attention = decoder(job.MODEL).attention
+heads = attention.heads // attention.kv_heads
 explore_fusion()
 
 # %% [markdown]
@@ -406,12 +407,10 @@ explore_fusion()
 # wasted.
 
 # %% tags=["holds"]
-from lightspeed.catalog import entries
+from lightspeed_models.llm.shipped import shipped
 
-known = [m for m in entries("models").values() if "heads" in m.about]
-assert sum(m.about.get("kv_heads", m.heads) < m.heads for m in known) > len(known) / 2, (
-    "In most models"
-)
+known = [decoder(name).attention for name in shipped()]
+assert sum(m.heads > getattr(m, "kv_heads", 1) for m in known) > len(known) / 2, "In most models"
 assert abs(attention_intensity(1, 100 * 32768, 1) - 1) < 0.001, "however long the context"
 assert 0.99 * heads < attention_intensity(1, 32768, heads) < heads, "size of that group"
 assert heads < ridge / 10, "far below the ridge"

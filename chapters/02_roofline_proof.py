@@ -15,6 +15,8 @@ from lightspeed_course import (
     ask, Axis, Chart, figure, gallery, Line, Points, predict, residual_chart, reveal, roof_chart,
     Rule, si, Span, sweep, table, weigh,
 )  # fmt: skip
+from lightspeed_models.llm import decoder
+from lightspeed_models.llm.shipped import shipped as shipped_models
 from lightspeed_models.evidence.pairings.products import in_both, left_out, SET_BY
 
 # %% tags=["figure"]
@@ -788,13 +790,7 @@ assert all(
     for d in contractions
 ), "large enough that memory"
 assert (
-    np.mean(
-        [
-            m.about.get("kv_heads", m.heads) < m.heads
-            for m in entries("models").values()
-            if "heads" in m.about
-        ]
-    )
+    np.mean([m.heads > getattr(m, "kv_heads", 1) for m in (decoder(n).attention for n in shipped_models())])
     > 0.5
 ), "most models of our"
 

@@ -15,6 +15,7 @@ from lightspeed_course import Area, ask, Axis, Bars, Chart, figure, job, Line, P
 from lightspeed_course import bench, reveal, Rule, si, sweep, table
 from lightspeed.queueing import *
 from lightspeed.serving import *
+from lightspeed_models.llm import decoder
 
 # %%
 job.sheet(until="04")
@@ -415,8 +416,9 @@ explore_batching()
 # twice: how many fit into memory, and how many can each get a token every {{si(job.BUDGET, "s")}}.
 
 # %%
-model, chip, context, answer = find(job.MODEL), accelerator(job.GPU), job.LONG, job.ANSWER
-per_token = kv_cache_bytes(model.layers, model.kv_heads, model.head_width, 1)
+model, chip, context, answer = decoder(job.MODEL), accelerator(job.GPU), job.LONG, job.ANSWER
+heads = model.attention
+per_token = kv_cache_bytes(model.depth, heads.kv_heads, heads.head_width, 1)
 kv, memory = per_token * context, job.PER_NODE * chip.hbm_capacity
 replica = {
     "parameters": model.parameters,
@@ -460,10 +462,10 @@ slots, batch_within(job.BUDGET, **replica)
 # [proof](04_littles_law_proof.ipynb#A-replica,-batch-by-batch)
 
 # %% tags=["holds"]
-from lightspeed_models.llm.mixers import Attention
+from dataclasses import replace
 
-assert per_token == 2 * model.layers * model.kv_heads * model.head_width * 2, "two bytes a number"
-near = Attention(model.width, model.heads, model.kv_heads, model.head_width, window=1024)
+assert per_token == 2 * model.depth * heads.kv_heads * heads.head_width * 2, "two bytes a number"
+near = replace(heads, window=1024)
 assert near.read_bytes(4 * context, 2) == near.read_bytes(context, 2), "look back over a window"
 assert decode_step(10, **replica).time < 1.25 * decode_step(1, **replica).time, (
     "ten times the tokens"

@@ -22,6 +22,7 @@ from lightspeed_models.simulators.queue_simulation import (
 from lightspeed.queueing import *
 from lightspeed.serving import *
 from lightspeed.units import Q
+from lightspeed_models.llm import decoder
 
 # %% tags=["figure"]
 source, measured = measured_runs()
@@ -29,7 +30,7 @@ rows = []
 for run in measured:
     m, c, n_gpus = find(run["model"]), accelerator(run["accelerator"]), run["gpus"]
     width = {"fp8": 1, "bf16": 2}[run["precision"]]
-    cell = kv_cache_bytes(m.layers, m.kv_heads, m.head_width, 1, width)
+    cell = decoder(run["model"]).kv_cache_bytes_per_token(width)
     bound = generation_time(
         run["batch"],
         run["input"],
@@ -205,9 +206,9 @@ off = {
 # On one A100 it does, within a tenth. In fp8 the estimate is too high where arithmetic takes most
 # of the time, and across several GPUs a single factor is off by a quarter or more in each of these
 # {{len(off["several GPUs, fp8"])}} rows. No factor mends a law that leaves a term out. The course
-# has a fuller one (`models/inference_step.py`), with the exchanges of each layer, the host's
-# launches and the experts that a batch reads, and `lightspeed evidence inference` holds it against
-# public rows.
+# has a fuller one (`mixed_step` of lesson 9), with the exchanges of each layer, the host's launches
+# and the experts that a batch reads, and `lightspeed evidence served_models` holds it against public
+# rows.
 
 # %% tags=["holds"]
 assert max(map(abs, off["one GPU, fp16"])) < 0.1, "one A100 it does"
@@ -1038,8 +1039,8 @@ assert full[500].W > 20 * full[20].W and full[500].L > 0.98 * 500, "nearly all t
 # The lesson's replica, and where its knee comes from.
 
 # %%
-model, chip, chips, context, answer = find("llama3_70b"), accelerator("h100_sxm"), 8, 8192, 500
-per_token = kv_cache_bytes(model.layers, model.kv_heads, model.head_width, 1)
+model, chip, chips, context, answer = decoder("llama3_70b"), accelerator("h100_sxm"), 8, 8192, 500
+per_token = model.kv_cache_bytes_per_token()
 kv = per_token * context
 replica = {
     "parameters": model.parameters,

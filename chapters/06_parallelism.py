@@ -13,7 +13,7 @@
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator
 from lightspeed.memory import *
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder, model_activation_bytes, training_memory
 from lightspeed_course import Axis, Bars, Boxes, Chart, Rule, Text
 from lightspeed_course import ask, bench, beside, figure, job, predict, reveal, si
 
@@ -30,7 +30,7 @@ job.sheet(until="06.1")
 predict("parallelism.kept_of_sequence", ...)
 
 # %% tags=["setup"]
-llama, h100 = transformer(job.MODEL), accelerator(job.GPU)
+llama, h100 = decoder(job.MODEL), accelerator(job.GPU)
 node, states = job.node_memory(), training_state_bytes(llama.parameters)
 spread = training_memory(llama, h100.hbm_capacity, job.SEQUENCE, data=job.GPUS, stage=3)
 of_gpt = activation_bytes(1, 1, 1, 1, recompute="selective")
@@ -189,11 +189,11 @@ assert max(parts, key=lambda name: parts[name][0]) == "MLP, hidden", "The larges
 
 # %% [markdown]
 # The upper row is {{of_gpt:.0f}} bytes for each unit of the model's width, and a gated MLP without
-# dropout, such as Llama's, comes close to that. So a token that passes all {{llama.layers}} layers
+# dropout, such as Llama's, comes close to that. So a token that passes all {{llama.depth}} layers
 # leaves {{si(token, "byte")}} behind. Now look at your guess again:
 
 # %% tags=["holds"]
-assert 0.9 < token / (llama.layers * llama.width) / of_gpt < 1, "comes close to that"
+assert 0.9 < token / (llama.depth * llama.width) / of_gpt < 1, "comes close to that"
 
 # %%
 reveal("parallelism.kept_of_sequence")
@@ -218,15 +218,15 @@ reveal("parallelism.kept_of_sequence")
 
 # %% tags=["holds"]
 assert job.activations() > 2 * h100.hbm_capacity > states.weights, "more than two H100s"
-assert transformer_activation_bytes(llama, job.LONG, recompute="none") > 2 * job.activations(), (
+assert model_activation_bytes(llama, job.LONG, recompute="none") > 2 * job.activations(), (
     "more than everything else together"
 )
-gpt3 = transformer("gpt3_175b")
+gpt3 = decoder("gpt3_175b")
 assert (
-    transformer_activation_bytes(gpt3, 2048, tensor=8, split="tensor+sequence")
-    == transformer_activation_bytes(gpt3, 2048) / 8
+    model_activation_bytes(gpt3, 2048, tensor=8, split="tensor+sequence")
+    == model_activation_bytes(gpt3, 2048) / 8
 ), "shares out the orange"
-assert transformer_activation_bytes(gpt3, 2048, pipeline=8) == transformer_activation_bytes(
+assert model_activation_bytes(gpt3, 2048, pipeline=8) == model_activation_bytes(
     gpt3, 2048
 ), "p$ cancels"
 
@@ -357,7 +357,7 @@ ask("parallelism.which_split")
 # | $4P + KP/n$ | of a GPU in stage 1 of ZeRO over $n$ | byte | {{si(zero_bytes_per_device(llama.parameters, ranks, 1), "byte")}} |
 # | $2P + (2 + K)P/n$ | of a GPU in stage 2 | byte | {{si(zero_bytes_per_device(llama.parameters, ranks, 2), "byte")}} |
 # | $(4 + K)P/n$ | of a GPU in stage 3 | byte | {{si(zero_bytes_per_device(llama.parameters, ranks, 3), "byte")}} |
-# | about {{of_gpt:.0f}}$\,t\,D$ | what a layer of width $D$ keeps of $t$ tokens, without scores | byte | {{si(token / llama.layers * job.SEQUENCE, "byte")}} |
+# | about {{of_gpt:.0f}}$\,t\,D$ | what a layer of width $D$ keeps of $t$ tokens, without scores | byte | {{si(token / llama.depth * job.SEQUENCE, "byte")}} |
 
 # %% [markdown]
 # ## In your own framework

@@ -17,10 +17,9 @@ assert 1 / 3 < job.step().mfu / fit_share() < 0.4, "little more than a third of"
 
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator, link
-from lightspeed.memory import transformer_activation_bytes
 from lightspeed.parallel import *
 from lightspeed.roofline import transfer_time
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder, model_activation_bytes
 from lightspeed_course import Axis, Bars, Chart, ask, bench, beside, figure, job, predict, reveal, si
 
 # %%
@@ -194,10 +193,10 @@ assert data_parallel_tokens(9e14, 5e10, experts_over_active=4) == 4 * data_paral
 ), "token uses"
 
 # %% tags=["setup"]
-llama, h100 = transformer(job.MODEL), accelerator(job.GPU)
+llama, h100 = decoder(job.MODEL), accelerator(job.GPU)
 peak, inside, large = h100.bf16, h100.link_bandwidth, 16384
 ports = [8 * link(name).bandwidth for name in (job.NETWORK, job.BETTER)]
-ways_in, *ways_out = (tensor_parallel_ways(llama.hidden, peak, w) for w in (inside, *ports))
+ways_in, *ways_out = (tensor_parallel_ways(llama.mlp.hidden, peak, w) for w in (inside, *ports))
 
 # %% [markdown]
 # ## Whose rate is R?
@@ -233,9 +232,9 @@ assert data_parallel_tokens(peak, 5e10, tensor=8) == data_parallel_tokens(peak, 
 )
 assert (
     abs(
-        transformer_activation_bytes(llama, job.LONG, tensor=8, split="tensor+sequence")
+        model_activation_bytes(llama, job.LONG, tensor=8, split="tensor+sequence")
         * 8
-        / transformer_activation_bytes(llama, job.LONG)
+        / model_activation_bytes(llama, job.LONG)
         - 1
     )
     < 1e-9
@@ -310,7 +309,7 @@ part = job.layer(tokens).math / 8
 sent = tensor_parallel_bytes(tokens, llama.width, 8) / 4
 links = {"NVLink": inside, "a port each": link(job.NETWORK).bandwidth}
 sums = {name: transfer_time(sent, rate) for name, rate in links.items()}
-attention = llama.attention_matrices / (llama.block_matrices / llama.layers)
+attention = llama.attention.matrices / (llama.matrices / llama.depth)
 blocks = [part * attention, part * (1 - attention)]
 at, starts, ends, added = [], [], [], []
 for name, took in sums.items():

@@ -373,7 +373,7 @@ assert (
 # through HBM between kernels:
 
 # %% tags=["figure"]
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.training_step import memory_use, step
 
@@ -387,7 +387,7 @@ plans = {
     as_it_was: (spread, cheap), recomputed: (larger, cheap),
     placed: (split, cheap), bought: (spread, better),
 }  # fmt: skip
-llama = transformer(job.MODEL)
+llama = decoder(job.MODEL)
 steps = {name: step(llama, job.SEQUENCE, *plan) for name, plan in plans.items()}
 memory = {name: memory_use(llama, job.SEQUENCE, *plan) for name, plan in plans.items()}
 tokens = job.SEQUENCES * job.SEQUENCE

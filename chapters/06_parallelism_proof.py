@@ -18,7 +18,7 @@ from lightspeed.pipeline import *
 from lightspeed.reliability import *
 from lightspeed.roofline import transfer_time
 from lightspeed.scaling import work_span
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder, model_activation_bytes, training_memory
 from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, sweep
 from lightspeed_course import ask, beside, residual_chart, table, weigh
 from lightspeed_models.evidence.pairings.training import regret, sweep as swept_runs
@@ -31,7 +31,7 @@ from lightspeed_models.simulators.schedules import simulate
 # %%
 keys = ["gpt2", "gpt3_175b", "llama2_70b", "llama3_8b", "llama3_70b", "llama3_405b"]
 keys += ["mixtral_8x7b", "deepseek_v3"]
-models = {entries("models")[key].name: transformer(key) for key in keys}
+models = {entries("models")[key].name: decoder(key) for key in keys}
 gpt3, llama, h100 = models["GPT-3 175B"], models["Llama 3 70B"], accelerator("h100_sxm")
 long = 8192  # tokens of a sequence
 tested = training_runs()
@@ -234,7 +234,7 @@ assert (regret(tries, tries.expected).oracle <= 1).all(), "over the best one mea
 #   stage, {{bubble_over_total(16, 32, 8):.0%}}. So the pipelines on H100 all come out too slow.
 # - **Long sequences.** Attention scores are counted as if each token attended to its whole
 #   sequence. At {{longest.sequence:,}} tokens they are
-#   {{1 - longest.model.flops_per_token() / longest.model.flops_per_token(longest.sequence):.0%}} of
+#   {{1 - longest.model.flops_per_token(0, "training") / longest.model.flops_per_token(longest.sequence, "training"):.0%}} of
 #   the FLOPs of the largest Llama 3, which that run trained, and a causal kernel needs half of
 #   them.
 # - **Work that does not shrink.** Where a GPU has little to do for each layer, launches of kernels
@@ -493,13 +493,13 @@ assert (
 # %% tags=["holds"]
 def kept(m, recompute="selective", **split):
     """Bytes that a layer keeps of a token, for each unit of the model's width."""
-    size = transformer_activation_bytes(m, long, recompute=recompute, **split)
-    return size / (long * m.layers * m.width)
+    size = model_activation_bytes(m, long, recompute=recompute, **split)
+    return size / (long * m.depth * m.width)
 
 
 assert (
-    kept(llama, "none") - kept(llama) == 2 * long * llama.heads / llama.width
-    and kept(gpt3, "none") - kept(gpt3) == 5 * long * gpt3.heads / gpt3.width
+    kept(llama, "none") - kept(llama) == 2 * long * llama.attention.heads / llama.width
+    and kept(gpt3, "none") - kept(gpt3) == 5 * long * gpt3.attention.heads / gpt3.width
 ), "five with a dropout"
 assert activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(
     2 * long, 1, 1024, 8, recompute="selective"
@@ -510,8 +510,8 @@ assert activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(
 # %%
 def kept(m, recompute="selective", **split):
     """Bytes that a layer keeps of a token, for each unit of the model's width."""
-    size = transformer_activation_bytes(m, long, recompute=recompute, **split)
-    return size / (long * m.layers * m.width)
+    size = model_activation_bytes(m, long, recompute=recompute, **split)
+    return size / (long * m.depth * m.width)
 
 
 per_layer, by_tensor = kept(gpt3), 2 * (kept(gpt3) - kept(gpt3, tensor=2))
@@ -542,7 +542,7 @@ assert simulate("1f1b", 8, 32).peak_activations[0] == 8, "splits the rest"
 splits, repeats = ("tensor", "tensor+sequence"), ("none", "selective")
 options = [(split, again) for again in repeats for split in splits] + [("tensor", "full")]
 sizes = [
-    activation_bytes(2048, 1, gpt3.width, gpt3.heads, gpt3.layers, 8, split=o[0], recompute=o[1])
+    activation_bytes(2048, 1, gpt3.width, gpt3.attention.heads, gpt3.depth, 8, split=o[0], recompute=o[1])
     for o in options
 ]
 rows = [[*o, size, f"{size / sizes[0]:.0%}"] for o, size in zip(options, sizes)]
@@ -556,7 +556,7 @@ table(rows, columns, "GPT-3 over eight GPUs, one sequence of its own length.")
 # holds $v$ separate pieces of the model, its first stage keeps $1 + (p - 1)/(pv)$ times as much.
 
 # %% tags=["holds"]
-assert {round(kept(m), 9) for m in models.values() if m.gpt} == {34.0}, (
+assert {round(kept(m), 9) for m in models.values() if m.mlp.bias} == {34.0}, (
     "Korthikanti and others (2022)"
 )
 assert all(0.9 < kept(m) / per_layer < 1.01 for m in models.values() if not m.experts), (
@@ -567,8 +567,8 @@ assert all(kept(m) > 1.5 * per_layer for m in models.values() if m.experts), (
 )
 assert (
     abs(
-        transformer_activation_bytes(gpt3, 2048, pipeline=8, interleave=3)
-        / transformer_activation_bytes(gpt3, 2048)
+        model_activation_bytes(gpt3, 2048, pipeline=8, interleave=3)
+        / model_activation_bytes(gpt3, 2048)
         - (1 + 7 / 24)
     )
     < 1e-9
@@ -746,7 +746,7 @@ outside = link("infiniband_ndr").bandwidth
 [round(data_parallel_tokens(peak, rate)) for rate in (inside, outside)]
 
 # %%
-ways_in, ways_out = (tensor_parallel_ways(llama.hidden, peak, w) for w in (inside, 8 * outside))
+ways_in, ways_out = (tensor_parallel_ways(llama.mlp.hidden, peak, w) for w in (inside, 8 * outside))
 round(ways_in, 1), round(ways_out, 1)
 
 # %%
@@ -759,7 +759,7 @@ limits = {}
 for name, (gpu, network) in places.items():
     C, near, far = accelerator(gpu).bf16, accelerator(gpu).link_bandwidth, link(network).bandwidth
     tokens_needed = [data_parallel_tokens(C, rate) for rate in (near, far, 8 * far)]
-    limits[name] = [*tokens_needed, tensor_parallel_ways(llama.hidden, C, near)]
+    limits[name] = [*tokens_needed, tensor_parallel_ways(llama.mlp.hidden, C, near)]
 rows = [
     [name, link(places[name][1]).name, *map(round, row[:3]), f"{row[3]:.1f}"]
     for name, row in limits.items()
@@ -768,7 +768,7 @@ columns = ["GPU", "network, a port a GPU", "tokens a GPU: FSDP in a node", "one 
 columns += ["whole nodes, or tensor 8 inside", "most ways of tensor parallelism in a node"]
 table(rows, columns,
     "Compute-bound above these numbers of tokens and below these numbers of ways; "
-    f"an MLP of hidden width {llama.hidden:,}.",
+    f"an MLP of hidden width {llama.mlp.hidden:,}.",
 )
 
 # %% [markdown]
@@ -838,10 +838,10 @@ assert all(max(of.values()) < 0.2 for (_, n), of in best.items() if n == max(run
 # %% tags=["holds"]
 assert all(
     (
-        mixed_tokens(llama.hidden, accelerator(g).bf16, link(w).bandwidth, rate)
+        mixed_tokens(llama.mlp.hidden, accelerator(g).bf16, link(w).bandwidth, rate)
         < data_parallel_tokens(accelerator(g).bf16, link(w).bandwidth)
     )
-    == (tensor_parallel_ways(llama.hidden, accelerator(g).bf16, rate) > 4)
+    == (tensor_parallel_ways(llama.mlp.hidden, accelerator(g).bf16, rate) > 4)
     for g, w in places.values()
     for rate in (accelerator(g).link_bandwidth, link(w).bandwidth)
 ), "more than four ways"
@@ -860,7 +860,7 @@ assert (
 # %%
 plan = Plan(data=16, tensor=8, pipeline=4, micro_batches=32, stage=1)
 cluster = machine("h100_sxm", "infiniband_ndr", share=fit_share())
-sequence, layers = 8192, llama.layers // plan.pipeline
+sequence, layers = 8192, llama.depth // plan.pipeline
 tokens = sequence * plan.micro_batches
 held = llama.parameters / plan.tensor / plan.pipeline
 tensor_parallel_bytes(tokens, llama.width, plan.tensor, layers)
@@ -1259,7 +1259,7 @@ table(rows, ["premise", "power", "energy", "electricity"])
 # $$P = L\,(2DNH + 2DKH + 3DF + 2D) + 2VD + D$$
 #
 # parameters. A GPT has two MLP matrices, biases, a table of positions, and one table of words for
-# both ends. `transformer` counts the models of the catalog from their configurations.
+# both ends. `decoder` counts the models of the catalog from their configurations.
 
 # %%
 published = {entries("models")[key].name: entries("models")[key].parameters for key in keys}
@@ -1290,10 +1290,9 @@ assert sum(m.experts > 0 for m in models.values()) == 2 and all(
 
 # %%
 cache = {name: m.kv_cache_bytes_per_token() for name, m in models.items()}
-rows = [
-    [name, m.heads, m.kv_heads or m.heads, *(si(k * cache[name], "byte") for k in (1, long))]
-    for name, m in models.items()
-]
+mixers = {n: m.attention for n, m in models.items()}
+heads = {n: (m.heads, getattr(m, "kv_heads", m.heads)) for n, m in mixers.items()}
+rows = [[n, *heads[n], *(si(k * cache[n], "byte") for k in (1, long))] for n in models]
 columns = ["model", "heads", "KV heads", "cache a token", f"a sequence of {si(long, 'token')}"]
 table(
     rows, columns,

@@ -383,7 +383,7 @@ assert link(job.BETTER).bandwidth == 4 * link(job.NETWORK).bandwidth, "four time
 # %% tags=["holds"]
 from statistics import median
 
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.training_runs import fit_share, predicted, training_runs
 from lightspeed_models.training_step import step
@@ -401,7 +401,7 @@ grown = Plan(job.OFFERED // 32, job.TENSOR, job.PIPELINE, micro_batches=256, sta
 cluster = machine(job.GPU, job.NETWORK, 8, fit_share())
 assert (
     0.95
-    < job.step("split").time / step(transformer(job.MODEL), job.SEQUENCE, grown, cluster).time
+    < job.step("split").time / step(decoder(job.MODEL), job.SEQUENCE, grown, cluster).time
     < 1
 ), "nearly all of the speedup stays"
 

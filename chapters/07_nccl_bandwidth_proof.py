@@ -21,6 +21,7 @@ from lightspeed_models.evidence.nccl_pictures import busbw_over_nodes, busbw_ove
 from lightspeed_models.evidence.nccl_pictures import residual_rows
 from lightspeed_models.evidence.peers import percentile
 from lightspeed_tools.nccl.published import spread as nine_of_ten
+from lightspeed_models.llm import decoder
 from lightspeed_models.nccl_fit import calibrate, measurements, residuals
 from lightspeed_models.nccl_fit import predict as expected_by_model
 from lightspeed_models.nccl_tuner import NET_OVERHEAD, NEWEST, PLATEAU, PROTOCOLS
@@ -1008,8 +1009,8 @@ table([[line] for line in in_words(broken)], [f"verdict: {broken.level}"])
 # For one layer of a {{find("llama2_7b").name}}, and one micro-batch:
 
 # %%
-model, tokens, group = find("llama2_7b"), 8192, 8
-layer = model.parameters / model.layers * 2
+model, tokens, group = decoder("llama2_7b"), 8192, 8
+layer = model.parameters / model.depth * 2
 states = tokens * model.width * 2
 si(layer, "byte"), si(states, "byte")
 

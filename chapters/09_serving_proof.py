@@ -8,7 +8,7 @@
 import numpy as np
 
 from lightspeed_course import figure, residual_chart, table, weigh
-from lightspeed_models.inference_step import engine
+from lightspeed_models.llm import engine
 from lightspeed_models.served_ranges import KINDS, MOST_INSIDE
 from lightspeed_models.simulators.serving import Cost, Scheduler, simulate
 from lightspeed_tools.serve.plan import published

@@ -14,6 +14,7 @@ from lightspeed_course import ask, check
 from lightspeed.queueing import *
 from lightspeed.scaling import gustafson_speedup
 from lightspeed.serving import *
+from lightspeed_models.llm import decoder
 from lightspeed.units import Q
 
 # %% [markdown]
@@ -224,8 +225,8 @@ ask("serving.slots_in_memory")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # requests
-model, chip = find("llama3_70b"), accelerator("h100_sxm")
-cache = kv_cache_bytes(model.layers, model.kv_heads, model.head_width, tokens=4096)
+model, chip = decoder("llama3_70b"), accelerator("h100_sxm")
+cache = kv_cache_bytes(model.depth, model.attention.kv_heads, model.attention.head_width, tokens=4096)
 answer = batch_that_fits(8 * chip.hbm_capacity, 2 * model.parameters, cache)
 # END SOLUTION
 check("serving.slots_in_memory", answer)

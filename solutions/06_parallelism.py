@@ -15,7 +15,7 @@ from lightspeed_course import ask, check
 from lightspeed.reliability import *
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.training_step import step
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder, training_memory
 from lightspeed.units import Q
 
 h100, ndr = accelerator("h100_sxm"), link("infiniband_ndr")
@@ -234,7 +234,7 @@ ask("parallelism.zero_stage")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # one of the words
-uses = [training_memory(transformer("llama2_13b"), h100.hbm_capacity, 4096, data=8, stage=s, recompute="full") for s in range(4)]
+uses = [training_memory(decoder("llama2_13b"), h100.hbm_capacity, 4096, data=8, stage=s, recompute="full") for s in range(4)]
 answer = ("ddp", "zero1", "zero2", "zero3")[[use.fits for use in uses].index(True)]
 # END SOLUTION
 check("parallelism.zero_stage", answer)
@@ -339,7 +339,7 @@ ask("parallelism.what_first")
 # BEGIN SOLUTION
 # STUB: answer = ...  # one of the words
 plan = Plan(data=4, tensor=8, pipeline=16, micro_batches=16, recompute="selective")
-answer = step(transformer("gpt3_175b"), 2048, plan, machine("a100_80gb", "infiniband_hdr")).largest_loss
+answer = step(decoder("gpt3_175b"), 2048, plan, machine("a100_80gb", "infiniband_hdr")).largest_loss
 # END SOLUTION
 check("parallelism.what_first", answer)
 

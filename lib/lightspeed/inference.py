@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from lightspeed.collectives import LATENCY, alltoall_time, ring_time
-from lightspeed.elementwise import Result, Value, any_of, is_array, maximum, minimum, where
+from lightspeed.elementwise import Result, Value, any_of, is_array, maximum, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import ELEMENT_BYTES, count, fraction, law, nonnegative, positive
 from lightspeed.parallel import LAYERS, WAYS, WIDTH
 from lightspeed.roofline import BANDWIDTH, PEAK, SHARE
 
 __all__ = (
-    "ShardedStep", "burst_time", "cache_ways", "drafted_tokens", "exchange_time", "experts_read",
+    "ShardedStep", "burst_time", "drafted_tokens", "exchange_time", "experts_read",
     "interrupted_step", "launched_time", "sharded_step",
 )  # fmt: skip
 
@@ -43,17 +43,6 @@ def experts_read(tokens: Value, experts: Value, active_experts: Value) -> Result
             "experts_read", "active_experts", active_experts, f"at most experts = {experts}"
         )
     return experts * (1 - (1 - active_experts / experts) ** tokens)
-
-
-@law("", tensor=WAYS, kv_heads=count(hint="1 for DeepSeek's compressed cache: heads share it."))
-def cache_ways(tensor: Value, kv_heads: Value) -> Result:
-    """Ways in which tensor parallelism splits the KV cache: one a KV head. Beyond them GPUs hold
-    copies.
-
-    >>> cache_ways(4, 8), cache_ways(16, 8)
-    (4, 8)
-    """
-    return minimum(tensor, kv_heads)
 
 
 @law(

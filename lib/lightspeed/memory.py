@@ -9,21 +9,16 @@ theoretical_memory_usage.py; DeepSpeed, stage_1_and_2.py and memory.rst; Austin 
 Scale Your Model" (2025).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lightspeed.elementwise import Result, Value, maximum, where
-from lightspeed.law import ELEMENT_BYTES, Argument, checked, count, law, nonnegative, positive
-
-if TYPE_CHECKING:
-    from lightspeed.transformer import Transformer
+from lightspeed.law import ELEMENT_BYTES, Argument, count, law, nonnegative, positive
 
 __all__ = (
     "RECIPES", "MemoryUse", "Offload", "States", "activation_bytes",
-    "checkpoint_activation_bytes", "deepspeed_zero2_bytes", "room_for", "training_memory",
-    "training_state_bytes", "transformer_activation_bytes", "zero_bytes_per_device",
+    "checkpoint_activation_bytes", "deepspeed_zero2_bytes", "held_in_flight", "kept_on_rank",
+    "room_for", "training_state_bytes", "zero_bytes_per_device",
 )  # fmt: skip
 
 PARAMETERS = positive("parameter")
@@ -174,11 +169,11 @@ def activation_bytes(
     59.25
     """
     scores = where(recompute == "none", 5 * heads * sequence / width, 0)
-    kept = _on_a_rank(10, 24 + scores, 2, tensor, split, recompute)
-    return sequence * batch * width * layers * kept * _in_flight(pipeline, interleave)
+    kept = kept_on_rank(10, 24 + scores, 2, tensor, split, recompute)
+    return sequence * batch * width * layers * kept * held_in_flight(pipeline, interleave)
 
 
-def _on_a_rank(
+def kept_on_rank(
     whole: Value, divided: Value, entering: Value, tensor: Value, split: str, recompute: Any
 ) -> Result:
     """Bytes on one tensor-parallel rank: sequence parallelism splits also what tensor
@@ -189,48 +184,9 @@ def _on_a_rank(
     return where(recompute == "full", entering / apart, whole / apart + divided / tensor)
 
 
-def _in_flight(pipeline: Value, interleave: Value) -> Result:
+def held_in_flight(pipeline: Value, interleave: Value) -> Result:
     """Micro-batches that the first stage holds, over what fills its share of the layers once."""
     return where(interleave > 1, 1 + (pipeline - 1) / (pipeline * interleave), 1)
-
-
-def transformer_activation_bytes(
-    model: Transformer,
-    sequence: Value,
-    batch: Value = 1,
-    tensor: Value = 1,
-    pipeline: Value = 1,
-    interleave: Value = 1,
-    split: str = "tensor",
-    recompute: str = "selective",
-) -> Result:
-    """Bytes of activations of a `Transformer` on a device of the first stage, from its layers' own
-    tensors.
-
-    For a GPT that is `activation_bytes`. "selective", which is what FlashAttention does, keeps no
-    scores; "none" keeps them, in 5 bytes each with dropout (a GPT) and in 2 without.
-
-    >>> from lightspeed.transformer import transformer
-    >>> llama = transformer("llama3_70b")
-    >>> round(transformer_activation_bytes(llama, 8192) / (80 * 8192 * 8192), 1)
-    33.5
-    """
-    shape = {
-        "sequence": sequence,
-        "batch": batch,
-        "tensor": tensor,
-        "pipeline": pipeline,
-        "interleave": interleave,
-    }
-    whole = count()
-    for name, value in shape.items():
-        checked("transformer_activation_bytes", name, value, whole)
-    checked("transformer_activation_bytes", "split", split, SPLITS)
-    checked("transformer_activation_bytes", "recompute", recompute, RECOMPUTE)
-    undivided, divided = model.kept_bytes_per_token()
-    divided += where(recompute == "none", (5 if model.gpt else 2) * model.heads * sequence, 0)
-    kept = _on_a_rank(undivided, divided, 2 * model.width, tensor, split, recompute)
-    return sequence * batch * model.layers * kept * _in_flight(pipeline, interleave)
 
 
 @law(
@@ -289,52 +245,3 @@ class MemoryUse:
         """The name of what takes the most room."""
         parts = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
         return max(parts, key=lambda part: getattr(self, part))
-
-
-def training_memory(
-    model: Transformer,
-    capacity: Value,
-    sequence: Value,
-    batch: Value = 1,
-    data: Value = 1,
-    tensor: Value = 1,
-    pipeline: Value = 1,
-    interleave: Value = 1,
-    stage: Value = 0,
-    recipe: str = "16",
-    split: str = "tensor",
-    recompute: str = "selective",
-    waste: Value = 0.1,
-) -> MemoryUse:
-    """The `MemoryUse` (byte) of a device of the first stage while it trains a `Transformer`.
-
-    `batch` counts the sequences of a micro-batch, `data`, `tensor`, `pipeline` are the three
-    degrees, `stage` is ZeRO's; parameters are split evenly over tensor x pipeline. `logits` are
-    those of one micro-batch in fp32, kept where there is one stage. `waste` is the share of the sum
-    lost to temporary buffers and fragmentation. Activations are `transformer_activation_bytes`, by
-    default without attention scores.
-
-    >>> from lightspeed.transformer import transformer
-    >>> llama = transformer("llama3_8b")
-    >>> use = training_memory(llama, 80e9, 8192, data=8, stage=3, recompute="full")
-    >>> use.fits, use.largest
-    (True, 'optimizer')
-    """
-    capacity = checked("training_memory", "capacity", capacity, positive("byte"))
-    waste = checked("training_memory", "waste", waste, nonnegative())
-    states = training_state_bytes(model.parameters / (tensor * pipeline), recipe, data, stage)
-    activations = transformer_activation_bytes(
-        model, sequence, batch, tensor, pipeline, interleave, split, recompute
-    )
-    logits = where(pipeline == 1, 4 * sequence * batch * model.vocabulary / tensor, 0.0)
-    needed = states.total + activations + logits
-    return MemoryUse(
-        states.weights,
-        states.gradients,
-        states.optimizer,
-        activations,
-        logits,
-        waste * needed,
-        (1 + waste) * needed,
-        capacity,
-    )

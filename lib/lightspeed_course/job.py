@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lightspeed.catalog import accelerator, find, link
 from lightspeed.collectives import algbw, bandwidth_bound, busbw
 from lightspeed.kernels import naive_attention_bytes
-from lightspeed.memory import training_state_bytes, transformer_activation_bytes
+from lightspeed.memory import training_state_bytes
 from lightspeed.networks import go_back_n, window_packets
 from lightspeed.parallel import data_parallel_tokens
 from lightspeed.roofline import TimeBounds, time_bounds
@@ -25,13 +25,13 @@ from lightspeed.serving import (
     batch_within,
     decode_step,
     knee_batch,
-    kv_cache_bytes,
     prefill_servers,
     prefill_time,
     request_rate,
 )  # fmt: skip
 from lightspeed.training import training_flops, training_time
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder
+from lightspeed_models.llm.training import model_activation_bytes
 from lightspeed_show.format import si
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ def planned() -> float:
 
 def layer_bytes() -> float:
     """Bytes of the matrices of one layer in bf16."""
-    model = transformer(MODEL)
-    return 2 * model.block_matrices / model.layers
+    model = decoder(MODEL)
+    return 2 * model.matrices / model.depth
 
 
 def layer(tokens: float) -> TimeBounds:
@@ -141,8 +141,8 @@ def replica(
     """The `Promise`, with so many bytes for each weight and for each number of a cache, so many
     tokens in the cache of a request, and a peak so many times that of bf16.
     """
-    model, chip = find(MODEL), accelerator(GPU)
-    per_token = kv_cache_bytes(model.layers, model.kv_heads, model.head_width, 1) * cache_bytes / 2
+    model, chip = decoder(MODEL), accelerator(GPU)
+    per_token = float(model.kv_cache_bytes_per_token(cache_bytes))
     machine = {
         "parameters": model.parameters,
         "kv_bytes": per_token * context,
@@ -175,7 +175,7 @@ def states() -> float:
 
 def activations(tokens: int = LONG) -> float:
     """Bytes that one sequence of so many tokens keeps for its backward pass."""
-    return float(transformer_activation_bytes(transformer(MODEL), tokens))
+    return float(model_activation_bytes(decoder(MODEL), tokens))
 
 
 def node_memory() -> float:
@@ -213,7 +213,7 @@ def step(plan: str = "spread", gpus: int = GPUS, network: str = NETWORK) -> Step
         "split": Plan(data, TENSOR, PIPELINE, micro_batches=SEQUENCES // data, stage=1),
     }
     return training_step.step(
-        transformer(MODEL), SEQUENCE, plans[plan], machine(GPU, network, PER_NODE, fit_share())
+        decoder(MODEL), SEQUENCE, plans[plan], machine(GPU, network, PER_NODE, fit_share())
     )
 
 
@@ -283,7 +283,7 @@ def tuesday() -> float:
 
 def long_request() -> tuple[float, int]:
     """(bytes of a request of `CONTEXT` tokens, how many fit beside the weights) in bf16."""
-    held = CONTEXT * float(transformer(MODEL).kv_cache_bytes_per_token())
+    held = CONTEXT * float(decoder(MODEL).kv_cache_bytes_per_token())
     room = PER_NODE * float(accelerator(GPU).hbm_capacity) - weights()
     return held, int(room // held)
 
@@ -294,20 +294,18 @@ def long_request() -> tuple[float, int]:
 @cache
 def engine() -> Engine:
     """The constants of the engine that serves: vLLM's."""
-    from lightspeed_models.inference_step import engine
+    from lightspeed_models.llm.step import engine
 
     return engine("vllm")
 
 
 def loaded(requests: float) -> Served:
     """The replica with so many requests in flight, which reads their prompts itself."""
-    from lightspeed_models.llm import decoder
     from lightspeed_models.served import Served, served_replica
 
     gpus = served_replica(GPU, PER_NODE, 1, "bf16")
     memory = float(accelerator(GPU).hbm_capacity)
-    model = decoder("Llama-3.1-70B")  # of the same shape
-    return Served(model, gpus, gpus, memory, requests, LONG - ANSWER // 2, ANSWER)
+    return Served(decoder(MODEL), gpus, gpus, memory, requests, LONG - ANSWER // 2, ANSWER)
 
 
 @cache
@@ -329,8 +327,8 @@ def planning(network: str = NETWORK) -> Job:
 
     asked = {"gpu": GPU, "gpus": GPUS, "network": network, "gpus_per_node": PER_NODE}
     cluster = inputs.cluster_from(asked, "bf16", "the job")
-    setting, found = inputs.given_stack("megatron_h100", cluster, transformer(MODEL))
-    return Job(MODEL, transformer(MODEL), SEQUENCE, SEQUENCES, cluster, found, setting)
+    setting, found = inputs.given_stack("megatron_h100", cluster, decoder(MODEL))
+    return Job(MODEL, decoder(MODEL), SEQUENCE, SEQUENCES, cluster, found, setting)
 
 
 @cache
@@ -366,7 +364,7 @@ def profile() -> tuple[Trace, Account]:
     from lightspeed_tools.trace.simulated import of_zero3
     from lightspeed_tools.trace.writer import about
 
-    spread, layers = step(), find(MODEL).layers
+    spread, layers = step(), decoder(MODEL).depth
     passes = 3 * layers * SEQUENCES // GPUS  # a backward pass counts for two forward ones
     ran = of_zero3(layers, (spread.compute + spread.memory) / passes, layer_arrives())
     trace = of_events(ran.events, about(0, GPUS, "the course's job"))

@@ -16,7 +16,8 @@ from lightspeed.errors import BadArgument
 from lightspeed.law import check_fields, count, fraction, positive
 from lightspeed.memory import RECOMPUTE, STAGE
 from lightspeed.roofline import SHARE
-from lightspeed.transformer import Transformer
+from lightspeed_models.llm.decoder import Decoder
+from lightspeed_models.llm.training import checked_layers
 from lightspeed_models.products import Rates
 
 __all__ = (
@@ -151,26 +152,27 @@ def _some(condition: Any) -> bool:
     return bool(any_of(condition))
 
 
-def checked_for(model: Transformer, plan: Plan) -> None:
-    """Raise BadArgument where experts are spread over more ranks than the model has experts, or
-    chunks do not divide its layers: counted with none, one or more of the table of tokens, the
-    logits and a module that predicts one token more, each of which frameworks let stand in a
-    layer's place.
+def checked_for(model: Decoder, plan: Plan) -> None:
+    """Raise BadArgument for layers whose training step no law here knows, where experts are spread
+    over more ranks than the model has experts, or where chunks do not divide its layers: counted
+    with none, one or more of the table of tokens, the logits and a module that predicts one token
+    more, each of which frameworks let stand in a layer's place.
     """
+    checked_layers(model.layers, model.name)
     if _some(plan.expert > max(1, model.experts)):
         wanted = f"at most the {model.experts} experts of the model" if model.experts else "1"
         hint = "" if model.experts else "The model has no experts."
         raise BadArgument("Plan", "expert", plan.expert, wanted, hint)
     uneven = plan.chunks > 1
     for ends in range(ENDS + 1):
-        uneven = uneven & ((model.layers + ends) % (plan.pipeline * plan.chunks) != 0)
+        uneven = uneven & ((model.depth + ends) % (plan.pipeline * plan.chunks) != 0)
     if _some(uneven):
         both: tuple[Any, Any] = plan.chunks, plan.pipeline
         if is_array(uneven):  # the first of them
             both = tuple((n + 0 * uneven)[uneven][0].item() for n in both)
         chunks, stages = both
-        wanted = f"a number that cuts {model.layers} layers over {stages:g} stages evenly"
-        hint = f"The table and the logits may count as layers: up to {model.layers + ENDS} in all."
+        wanted = f"a number that cuts {model.depth} layers over {stages:g} stages evenly"
+        hint = f"The table and the logits may count as layers: up to {model.depth + ENDS} in all."
         raise BadArgument("Plan", "chunks", chunks, wanted, hint)
 
 

@@ -11,9 +11,12 @@ matrices run as one.
 """
 
 import inspect
+from typing import Any
 
 from lightspeed.elementwise import Result, Value, ceil, maximum
-from lightspeed.transformer import Transformer
+from lightspeed_models.llm.decoder import Decoder, Experts, Mlp
+from lightspeed_models.llm.mixers import LatentAttention
+from lightspeed_models.llm.training import seen
 from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.products import Rates, product_time
 
@@ -27,45 +30,48 @@ _time = inspect.unwrap(product_time)
 
 
 def layer_products(
-    model: Transformer, sequence: int, plan: Plan, machine: Machine, rates: Rates
+    model: Decoder, sequence: int, plan: Plan, machine: Machine, rates: Rates
 ) -> Result:
     """Seconds of the products of a layer (the mean over all) for one micro-batch on one rank,
     forward and backward, and forward again where `plan` recomputes.
     """
     tokens, again = plan.micro_size * sequence / plan.context, plan.again
-    attention, dense = _attention(model, plan.tensor), _mlp(model, model.hidden, plan.tensor)
 
     def of(shapes: list[tuple[Value, Value]]) -> Result:
         return sum(_thrice(tokens, k, n, again, machine, rates) for k, n in shapes)
 
-    sparse = (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
-    mlp = of(dense) if sparse < 1 else 0.0
-    if sparse:
-        mlp = (1 - sparse) * mlp + sparse * _experts(model, tokens, plan, again, machine, rates)
-        if model.shared_experts:
-            hidden = model.shared_experts * (model.expert_hidden or model.hidden)
-            mlp = mlp + sparse * of(_mlp(model, hidden, plan.tensor))
-    return of(attention) + mlp
+    time: Result = 0.0
+    for layer in model.layers:
+        mixer: Any = layer.mixer
+        mlp: Any = layer.mlp
+        each = of(_attention(mixer, plan.tensor))
+        if isinstance(mlp, Experts):
+            each = each + _experts(mlp, tokens, plan, again, machine, rates)
+            mlp = mlp.shared
+        if mlp:
+            each = each + of(_mlp(mlp, plan.tensor))
+        time = time + layer.repeat * each
+    return time / model.depth
 
 
-def _attention(model: Transformer, tensor: Value) -> list[tuple[Value, Value]]:
+def _attention(mixer: Any, tensor: Value) -> list[tuple[Value, Value]]:
     """(depth, width of the result) of the matrices of attention on a rank."""
-    heads = ceil(model.heads / tensor)
-    if model.kv_rank:
-        query, value = model.head_width_plain + model.head_width_rotary, model.head_width_value
-        keys = heads * (model.head_width_plain + value)
-        down = model.query_rank + model.kv_rank + model.head_width_rotary
-        queries = [(model.query_rank, heads * query)] if model.query_rank else []
-        return [(model.width, down), *queries, (model.kv_rank, keys), (heads * value, model.width)]
+    heads, width = ceil(mixer.heads / tensor), mixer.width
+    if isinstance(mixer, LatentAttention):
+        query, value = mixer.plain + mixer.rotary, mixer.value_width
+        down = mixer.query_rank + mixer.kv_rank + mixer.rotary
+        queries = [(mixer.query_rank, heads * query)] if mixer.query_rank else []
+        keys = (mixer.kv_rank, heads * (mixer.plain + value))
+        return [(width, down), *queries, keys, (heads * value, width)]
     # A rank has at least one head of keys, however few there are.
-    kv_heads = maximum(1.0, ceil((model.kv_heads or model.heads) / tensor))
-    inner = heads * model.head_width
-    return [(model.width, inner + 2 * kv_heads * model.head_width), (inner, model.width)]
+    kv_heads = maximum(1.0, ceil(mixer.kv_heads / tensor))
+    each = heads * mixer.head_width + kv_heads * (mixer.head_width + mixer.values)
+    return [(width, each), (heads * mixer.values, width)]
 
 
-def _mlp(model: Transformer, hidden: Value, tensor: Value) -> list[tuple[Value, Value]]:
-    mine = ceil(hidden / tensor)
-    return [(model.width, (model.mlp_matrices - 1) * mine), (mine, model.width)]
+def _mlp(mlp: Mlp, tensor: Value) -> list[tuple[Value, Value]]:
+    mine = ceil(mlp.hidden / tensor)
+    return [(mlp.width, (mlp.matrices_each - 1) * mine), (mine, mlp.width)]
 
 
 def _thrice(
@@ -90,28 +96,32 @@ def _thrice(
 
 
 def _experts(
-    model: Transformer, tokens: Value, plan: Plan, again: Value, machine: Machine, rates: Rates
+    mlp: Experts, tokens: Value, plan: Plan, again: Value, machine: Machine, rates: Rates
 ) -> Result:
     """Seconds of the chosen experts of a rank: the products of all of them in one launch each."""
-    mine = maximum(1.0, ceil(model.experts / plan.expert))
+    mine = maximum(1.0, ceil(mlp.experts / plan.expert))
     # Where the ranks of a tensor group hold different experts, each sends its own part of tokens.
-    rows = tokens * model.active_experts * plan.expert_tensor / plan.tensor
-    hidden = ceil((model.expert_hidden or model.hidden) / plan.expert_tensor)
-    shapes = [(model.width, (model.mlp_matrices - 1) * hidden), (hidden, model.width)]
+    rows = tokens * mlp.active * plan.expert_tensor / plan.tensor
+    hidden = ceil(mlp.hidden / plan.expert_tensor)
+    shapes = [(mlp.width, (mlp.matrices_each - 1) * hidden), (hidden, mlp.width)]
     return sum(_thrice(rows, k, n, again, machine, rates, mine) for k, n in shapes)
 
 
-def layer_scores(model: Transformer, sequence: int, plan: Plan, rates: Rates) -> Result:
-    """Seconds of a layer's attention for one micro-batch on one rank, at the rate of the kernel
-    that the chip was measured with: forward and backward, and forward again.
+def layer_scores(model: Decoder, sequence: int, plan: Plan, rates: Rates) -> Result:
+    """Seconds of a layer's attention (the mean over all) for one micro-batch on one rank, at the
+    rate of the kernel that the chip was measured with: forward and backward, and forward again.
     """
-    tokens = plan.micro_size * sequence / plan.context
-    widths = (
-        model.head_width_plain + model.head_width_rotary + model.head_width_value
-        if model.kv_rank
-        else 2 * model.head_width
-    )
-    forward = tokens * sequence * widths * ceil(model.heads / plan.tensor)  # of 2, half is masked
+    tokens, time = plan.micro_size * sequence / plan.context, 0.0 * plan.tensor
+    for layer in model.layers:
+        time = time + layer.repeat * _scores(layer.mixer, tokens, sequence, plan, rates)
+    return time / model.depth
+
+
+def _scores(mixer: Any, tokens: Value, sequence: int, plan: Plan, rates: Rates) -> Result:
+    latent = isinstance(mixer, LatentAttention)
+    key = mixer.plain + mixer.rotary if latent else mixer.head_width
+    widths = key + (mixer.value_width if latent else mixer.values)
+    forward = 2 * tokens * seen(mixer, sequence) * widths * ceil(mixer.heads / plan.tensor)
     launches = (2 + plan.again) * plan.context * rates.kernel.launch / rates.clock
     slow = max(1.0, (FULL_WIDTH / (widths / 2)) ** rates.narrow)
     slow = slow * (1 + rates.ramp * plan.context / sequence)

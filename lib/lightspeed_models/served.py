@@ -9,9 +9,9 @@ from typing import Any
 from lightspeed.catalog import Entry, find
 from lightspeed.elementwise import minimum, where
 from lightspeed.errors import BadArgument, one_of
-from lightspeed_models.inference_step import WEIGHTS
 from lightspeed_models.llm import IDEAL, Bill, Decoder, Engine, Replica, step_bill
 from lightspeed_models.llm.checkpoint import WIDTHS, Formats
+from lightspeed_models.llm.step import WEIGHTS
 from lightspeed_models.served_law import CHUNK, SPREAD, Load, Pace, State, state
 from lightspeed_models.served_memory import Share, request_bytes, room_bytes, weight_bytes
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import check_fields, checked, count, positive
-from lightspeed.transformer import Transformer
+from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.plan import Machine, Plan, checked_for
 from lightspeed_models.stack import BOUND, Stack
 from lightspeed_models.training_step import Work, seconds, work
@@ -51,7 +51,7 @@ class Timed:
     """A measured step: what was trained, how split, on what, and its `time` (s), by `name`."""
 
     name: str
-    model: Transformer
+    model: Decoder
     sequence: int
     plan: Plan
     machine: Machine

@@ -1,6 +1,6 @@
 """The memory of a GPU to expect while it trains, stage by stage of a pipeline. Used in chapter 6.
 
-`lightspeed.memory.training_memory` counts what a first stage of equal shares must hold. Here stages
+`llm.training.training_memory` counts what a first stage of equal shares must hold. Here stages
 hold whole layers, the first also the table of tokens and the last also that of the logits, and a
 schedule says how many micro-batches are in flight. What a framework keeps beyond the count is two
 fitted constants, which belong to that framework wherever they are used: nanotron's, on machines of
@@ -17,8 +17,9 @@ from lightspeed.catalog import fitted
 from lightspeed.elementwise import Result, Value, any_of, minimum, where
 from lightspeed.errors import one_of
 from lightspeed.law import check_fields, nonnegative, positive
-from lightspeed.memory import MemoryUse, transformer_activation_bytes
-from lightspeed.transformer import Transformer
+from lightspeed.memory import MemoryUse
+from lightspeed_models.llm.decoder import Decoder
+from lightspeed_models.llm.training import model_activation_bytes
 from lightspeed_models.plan import Machine, Plan, checked_for
 from lightspeed_models.stack import CUTS
 from lightspeed_models.training_step import layers_of_stage
@@ -68,7 +69,7 @@ def footprint(key: str) -> Footprint:
 
 
 def expected_memory(
-    model: Transformer,
+    model: Decoder,
     sequence: int,
     plan: Plan,
     machine: Machine,
@@ -79,9 +80,9 @@ def expected_memory(
     the one behind it, which may hold a layer more, or on the last, which has the logits.
 
     >>> from lightspeed_models.plan import machine
-    >>> from lightspeed.transformer import transformer
+    >>> from lightspeed_models.llm import decoder
     >>> h100, plan = machine("h100_sxm", "infiniband_ndr"), Plan(tensor=8, pipeline=4)
-    >>> llama, holds = transformer("llama3_8b"), footprint("nanotron_h100")
+    >>> llama, holds = decoder("llama3_8b"), footprint("nanotron_h100")
     >>> use = expected_memory(llama, 4096, plan, h100, holds)
     >>> use.fits, use.largest
     (True, 'optimizer')
@@ -104,7 +105,7 @@ def fullest_places(plan: Plan, holds: Footprint) -> tuple[Value, ...]:
 
 
 def stage_memory(
-    model: Transformer,
+    model: Decoder,
     sequence: int,
     plan: Plan,
     machine: Machine,
@@ -117,7 +118,7 @@ def stage_memory(
     Raises BadArgument for chunks that don't divide the layers, or more ways than experts.
     """
     checked_for(model, plan)
-    even = model.layers / plan.pipeline
+    even = model.depth / plan.pipeline
     layers = layers_of_stage(model, plan.pipeline, place, plan.chunks, holds.cut)
     if holds.cut == "weighted":
         layers = where(plan.chunks > 1, even, layers)
@@ -125,9 +126,9 @@ def stage_memory(
     table = where(ends, model.vocabulary * model.width, 0)
     tables = where(plan.pipeline == 1, model.embeddings, table)
     # An expert lies on fewer ranks than the rest of a layer, and has as many copies fewer.
-    experts = model.spread_experts
-    mine = experts / model.layers / plan.expert / plan.expert_tensor
-    rest = (model.parameters - model.embeddings - experts) / model.layers / plan.tensor
+    experts = model.expert_parameters
+    mine = experts / model.depth / plan.expert / plan.expert_tensor
+    rest = (model.parameters - model.embeddings - experts) / model.depth / plan.tensor
     held: tuple[tuple[Value, Value], ...] = (
         (layers * mine, plan.expert_copies),
         (layers * rest + tables / plan.tensor, plan.shard_ranks),
@@ -145,12 +146,12 @@ def stage_memory(
 
     def kept_bytes(recompute: Any) -> Result:
         size = plan.micro_size, plan.tensor
-        return transformer_activation_bytes(model, tokens, *size, split=split, recompute=recompute)
+        return model_activation_bytes(model, tokens, *size, split=split, recompute=recompute)
 
     kept = kept_bytes(plan.recompute)
     if any_of(plan.again != where(plan.recompute == "full", 1.0, 0.0)):  # a part of the layers
         kept = plan.again * kept + (1 - plan.again) * kept_bytes("selective")
-    activations = holds.kept * kept / model.layers * layers * in_flight(plan, place)
+    activations = holds.kept * kept / model.depth * layers * in_flight(plan, place)
     scores = holds.logits_bytes * tokens * plan.micro_size * model.vocabulary / plan.tensor
     logits = where(place == plan.pipeline - 1, scores, 0.0)
     total = weights + gradients + optimizer + activations + logits + holds.base

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lightspeed.catalog import measured
-from lightspeed.transformer import Transformer, transformer
+from lightspeed_models.llm.decoder import Decoder
+from lightspeed_models.llm.shipped import decoder, from_sizes
 from lightspeed_models.plan import Plan, machine, plan_of_batch
 from lightspeed_models.training_step import Step, flops, flops_per_gpu, step
 
@@ -25,7 +26,7 @@ class Run:
     key: str
     name: str
     source: str
-    model: Transformer
+    model: Decoder
     sequence: int
     plan: Plan
     gpu: str
@@ -50,17 +51,17 @@ def training_runs() -> dict[str, Run]:
     return {key: _run(key, table, sources) for key, table in tables.items()}
 
 
-def gpt(layers: int, width: int, heads: int, vocabulary: int, sequence: int) -> Transformer:
-    """A GPT's `Transformer` as in Megatron's tables: heads of width / heads, an MLP of 4 width."""
-    return Transformer(
-        layers, width, heads, width // heads, 4 * width, vocabulary,
-        context=sequence, mlp_matrices=2, tied_embeddings=True,
+def gpt(layers: int, width: int, heads: int, vocabulary: int, sequence: int) -> Decoder:
+    """A GPT as in Megatron's tables: heads of width / heads, an MLP of 4 width."""
+    return from_sizes(
+        layers, width, heads, 4 * width, vocabulary, context=sequence, mlp_matrices=2,
+        tied_embeddings=True,
     )  # fmt: skip
 
 
 def _run(key: str, table: dict[str, Any], sources: Mapping[str, str]) -> Run:
     shape = ("layers", "width", "heads", "vocabulary", "sequence")
-    model = transformer(table["model"]) if "model" in table else gpt(*(table[n] for n in shape))
+    model = decoder(table["model"]) if "model" in table else gpt(*(table[n] for n in shape))
     names = ("tensor", "pipeline", "context", "chunks", "micro_size")
     degrees = {name: table.get(name, 1) for name in names}
     gpus = table["data"] * degrees["tensor"] * degrees["pipeline"] * degrees["context"]
@@ -80,7 +81,7 @@ def _run(key: str, table: dict[str, Any], sources: Mapping[str, str]) -> Run:
 CALIBRATION, SECOND = "megatron_a100_145_6b", "megatron_a100_76_1b"
 
 
-def calibration(model: Transformer, plan: Plan) -> str:
+def calibration(model: Decoder, plan: Plan) -> str:
     """The key of the run whose share of peak predicts this plan: never the run that is predicted.
 
     >>> run = training_runs()[CALIBRATION]
@@ -88,8 +89,8 @@ def calibration(model: Transformer, plan: Plan) -> str:
     True
     """
     run = training_runs()[CALIBRATION]
-    known = (run.model.layers, run.model.width, run.plan.gpus)
-    return SECOND if (model.layers, model.width, plan.gpus) == known else CALIBRATION
+    known = (run.model.depth, run.model.width, run.plan.gpus)
+    return SECOND if (model.depth, model.width, plan.gpus) == known else CALIBRATION
 
 
 @functools.cache
@@ -106,7 +107,7 @@ def fit_share(key: str = CALIBRATION) -> float:
     return middle
 
 
-def expected_step(model: Transformer, sequence: int, plan: Plan, gpu: str, network: str) -> Step:
+def expected_step(model: Decoder, sequence: int, plan: Plan, gpu: str, network: str) -> Step:
     """The `Step` of a plan at the share of peak that another, measured run set."""
     share = fit_share(calibration(model, plan))
     return step(model, sequence, plan, machine(gpu, network, share=share))

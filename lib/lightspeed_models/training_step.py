@@ -15,12 +15,7 @@ from typing import Any
 
 from lightspeed.elementwise import Result, Value, ceil, floor, maximum, minimum, where
 from lightspeed.law import checked, positive
-from lightspeed.memory import (
-    MemoryUse,
-    training_memory,
-    training_state_bytes,
-    transformer_activation_bytes,
-)
+from lightspeed.memory import MemoryUse, training_state_bytes
 from lightspeed.parallel import (
     context_parallel_bytes,
     data_parallel_bytes,
@@ -29,7 +24,9 @@ from lightspeed.parallel import (
     pipeline_bytes,
     tensor_parallel_bytes,
 )
-from lightspeed.transformer import Transformer
+from lightspeed_models.llm.decoder import Decoder
+from lightspeed_models.llm.mixers import LatentAttention
+from lightspeed_models.llm.training import model_activation_bytes, training_memory
 from lightspeed_models.plan import (
     Machine,
     Plan,
@@ -107,7 +104,7 @@ EXPECTED = ("host", "uneven", "latency", "optimizer", "fixed", "stalled")
 
 
 def flops_per_gpu(
-    model: Transformer,
+    model: Decoder,
     sequences: float,
     sequence: float,
     gpus: int,
@@ -127,27 +124,26 @@ def flops_per_gpu(
 
 
 def flops(
-    model: Transformer, sequences: float, sequence: float, recompute: str = "none",
+    model: Decoder, sequences: float, sequence: float, recompute: str = "none",
     part: float = 1.0,
 ) -> float:  # fmt: skip
     """FLOPs of a step over so many sequences; `recompute` as in `lightspeed.memory`, "full" of
     `part` of the layers.
     """
     tokens = sequences * sequence
-    scores = model.flops_per_token(sequence) - model.flops_per_token(0)
+    lone = model.flops_per_token(0, "training")
+    scores = (model.flops_per_token(sequence, "training") - lone) / 3
     again = where(recompute == "selective", tokens * scores, 0.0)
     return model.training_flops(tokens, sequence, where(recompute == "full", part, 0.0)) + again
 
 
-def step(
-    model: Transformer, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND
-) -> Step:
-    """The `Step` of a `Transformer` on sequences of this length: a bound, or with the constants of
+def step(model: Decoder, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND) -> Step:
+    """The `Step` of a model on sequences of this length: a bound, or with the constants of
     a `Stack` what to expect.
 
-    >>> from lightspeed.transformer import transformer
+    >>> from lightspeed_models.llm import decoder
     >>> from lightspeed_models.plan import machine
-    >>> gpt3 = transformer("gpt3_175b")
+    >>> gpt3 = decoder("gpt3_175b")
     >>> plan = Plan(data=8, tensor=8, pipeline=8, micro_batches=64, recompute="full")
     >>> 0.3 < step(gpt3, 2048, plan, machine("a100_80gb", "infiniband_hdr")).mfu < 0.8
     True
@@ -208,9 +204,7 @@ class Work:
     data_across: Value
 
 
-def work(
-    model: Transformer, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND
-) -> Work:
+def work(model: Decoder, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND) -> Work:
     """The `Work` of a plan (or of plans' arrays), whose `Stack` gives what is counted. Raises
     BadArgument for chunks that don't divide layers, or too many ways.
     """
@@ -221,13 +215,11 @@ def work(
     split, rate = plan.tensor * plan.context, machine.peak * machine.share
     logits = 6 * model.width * model.vocabulary * plan.micro_size * sequence
     blocks = flops(model, plan.micro_size, sequence, plan.recompute, plan.part) - logits
-    kept = transformer_activation_bytes(
-        model, sequence, plan.micro_size, plan.tensor, split=stack.split
-    )
-    spread = model.spread_experts / plan.pipeline / plan.expert / plan.expert_tensor
-    common = (model.parameters - model.spread_experts) / (plan.tensor * plan.pipeline)
-    kv_width = (model.kv_heads or model.heads) * model.head_width / plan.tensor
-    copies, copies_near = plan.expert_copies, copy_neighbours(plan, machine.per_node)
+    kept = model_activation_bytes(model, sequence, plan.micro_size, plan.tensor, split=stack.split)
+    spread = model.expert_parameters / plan.pipeline / plan.expert / plan.expert_tensor
+    common = (model.parameters - model.expert_parameters) / (plan.tensor * plan.pipeline)
+    keys, copies = _kv_numbers(model), plan.expert_copies
+    copies_near = copy_neighbours(plan, machine.per_node)
     sizes = plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
     groups = plan.ranks // plan.shard_ranks
     # PyTorch drops its weights after each backward pass, at stage 2 too.
@@ -243,22 +235,23 @@ def work(
     # Forward, backward and weight passes of one length: of (p - 1)(F + B + W) a third is left.
     idle = where(plan.schedule == "zb_h1", 1 / 3, 1 / plan.chunks)
     products, wide = machine.products, rate
-    compute, scores = blocks / split / rate / model.layers, 0.0
+    compute, scores = blocks / split / rate / model.depth, 0.0
     if products:
         wide = products.wide
         compute = layer_products(model, sequence, plan, machine, products)
         scores = layer_scores(model, sequence, plan, products)
-    sparse = (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
-    copies_of_tokens = 2 * sparse * model.active_experts * tokens * model.width / plan.tensor
+    sparse = sum(repeat for _, repeat in model.sparse_layers) / model.depth
+    chosen = sum(mlp.active * repeat for mlp, repeat in model.sparse_layers) / model.depth
+    copies_of_tokens = 2 * chosen * tokens * model.width / plan.tensor
     return Work(
         compute=compute,
         scores=scores,
-        pass_=(1 + again / 2) * kept / model.layers / plan.context / machine.memory,
+        pass_=(1 + again / 2) * kept / model.depth / plan.context / machine.memory,
         permute=(1 + again / 2) * copies_of_tokens / machine.memory,
         tensor=bytes_of_tensor / _rate(plan, machine, "tensor"),
         expert=_expert(model, tokens, plan, machine, stack),
-        context=context_parallel_bytes(tokens, kv_width, plan.context, forward_again=again)
-        / _rate(plan, machine, "context"),
+        context=context_parallel_bytes(tokens, keys, plan.context, forward_again=again)
+        / (model.depth * plan.tensor * _rate(plan, machine, "context")),
         head=logits / split / wide,
         logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,
         hop=hop / _rate(plan, machine, "pipeline"),
@@ -272,7 +265,7 @@ def work(
             + spread / where(plan.stage >= 1, copies, 1)
         )
         / machine.memory,
-        layers=model.layers,
+        layers=model.depth,
         stages=plan.pipeline,
         micro_batches=plan.micro_batches,
         chunks=plan.chunks,
@@ -284,7 +277,7 @@ def work(
         near=neighbours(plan, machine.per_node, "tensor"),
         sparse=sparse,
         ranks=plan.ranks,
-        tensors=(4 + model.mlp_matrices) * model.layers / plan.pipeline,
+        tensors=(4 + model.mlp.matrices_each) * model.depth / plan.pipeline,
         # Gather and scatter around attention and MLP, forward, backward and again.
         tensor_exchanges=(8 + 4 * again) * where(plan.tensor > 1, 1.0, 0.0),
         # There and back, forward, backward and again.
@@ -300,7 +293,7 @@ def work(
 
 
 def layers_of_stage(
-    model: Transformer, stages: Value, place: Value, chunks: Value = 1, cut: str = "weighted"
+    model: Decoder, stages: Value, place: Value, chunks: Value = 1, cut: str = "weighted"
 ) -> Result:
     """Layers on the stage at this place, from 0.
 
@@ -309,32 +302,32 @@ def layers_of_stage(
     same. Cut "even", stages hold as few as the fullest must; of what is missing then, the first
     stage has one less, for its table, and the last the rest, for its logits: Megatron's.
 
-    >>> from lightspeed.transformer import transformer
-    >>> [layers_of_stage(transformer("llama3_8b"), 8, place) for place in range(8)]
+    >>> from lightspeed_models.llm import decoder
+    >>> [layers_of_stage(decoder("llama3_8b"), 8, place) for place in range(8)]
     [5.0, 4.0, 4.0, 5.0, 4.0, 4.0, 5.0, 1.0]
-    >>> [layers_of_stage(transformer("llama3_405b"), 16, at, cut="even") for at in (0, 1, 15)]
+    >>> [layers_of_stage(decoder("llama3_405b"), 16, at, cut="even") for at in (0, 1, 15)]
     [7.0, 8.0, 7.0]
     """
+    layers = model.depth
     if cut == "even":
-        each = ceil(model.layers / (stages * chunks)) * chunks
-        early = where(each * stages - model.layers >= 2, 1.0, 0.0)
-        start = minimum(model.layers, where(place == 0, 0.0, each * place - early))
-        ends = minimum(model.layers, each * (place + 1) - early)
-        return where(place == stages - 1, model.layers, ends) - start
-    head = model.width * model.vocabulary * model.layers / model.block_matrices
-    share = (model.layers + head) / stages
-    start = where(place == 0, 0, minimum(model.layers, floor(share * place) + 1))
-    ends = minimum(model.layers, floor(share * (place + 1)) + 1)
-    return where(place == stages - 1, model.layers, ends) - start
+        each = ceil(layers / (stages * chunks)) * chunks
+        early = where(each * stages - layers >= 2, 1.0, 0.0)
+        start = minimum(layers, where(place == 0, 0.0, each * place - early))
+        ends = minimum(layers, each * (place + 1) - early)
+        return where(place == stages - 1, layers, ends) - start
+    share = (layers + model.width * model.vocabulary * layers / model.matrices) / stages
+    start = where(place == 0, 0, minimum(layers, floor(share * place) + 1))
+    ends = minimum(layers, floor(share * (place + 1)) + 1)
+    return where(place == stages - 1, layers, ends) - start
 
 
 def whole_layers(
-    model: Transformer, stages: Value, chunks: Value = 1, cut: str = "weighted"
+    model: Decoder, stages: Value, chunks: Value = 1, cut: str = "weighted"
 ) -> tuple[Result, Result]:
     """Layers on the fullest stage, which is the first or the one behind it, and on the last.
 
-    >>> from lightspeed.transformer import transformer
-    >>> whole_layers(transformer("llama3_8b"), 8)
+    >>> from lightspeed_models.llm import decoder
+    >>> whole_layers(decoder("llama3_8b"), 8)
     (5.0, 1.0)
     """
     places = (0, minimum(1, stages - 1), stages - 1)
@@ -424,37 +417,45 @@ def _over(machine: Machine, near: Value) -> Result:
     return minimum(machine.link, machine.network * near)
 
 
-def _expert(
-    model: Transformer, tokens: Value, plan: Plan, machine: Machine, stack: Stack
-) -> Result:
+def _expert(model: Decoder, tokens: Value, plan: Plan, machine: Machine, stack: Stack) -> Result:
     """Seconds of a layer's exchanges, by the link and beside it by the GPU's own port. A token goes
     to each of its experts in the node, and to another node once, however many of them are there;
     a router may choose among so many nodes only.
     """
-    if not model.experts:
-        return 0.0 * plan.expert
-    sparse = (model.layers - model.dense_layers) / model.layers
     near = expert_neighbours(plan, machine.per_node)
-    nodes = plan.expert / near
-    inside = model.active_experts * (near - 1) / plan.expert
-    outside = (nodes - 1) * (1 - (1 - 1 / nodes) ** model.active_experts)
-    if stack.expert_nodes:
-        outside = minimum(outside, stack.expert_nodes * (nodes - 1) / nodes)
+    nodes, time = plan.expert / near, 0.0 * plan.expert
     # Of two ways each sends half of its tokens, out and back, forward and backward.
     copy = stack.token_bytes * expert_parallel_bytes(tokens, model.width, 2, 1) / plan.tensor
-    return sparse * copy * maximum(inside / machine.link, outside / machine.network)
+    for mlp, repeat in model.sparse_layers:
+        inside = mlp.active * (near - 1) / plan.expert
+        outside = (nodes - 1) * (1 - (1 - 1 / nodes) ** mlp.active)
+        if stack.expert_nodes:
+            outside = minimum(outside, stack.expert_nodes * (nodes - 1) / nodes)
+        slower = maximum(inside / machine.link, outside / machine.network)
+        time = time + repeat / model.depth * copy * slower
+    return time
+
+
+def _kv_numbers(model: Decoder) -> int:
+    """Numbers of a token's keys, in all layers: context parallelism sends them."""
+    total = 0
+    for layer in model.layers:
+        mixer: Any = layer.mixer
+        latent = isinstance(mixer, LatentAttention)
+        each = mixer.heads * mixer.plain if latent else mixer.kv_heads * mixer.head_width
+        total += layer.repeat * each
+    return total
 
 
 def memory_use(
-    model: Transformer,
+    model: Decoder,
     sequence: int,
     plan: Plan,
     machine: Machine,
     recipe: str = "16",
     split: str = "tensor+sequence",
 ) -> MemoryUse:
-    """The `MemoryUse` of a GPU under a plan: `lightspeed.memory.training_memory`, with experts
-    spread over ranks.
+    """The `MemoryUse` of a GPU under a plan: `training_memory`, with experts spread over ranks.
 
     An expert has as many copies as the ranks of a stage hold sets of experts, and its states are
     split over those only.
@@ -466,8 +467,8 @@ def memory_use(
     )  # fmt: skip
     states = {n: getattr(use, n) for n in ("weights", "gradients", "optimizer")}
     if model.experts:
-        mine = model.spread_experts / plan.pipeline / plan.expert / plan.expert_tensor
-        rest = (model.parameters - model.spread_experts) / (plan.tensor * plan.pipeline)
+        mine = model.expert_parameters / plan.pipeline / plan.expert / plan.expert_tensor
+        rest = (model.parameters - model.expert_parameters) / (plan.tensor * plan.pipeline)
         common = training_state_bytes(rest, recipe, plan.ranks, plan.stage)
         spread = training_state_bytes(mine, recipe, plan.expert_copies, plan.stage)
         states = {n: getattr(common, n) + getattr(spread, n) for n in states}

@@ -23,7 +23,7 @@ Such as, with the lines of at least fourteen plans that differ:
 import csv
 from statistics import median
 
-from lightspeed.transformer import Transformer, transformer
+from lightspeed_models.llm.shipped import decoder, from_sizes
 from lightspeed_models.plan import Plan
 from lightspeed_models.stack import BOUND, Stack, stack
 from lightspeed_models.stack_fit import HEALTHY, Timed
@@ -126,16 +126,15 @@ def timed(name, cells, cluster):
 
 
 def shape(told, numbers):
-    """The `Transformer` of a line."""
+    """The model of a line."""
     if "model" in told:
-        return transformer(told["model"])
+        return decoder(told["model"])
     sizes = {n: needed(numbers, n) for n in SHAPE}
     sizes |= {n: numbers[n] for n in MORE_SHAPE if n in numbers}
-    sizes.setdefault("head_width", sizes["width"] // sizes["heads"])
     tied = told.get("tied", "no").lower()
     if tied not in ("yes", "no", "true", "false", "1", "0"):
         raise ValueError(f"tied is {told['tied']!r}, and must be yes or no")
-    return Transformer(**sizes, tied_embeddings=tied in ("yes", "true", "1"))
+    return from_sizes(**sizes, tied_embeddings=tied in ("yes", "true", "1"))
 
 
 def needed(numbers, name):

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from lightspeed import collectives, kernels, networks, queueing, scaling, serving
-from lightspeed.catalog import accelerator, find, link
+from lightspeed.catalog import accelerator, link
 from lightspeed.memory import zero_bytes_per_device
 from lightspeed.parallel import data_parallel_bytes
 from lightspeed.precision import FORMATS
@@ -98,13 +98,13 @@ def matmul(s, b="batch", d="contraction", f="output", peak="compute"):
 
 
 def decoding(s, _):
-    chip, model = hardware(s["hardware"]), find(s["model"])
+    chip, model = hardware(s["hardware"]), decoder(s["model"])
     batch = min(
         fit_and_allowed(
             *(s[k] for k in ("hardware", "chips", "model", "weights", "context", "budget"))
         )
     )
-    kv = serving.kv_cache_bytes(model.layers, model.kv_heads, model.head_width, s["context"])
+    kv = s["context"] * model.kv_cache_bytes_per_token()
     width = {"bf16": 2, "int8": 1, "int4": 0.5}[s["weights"]]
     peak, bandwidth = s["chips"] * chip.bf16, s["chips"] * chip.hbm_bandwidth
     return serving.decode_step(batch, model.parameters, kv, peak, bandwidth, width).time

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from lightspeed.memory import training_memory
-from lightspeed.transformer import transformer
 from lightspeed_course.explorers import parallelism
+from lightspeed_models.llm import decoder, training_memory
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.simulators.schedules import simulate
 from lightspeed_models.training_runs import fit_share
@@ -41,7 +40,7 @@ def test_moving_a_control_redraws_without_error():
 
 
 def test_the_numbers_are_those_of_the_laws():
-    shown, model = parallelism.explore().first, transformer("llama3_70b")
+    shown, model = parallelism.explore().first, decoder("llama3_70b")
     cluster = machine("h100_sxm", "infiniband_ndr", share=fit_share())
     plan = Plan(data=16, tensor=8, pipeline=4, micro_batches=32, stage=1, recompute="selective")
     took = step(model, 8192, plan, cluster)
@@ -185,7 +184,7 @@ def test_a_group_inside_a_node_is_not_told_to_buy_a_network():
     state = {"model": shape, "gpu": "mi300x", "gpus": 128, "sequence": 2048, "batch": 512}
     verdict = parallelism.explore().at(**state, **plan).verdict
     cluster = machine("mi300x", "infiniband_ndr", share=fit_share())
-    took = work(transformer(shape), 2048, Plan(data=4, micro_batches=128, **plan), cluster)
+    took = work(decoder(shape), 2048, Plan(data=4, micro_batches=128, **plan), cluster)
     assert parallelism.SHOWN["data"] in verdict
     link = parallelism.LINKS["network" if took.data_across else "link"]
     assert f"What helps: a lower stage of ZeRO or {link}." in verdict

@@ -21,8 +21,8 @@ from lightspeed import serving
 from lightspeed.catalog import accelerator, find
 from lightspeed.precision import FORMATS
 from lightspeed.roofline import time_bounds
-from lightspeed.transformer import transformer
 from lightspeed_course.explorers import numbers, parallelism, precision, queueing, roofline, scaling
+from lightspeed_models.llm import decoder
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.training_runs import fit_share
 from lightspeed_models.training_step import memory_use, step
@@ -219,11 +219,11 @@ def largest(fits):
 @functools.cache
 def batches(key, chips, model, weights, context, budget):
     """(what the memory holds, what the budget allows) of a replica, and its laws' arguments."""
-    chip, shape = hardware(key), find(model)
+    chip, shape = hardware(key), decoder(model)
     width = {"bf16": 2, "int8": 1, "int4": 0.5}[weights]
     laws = {
         "parameters": shape.parameters,
-        "kv_bytes": 2 * 2 * shape.layers * shape.kv_heads * shape.head_width * context,
+        "kv_bytes": context * shape.kv_cache_bytes_per_token(),
         "peak": chips * chip.bf16,
         "bandwidth": chips * chip.hbm_bandwidth,
         "parameter_bytes": width,
@@ -494,7 +494,7 @@ def tried(
     faster="",
 ):
     """(memory, step) of a plan, or None where it cannot be; `faster` doubles a rate."""
-    shape, cluster = transformer(model), machine(gpu, network, share=fit_share())
+    shape, cluster = decoder(model), machine(gpu, network, share=fit_share())
     if faster:
         cluster = replace(cluster, **{faster: 2 * getattr(cluster, faster)})
     data = gpus // (tensor * pipeline)
@@ -503,7 +503,7 @@ def tried(
         and batch % data == 0
         and data % expert == 0
         and expert <= (shape.experts or 1)
-        and pipeline <= shape.layers
+        and pipeline <= shape.depth
     )
     if not possible or not data:
         return None

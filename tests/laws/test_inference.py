@@ -13,7 +13,6 @@ from lightspeed.collectives import alltoall_time, bandwidth_bound
 from lightspeed.errors import BadArgument
 from lightspeed.inference import (
     burst_time,
-    cache_ways,
     drafted_tokens,
     exchange_time,
     experts_read,
@@ -21,12 +20,12 @@ from lightspeed.inference import (
     sharded_step,
 )
 from lightspeed.serving import decode_step, prefill_time
-from lightspeed.transformer import transformer
-from lightspeed_models.inference_step import (
+from lightspeed_models.llm import decoder
+from lightspeed_models.llm.step import (
     Engine,
     Replica,
     engine,
-    inference_step,
+    mixed_step,
     replica,
 )
 
@@ -43,19 +42,17 @@ def test_one_gpu_is_the_step_of_chapter_4(batch, parameters, kv):
 
 
 def test_a_model_on_one_gpu_is_the_step_of_chapter_4():
-    model, one = transformer("llama3_8b"), replica("h100_sxm")
-    step = inference_step(model, one, 8, seen=1000)
-    read = model.block_matrices + model.width * model.vocabulary
+    model, one = decoder("llama3_8b"), replica("h100_sxm")
+    step = mixed_step(model, one, 0, 8, 1000)
+    read = model.matrices + model.width * model.vocabulary
     cache = 1000 * model.kv_cache_bytes_per_token()
     old = decode_step(8, read, cache, one.peak, one.memory)
     assert (step.weights, step.kv) == pytest.approx((old.weights, old.kv))
     assert step.time == pytest.approx(old.time) and step.exchange == step.host == 0
-    math = one.peak * inference_step(model, one, 8, seen=0.5).math / 8
-    assert math == pytest.approx((model.flops_per_token(0) + model.flops_per_token(1)) / 2)
-    prompt = inference_step(model, one, 1, tokens=4096)
-    assert prompt.math == pytest.approx(
-        prefill_time(4096, model.block_matrices, one.peak), rel=2e-4
-    )
+    math = one.peak * mixed_step(model, one, 0, 8, 0.5).math / 8
+    assert math == pytest.approx(model.flops_per_token(0.5, "decode"))
+    prompt = mixed_step(model, one, 4096)
+    assert prompt.math == pytest.approx(prefill_time(4096, model.matrices, one.peak), rel=2e-4)
 
 
 @pytest.mark.parametrize(("experts", "active", "tokens"), [(4, 2, 3), (5, 1, 4), (3, 3, 2)])
@@ -66,14 +63,13 @@ def test_experts_read_by_brute_force(experts, active, tokens):
 
 
 def test_the_cache_splits_as_far_as_there_are_heads():
-    llama, deepseek = transformer("llama3_70b"), transformer("deepseek_v3")
-    for model, most in ((llama, llama.kv_heads), (deepseek, 1)):
+    llama, deepseek = decoder("llama3_70b"), decoder("deepseek_v3")
+    for model, most in ((llama, 8), (deepseek, 1)):
         base = Replica(1e15, 3e12, 450e9)
-        whole = inference_step(model, base, 4, seen=5000).kv
+        whole = mixed_step(model, base, 0, 4, 5000).kv
         for ways in (1, 2, 8, 16):
-            split = inference_step(model, replace(base, tensor=ways), 4, seen=5000)
+            split = mixed_step(model, replace(base, tensor=ways), 0, 4, 5000)
             assert split.kv == pytest.approx(whole / min(ways, most))
-    assert [cache_ways(n, 8) for n in (1, 8, 64)] == [1, 8, 8]
 
 
 @given(tokens=st.integers(1, 10_000), n=st.integers(2, 64))
@@ -91,27 +87,27 @@ def test_exchanges_are_those_of_the_collectives(tokens, n):
 
 
 def test_without_exchange_work_divides_by_the_gpus():
-    model = transformer("llama3_70b")
+    model = decoder("llama3_70b")
     free = Replica(1e15, 3e12, 1e30)
-    one = inference_step(model, free, 16, seen=100)
-    eight = inference_step(model, replace(free, tensor=8), 16, seen=100)
+    one = mixed_step(model, free, 0, 16, 100)
+    eight = mixed_step(model, replace(free, tensor=8), 0, 16, 100)
     assert eight.time == pytest.approx(one.time / 8)
     # Latency does not divide: beyond some ways more GPUs are slower.
     late = Engine(hop=5e-6)
-    times = [inference_step(model, replace(free, tensor=n), 1, engine=late).time for n in (8, 64)]
+    times = [mixed_step(model, replace(free, tensor=n), 0, 1, engine=late).time for n in (8, 64)]
     assert times[1] > times[0]
 
 
 def test_experts_lie_over_all_gpus_and_attention_over_its_own():
-    model = transformer("deepseek_v3")
+    model = decoder("deepseek_v3")
     tensor, data = replica("h200_sxm", 8, 1, "fp8"), replica("h200_sxm", 1, 8, "fp8")
     many = 100_000  # all experts are chosen
-    by_tensor, by_data = (inference_step(model, r, many) for r in (tensor, data))
-    attended = model.layers * model.attention_matrices + model.width * model.vocabulary
+    by_tensor, by_data = (mixed_step(model, r, 0, many) for r in (tensor, data))
+    attended = 61 * model.attention.matrices + model.width * model.vocabulary
     more = (by_data.weights - by_tensor.weights) * float(tensor.memory)
-    always = 58 * (model.expert_matrices + model.width * 256) + 3 * 3 * model.width * model.hidden
+    always = 58 * (3 * 2048 + 256) * model.width + 3 * 3 * model.width * 18432
     assert more == pytest.approx((attended + always) * 7 / 8)
-    whole = model.parameters - model.embeddings / 2 - model.norms_and_biases
+    whole = attended + always + model.expert_parameters
     assert by_tensor.weights * float(tensor.memory) == pytest.approx(whole / 8, rel=1e-9)
     assert by_tensor.math == pytest.approx(by_data.math)
 
@@ -135,9 +131,9 @@ def test_what_a_prompt_costs_those_who_write():
         (lambda: replica("h100_sxm", tensor=0), "tensor"),
         (lambda: Engine(hop=-1e-6), "hop"),
         (lambda: engine("serve"), "key"),
-        (lambda: inference_step(transformer("llama3_8b"), replica("h100_sxm"), 0), "requests"),
-        (lambda: inference_step(transformer("llama3_8b"), replica("b200", 1, 8), 4), "replica"),
-        (lambda: inference_step(transformer("llama3_8b"), replica("b200"), math.nan), "requests"),
+        (lambda: mixed_step(decoder("llama3_8b"), replica("h100_sxm")), "rows"),
+        (lambda: mixed_step(decoder("llama3_8b"), replica("b200", 1, 8), 4), "replica"),
+        (lambda: mixed_step(decoder("llama3_8b"), replica("b200"), math.nan), "tokens"),
     ],
 )
 def test_bad_input_is_named(wrong, argument):

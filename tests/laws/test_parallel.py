@@ -10,16 +10,15 @@ from hypothesis import strategies as st
 
 from lightspeed import parallel as par
 from lightspeed.errors import BadArgument
-from lightspeed.memory import training_memory
-from lightspeed.transformer import transformer
 from lightspeed_models import profiles, training_runs
 from lightspeed_models import training_step as ts
+from lightspeed_models.llm import decoder, training_memory
 from lightspeed_models.plan import Machine, Plan, machine, model_parallel, plan_of_batch
 
 ways = st.integers(2, 512)
 tokens, width = st.integers(1, 10**5), st.integers(64, 20_000)
 peaks, links = st.floats(1e13, 1e16), st.floats(1e9, 1e12)
-GPT3 = transformer("gpt3_175b")
+GPT3 = decoder("gpt3_175b")
 A100 = machine("a100_80gb", "infiniband_hdr")
 
 
@@ -248,7 +247,7 @@ def test_bad_input():
 
 
 def test_one_gpu_only_computes():
-    model = transformer("gpt2")
+    model = decoder("gpt2")
     one = ts.step(model, 1024, Plan(micro_size=8, recompute="none"), A100)
     assert one.compute == pytest.approx(model.training_flops(8 * 1024, 1024) / A100.peak)
     assert {n for n, t in one.terms.items() if t} == {"compute", "memory"}
@@ -290,11 +289,11 @@ def test_the_step_by_hand():
 
 
 def test_experts_spread_over_ranks():
-    model, h100 = transformer("mixtral_8x7b"), machine("h100_sxm", "infiniband_ndr")
+    model, h100 = decoder("mixtral_8x7b"), machine("h100_sxm", "infiniband_ndr")
     whole = Plan(data=8, micro_size=1, recompute="full")
     spread = replace(whole, expert=8)
     before, after = (ts.memory_use(model, 4096, plan, h100) for plan in (whole, spread))
-    experts = model.expert_matrices * 8 * 32
+    experts = model.expert_parameters
     assert after.weights == pytest.approx(2 * (model.parameters - experts) + 2 * experts / 8)
     assert after.total < before.total
     assert before == training_memory(

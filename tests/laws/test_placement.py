@@ -11,7 +11,7 @@ import pytest
 
 from lightspeed.catalog import link
 from lightspeed.errors import BadArgument
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder
 from lightspeed_models.plan import (
     AXES,
     Plan,
@@ -127,7 +127,7 @@ def test_experts_over_the_ranks_of_a_stage():
 
 def test_a_way_that_is_placed_later_pays_for_it():
     """64 GPUs, data 8, pipeline 8: only one of them fits a node of eight, whichever."""
-    llama, h100 = transformer("llama3_8b"), machine("h100_sxm", "infiniband_ndr")
+    llama, h100 = decoder("llama3_8b"), machine("h100_sxm", "infiniband_ndr")
     plan = Plan(data=8, pipeline=8, micro_batches=8)
     first = work(llama, 4096, plan, h100)
     assert (first.data_across, first.pipeline_across) == (False, True)
@@ -143,7 +143,7 @@ def test_a_way_that_is_placed_later_pays_for_it():
 
 def test_no_ring_is_faster_over_nodes_than_inside():
     """An H800's link is slower than its node's eight ports together."""
-    h100, llama = machine("h100_sxm", "infiniband_ndr"), transformer("llama3_8b")
+    h100, llama = machine("h100_sxm", "infiniband_ndr"), decoder("llama3_8b")
     h800 = replace(h100, link=link("nvlink4_h800").bandwidth)
     inside, over = (work(llama, 4096, Plan(tensor=t), h800).tensor for t in (8, 16))
     assert over > inside

@@ -10,7 +10,7 @@ import pytest
 from lightspeed.errors import BadArgument
 from lightspeed.memory import MemoryUse
 from lightspeed.parallel import data_parallel_bytes
-from lightspeed.transformer import Transformer, transformer
+from lightspeed_models.llm import decoder, from_sizes
 from lightspeed_models.plan import AXES, Plan, checked_for, machine
 from lightspeed_models.simulators.schedules import simulate
 from lightspeed_models.stack import BOUND, stack
@@ -63,7 +63,7 @@ def together(each):
 @pytest.mark.parametrize("key", ["llama3_70b", "mixtral_8x7b", "deepseek_v3"])
 @pytest.mark.parametrize("placement", [AXES, AXES[::-1], ("context", "pipeline", "tensor", "data")])
 def test_arrays_are_the_scalars(key, placement):
-    model = transformer(key)
+    model = decoder(key)
     each = list(plans(model, placement))
     many = together(each)
     assert {plan.expert_tensor for plan in each} >= ({1, 2} if model.experts else {1})
@@ -94,7 +94,7 @@ def test_arrays_are_the_scalars(key, placement):
 
 @pytest.mark.parametrize("key", ["llama3_8b", "llama3_405b", "mixtral_8x7b"])
 def test_no_stage_holds_more_than_the_fuller_end(key):
-    model = transformer(key)
+    model = decoder(key)
     for plan in plans(model, AXES, 60):
         every = [
             stage_memory(model, 4096, plan, H100, HOLDS, place).total
@@ -106,17 +106,13 @@ def test_no_stage_holds_more_than_the_fuller_end(key):
 def test_all_stages_hold_the_model():
     """Weights of all stages are those of the model, and a second table where words are tied."""
     for key in ("gpt2", "llama3_8b", "mixtral_8x7b"):
-        model = transformer(key)
+        model = decoder(key)
         for stages in (1, 2, 4):
             plan = Plan(pipeline=stages)
             held = [stage_memory(model, 1024, plan, H100, HOLDS, i).weights for i in range(stages)]
             tables = (2 if stages > 1 else 1) * model.vocabulary * model.width
-            more = tables + (model.context * model.width if model.gpt and stages == 1 else 0)
-            counted = (
-                model.parameters
-                - model.embeddings
-                + (more if model.tied_embeddings else max(tables, model.embeddings))
-            )
+            more = tables if model.tied_embeddings else max(tables, model.embeddings)
+            counted = model.parameters - model.embeddings + more
             assert sum(held) == pytest.approx(2 * counted, rel=1e-9), (key, stages)
 
 
@@ -135,7 +131,7 @@ def test_in_flight_is_what_the_schedules_hold():
 
 
 def test_gpipe_holds_all_micro_batches():
-    model = transformer("llama3_70b")
+    model = decoder("llama3_70b")
     for m in (4, 32):
         plan = Plan(pipeline=4, micro_batches=m)
         usual, all_of_them = (
@@ -150,7 +146,7 @@ def test_gpipe_holds_all_micro_batches():
 
 def test_a_zero_bubble_is_a_third_as_long():
     plan = Plan(pipeline=8, micro_batches=32)
-    model = transformer("llama3_70b")
+    model = decoder("llama3_70b")
     usual, zero = (
         step(model, 4096, Plan(pipeline=8, micro_batches=32, schedule=s), H100)
         for s in ("1f1b", "zb_h1")
@@ -165,7 +161,7 @@ def test_a_zero_bubble_is_a_third_as_long():
 
 def test_experts_over_tensor_and_context_ranks():
     """Grok-1 on 512 GPUs: eight experts, of which data parallelism has room for four."""
-    grok = Transformer(64, 6144, 48, 128, 32768, 131072, kv_heads=8, experts=8, active_experts=2)
+    grok = from_sizes(64, 6144, 48, 32768, 131072, kv_heads=8, experts=8, active_experts=2)
     folded = Plan(data=4, tensor=8, pipeline=16, expert=8)
     over_context = Plan(data=4, tensor=8, pipeline=8, context=2, expert=8)
     assert folded.gpus == over_context.gpus == 512
@@ -173,7 +169,7 @@ def test_experts_over_tensor_and_context_ranks():
     with pytest.raises(BadArgument, match="divisor of the 32 ranks of a stage"):
         Plan(data=4, tensor=8, pipeline=16, expert=24)
     # Whoever holds which part, all ranks of a stage hold each copy once.
-    experts = grok.expert_matrices * grok.experts * grok.layers
+    experts = grok.expert_parameters
     for plan in (folded, over_context):
         common = (grok.parameters - experts) / plan.tensor / plan.pipeline
         own = memory_use(grok, 4096, plan, H100).weights / 2 - common
@@ -189,7 +185,7 @@ def test_experts_over_tensor_and_context_ranks():
     with pytest.raises(BadArgument, match="at most the 8 experts"):
         step(grok, 4096, Plan(data=16, expert=16), H100)
     with pytest.raises(BadArgument, match="no experts"):
-        step(transformer("llama3_8b"), 4096, Plan(data=16, expert=16), H100)
+        step(decoder("llama3_8b"), 4096, Plan(data=16, expert=16), H100)
     with pytest.raises(BadArgument, match="expert"):
         Plan(data=np.array([4, 4]), tensor=8, expert=np.array([8, 24]))
 
@@ -198,9 +194,9 @@ def test_gradients_of_an_expert_go_to_its_copies():
     """Eight ranks of eight experts have nothing to tell each other of them; sixteen have, each to
     the one other that holds the same, in the next node.
     """
-    mixtral = transformer("mixtral_8x7b")
-    experts = mixtral.expert_matrices * mixtral.experts * mixtral.layers
-    assert mixtral.spread_experts == experts
+    mixtral = decoder("mixtral_8x7b")
+    experts = 3 * 4096 * 14336 * 8 * 32
+    assert mixtral.expert_parameters == experts
     common = mixtral.parameters - experts
     one = work(mixtral, 4096, Plan(data=8, expert=8), H100)
     assert one.synced == pytest.approx(data_parallel_bytes(common, 8) / H100.link)
@@ -215,12 +211,14 @@ def test_an_exchange_over_nodes_goes_through_its_own_port():
     """Sixteen ranks of sixteen experts, one a token: half of the tokens leave their node, each by
     its GPU's port. Of tokens with two, three quarters have one or both over there, and cross once.
     """
-    small = Transformer(16, 2048, 16, 128, 4096, 32000, experts=16, active_experts=1)
+    small, larger = (
+        from_sizes(16, 2048, 16, 4096, 32000, experts=16, active_experts=k) for k in (1, 2)
+    )
     plan, tokens = Plan(data=16, expert=16), 1024
     copy = 4 * tokens * small.width * 2  # out and back, forward and backward
     one = work(small, tokens, plan, H100)
     assert one.expert == pytest.approx(copy / 2 / H100.network)
-    two = work(replace(small, active_experts=2), tokens, plan, H100)
+    two = work(larger, tokens, plan, H100)
     assert two.expert == pytest.approx(copy * (1 - 1 / 4) / H100.network)
     inside = work(small, tokens, Plan(data=8, expert=8), H100)
     assert inside.expert == pytest.approx(copy * 7 / 8 / H100.link)
@@ -228,7 +226,7 @@ def test_an_exchange_over_nodes_goes_through_its_own_port():
 
 def test_chunks_divide_the_layers():
     """126 layers, and up to three more for the table, the logits and a token more."""
-    model = transformer("llama3_405b")
+    model = decoder("llama3_405b")
     for stages, chunks in ((7, 9), (16, 8), (3, 43)):  # 126, 128, 129
         step(model, 4096, Plan(pipeline=stages, chunks=chunks), H100)
     for stages, chunks in ((16, 3), (5, 26), (4, 33), (16, 5)):  # 144, 130, 132, 160

@@ -537,12 +537,13 @@ def test_decoding_step_by_step_conserves_requests():
 
 def test_no_published_run_beats_the_bound():
     """Nor does a batch that ran exceed the memory."""
-    from lightspeed.catalog import accelerator, find
+    from lightspeed.catalog import accelerator
+    from lightspeed_models.llm import decoder
 
     for run in serving.measured_runs()[1]:
-        model, chip, n = find(run["model"]), accelerator(run["accelerator"]), run["gpus"]
+        model, chip, n = decoder(run["model"]), accelerator(run["accelerator"]), run["gpus"]
         width = 1 if run["precision"] == "fp8" else 2
-        token = serving.kv_cache_bytes(model.layers, model.kv_heads, model.head_width, 1, width)
+        token = model.kv_cache_bytes_per_token(width)
         shape = {
             "parameters": model.parameters,
             "peak": n * getattr(chip, run["precision"]),

@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from lightspeed.memory import training_memory
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder, training_memory
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.step_memory import Footprint, expected_memory, footprint
 
-LLAMA, H100 = transformer("llama3_8b"), machine("h100_sxm", "infiniband_ndr")
+LLAMA, H100 = decoder("llama3_8b"), machine("h100_sxm", "infiniband_ndr")
 COUNTED = Footprint()
 
 
@@ -55,7 +54,7 @@ def test_more_gpus_hold_less():
         (Plan(), Plan(context=2)),
     ):
         assert of(more, holds).total < of(less, holds).total, (less, more)
-    mixtral = transformer("mixtral_8x7b")
+    mixtral = decoder("mixtral_8x7b")
     spread, whole = Plan(data=8, expert=8), Plan(data=8)
     assert of(spread, holds, mixtral).weights < 0.3 * of(whole, holds, mixtral).weights
 
@@ -66,7 +65,7 @@ def test_full_recomputation_keeps_a_part_of_each_input():
     31a17bf, benchmarks/llama3_h100_202412_torchtitan.md, table 4). Undivided, the layers' inputs
     alone would be 171.8 GB.
     """
-    llama, took = transformer("llama3_70b"), 67.6 * 2**30
+    llama, took = decoder("llama3_70b"), 67.6 * 2**30
     plan = Plan(data=32, tensor=8, micro_size=16, stage=3, recompute="full")
     use = expected_memory(llama, 8192, plan, H100, Footprint(logits_bytes=10))
     inputs = 80 * 2 * 8192 * 16 * 8192

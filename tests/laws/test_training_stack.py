@@ -9,13 +9,13 @@ import pytest
 
 from lightspeed.catalog import fitted
 from lightspeed.errors import BadArgument
-from lightspeed.transformer import transformer
 from lightspeed_models import stack_fit
 from lightspeed_models import training_step as ts
+from lightspeed_models.llm import decoder
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.stack import BOUND, Stack, stack
 
-LLAMA = transformer("llama3_8b")
+LLAMA = decoder("llama3_8b")
 H100 = machine("h100_sxm", "infiniband_ndr")
 NANOTRON = stack("nanotron_h100")
 STATES = [
@@ -72,7 +72,7 @@ def test_the_law_by_hand():
     tokens, h, layers, vocabulary = 2 * 4096, 4096, 32, 128256
     rate = H100.peak * s.share
     scores = 16 * h * 4096  # a backward pass that does the scores again, as FlashAttention does
-    compute = (6 * LLAMA.block_matrices / layers + scores) * tokens / 8 / rate
+    compute = (6 * LLAMA.matrices / layers + scores) * tokens / 8 / rate
     kept = 2 * (4 * h + 2 * 128 * (32 + 8) + 3 * 14336)
     memory = s.passes * kept * tokens / 8 / H100.memory
     tensor = 16 * tokens * h * 7 / 8 / (H100.link * s.inside)
@@ -109,11 +109,11 @@ def test_stages_of_whole_layers():
     for key, stages in itertools.product(
         ("llama3_8b", "llama3_70b", "gpt3_175b"), (1, 2, 4, 8, 16)
     ):
-        model = transformer(key)
+        model = decoder(key)
         fullest, last = ts.whole_layers(model, stages)
-        head = model.width * model.vocabulary * model.layers / model.block_matrices
-        assert max(fullest, last + head) >= (model.layers + head) / stages * (1 - 1e-12)
-        assert max(0, stages - 1) * fullest + last >= model.layers
+        head = model.width * model.vocabulary * model.depth / model.matrices
+        assert max(fullest, last + head) >= (model.depth + head) / stages * (1 - 1e-12)
+        assert max(0, stages - 1) * fullest + last >= model.depth
     assert ts.whole_layers(LLAMA, 1) == (32, 32)
 
 

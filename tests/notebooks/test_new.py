@@ -132,7 +132,7 @@ def test_a_law_is_checked_at_once(course):
 
 def test_a_law_brings_the_words_of_its_table(course):
     """Into modules that have no other law, or none with such arguments."""
-    modules = ["pipeline", "precision", "training", "transformer"]
+    modules = ["pipeline", "precision", "training", "codes"]
     exported = "import lightspeed.{0} as m; print(m.__all__.count('sample_time'), *m.__all__)"
     before = {module: run(course, exported.format(module)).split()[1:] for module in modules}
     for module in modules:

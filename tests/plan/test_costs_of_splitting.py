@@ -9,7 +9,7 @@ import pytest
 
 from lightspeed.errors import BadArgument
 from lightspeed.parallel import hybrid_sharded_bytes
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.products import rates
 from lightspeed_models.rank_products import layer_products, layer_scores
@@ -20,7 +20,7 @@ from lightspeed_tools.plan import inputs
 from lightspeed_tools.plan.answer import Job, cost, described
 
 H100 = replace(machine("h100_sxm", "infiniband_ndr"), products=rates("h100_sxm"))
-LLAMA, DEEPSEEK = transformer("llama3_70b"), transformer("deepseek_v3")
+LLAMA, DEEPSEEK = decoder("llama3_70b"), decoder("deepseek_v3")
 
 
 def test_products_of_one_rank_are_near_their_share_of_the_peak():
@@ -31,7 +31,7 @@ def test_products_of_one_rank_are_near_their_share_of_the_peak():
     time = layer_products(LLAMA, 8192, Plan(), H100, rates) + layer_scores(
         LLAMA, 8192, Plan(), rates
     )
-    matrices = 6 * LLAMA.block_matrices / LLAMA.layers * 8192
+    matrices = 6 * LLAMA.matrices / LLAMA.depth * 8192
     scores = (1 + 2.5 / 0.85) * 2 * 64 * 128 * 8192**2 * (1 + rates.ramp / 8192)
     least = matrices / (H100.peak * kernel.compute_share) + scores / rates.scores
     assert least < time < 1.03 * least
@@ -70,7 +70,7 @@ def test_each_exchange_costs_a_launch(axis, model, exchanges):
         seconds(work(model, 8192, plan, H100, stack), stack)
         for stack in (Stack(), Stack(launch=1e-5))
     )
-    assert some[axis] - none[axis] == pytest.approx(4 * model.layers * exchanges * 1e-5)
+    assert some[axis] - none[axis] == pytest.approx(4 * model.depth * exchanges * 1e-5)
     assert {n for n in none if none[n] != some[n]} <= {axis, "bubble", "data", "hidden"}
 
 
@@ -141,7 +141,7 @@ def test_arrays_are_the_scalars():
 
 @pytest.mark.parametrize("stages, chunks", [(1, 1), (8, 1), (16, 1), (8, 4), (18, 7), (50, 1)])
 def test_an_even_cut_places_every_layer_once(stages, chunks):
-    model = transformer("llama3_405b")
+    model = decoder("llama3_405b")
     cut = [layers_of_stage(model, stages, at, chunks, "even") for at in range(stages)]
     assert sum(cut) == 126 and min(cut) >= 0
     most = -(-126 // (stages * chunks)) * chunks

@@ -16,10 +16,16 @@ from lightspeed_tools.plan.check import checked_cases
 from lightspeed_tools.plan.inputs import cluster_of, given_stack
 from lightspeed_tools.plan.search import bytes_of
 
-SHAPE = (
-    "layers", "width", "heads", "head_width", "hidden", "vocabulary", "kv_heads", "mlp_matrices",
-    "tied_embeddings", "context",
-)  # fmt: skip
+
+def sizes(model, sequence):
+    """A dense model as `--check` reads a shape."""
+    heads, mlp = model.attention, model.mlp
+    return {
+        "layers": model.depth, "width": model.width, "heads": heads.heads,
+        "head_width": heads.head_width, "hidden": mlp.hidden, "vocabulary": model.vocabulary,
+        "kv_heads": heads.kv_heads, "mlp_matrices": mlp.matrices_each,
+        "tied_embeddings": model.tied_embeddings, "context": sequence * mlp.bias,
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +124,7 @@ def published(keys):
         cases.append(
             {
                 "name": key,
-                "model": {n: getattr(run.model, n) for n in SHAPE},
+                "model": sizes(run.model, run.sequence),
                 "cluster": {"gpu": run.gpu, "network": run.network, "gpus": run.plan.gpus},
                 "batch_sequences": run.plan.sequences,
                 "sequence": run.sequence,

@@ -5,9 +5,9 @@ failed scores nothing, and the model that is judged had no part in the fit.
 import numpy as np
 import pytest
 
-from lightspeed.transformer import transformer
 from lightspeed_models.evidence.pairings import training
 from lightspeed_models.evidence.sets import dataset
+from lightspeed_models.llm import decoder
 from lightspeed_tools.plan.followed import followed, refused
 from lightspeed_tools.plan.inputs import cluster_of, given_stack
 from lightspeed_tools.plan.space import space
@@ -44,7 +44,7 @@ def test_memory_is_predicted(sweep):
 
 def test_a_rule_of_a_stack_is_a_rule_of_its_space():
     """nanotron's pipeline asserts as many micro-batches as stages, less one; Megatron's doesn't."""
-    model = transformer("llama3_8b")
+    model = decoder("llama3_8b")
     for key, fewest in (("nanotron_h100", 8), ("megatron_h100", 1)):
         setting, _ = given_stack(key, cluster_of("h100_sxm:64"), model)
         plans = space(model, 64, 8, 64, 4096, setting.able)

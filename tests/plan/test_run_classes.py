@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from lightspeed.catalog import fitted
-from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.evidence.pairings import torch_fsdp
 from lightspeed_models.evidence.run_classes import covered, groups_of
+from lightspeed_models.llm import decoder, from_sizes
 from lightspeed_models.stack import run_class
 from lightspeed_tools.plan import causes, inputs
 from lightspeed_tools.plan.answer import Job
@@ -57,7 +57,7 @@ def test_one_measured_step(key, most):
 
 def asked(gpus=128, words="fsdp full compiled", nic="4x100G", stack="fsdp"):
     """A job of PyTorch FSDP, its plan and its setup."""
-    model, setup = transformer("llama2_13b"), setup_of(words)
+    model, setup = decoder("llama2_13b"), setup_of(words)
     cluster = inputs.cluster_of(f"a100:{gpus}", nic=nic)
     setting, machine = inputs.given_stack(stack, cluster, model, "", setup.compiled, setup.kernel)
     job = Job("one", model, 4096, 2 * gpus, cluster, machine, setting)
@@ -103,8 +103,8 @@ def test_a_network_four_times_too_slow_is_among_the_first_two():
     assert not idle
 
 
-QWEN_7B = Transformer(28, 3584, 28, 128, 18944, 152064, kv_heads=4)
-INTERNLM_7B = Transformer(32, 4096, 32, 128, 11008, 103168, kv_heads=32)
+QWEN_7B = from_sizes(28, 3584, 28, 18944, 152064, kv_heads=4)
+INTERNLM_7B = from_sizes(32, 4096, 32, 11008, 103168, kv_heads=32)
 
 
 def test_public_pairs_of_a_fast_and_a_slow_network():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lightspeed.errors import BadArgument
-from lightspeed.transformer import Transformer, transformer
+from lightspeed_models.llm import decoder, from_sizes
 from lightspeed_models.plan import Plan, checked_for
 from lightspeed_tools.plan.inputs import cluster_of, given_stack
 from lightspeed_tools.plan.search import ROOM, bytes_of, search, seconds_of
@@ -29,8 +29,8 @@ def shapes():
     for _ in range(20):
         heads = draw.choice([4, 6, 8, 12, 16])
         experts = draw.choice([0, 0, 4, 6, 8])
-        yield Transformer(
-            draw.choice([3, 5, 8, 12, 18]), 128 * heads, heads, 128, draw.choice([2, 4]) * 512,
+        yield from_sizes(
+            draw.choice([3, 5, 8, 12, 18]), 128 * heads, heads, draw.choice([2, 4]) * 512,
             draw.choice([1000, 32000]), kv_heads=draw.choice([0, heads // 2]),
             experts=experts, active_experts=min(2, experts), expert_hidden=512 * bool(experts),
         )  # fmt: skip
@@ -44,13 +44,13 @@ def plans_by_hand(model, gpus, sequences):
         if rest or not pipeline:
             continue
         for size, chunks, zero_bubble in itertools.product(
-            range(1, sequences + 1), range(1, model.layers + 1), (False, True)
+            range(1, sequences + 1), range(1, model.depth + 1), (False, True)
         ):
-            if sequences % (data * size) or chunks * pipeline > max(model.layers, pipeline):
+            if sequences % (data * size) or chunks * pipeline > max(model.depth, pipeline):
                 continue
             if (pipeline == 1 and (chunks > 1 or zero_bubble)) or (chunks > 1 and zero_bubble):
                 continue
-            if tensor > model.heads or pipeline > model.layers:
+            if tensor > model.heads or pipeline > model.depth:
                 continue
             micro_batches = sequences // (data * size)
             if chunks > 1 and micro_batches % pipeline:
@@ -133,7 +133,7 @@ def test_the_best_is_that_of_loops(number):
 
 @pytest.mark.parametrize("gpus", [24, 32, 48, 64])
 def test_counts_add_up_and_each_plan_says_its_time(gpus):
-    model = transformer("mixtral_8x7b")
+    model = decoder("mixtral_8x7b")
     found, setting, machine = found_on(model, gpus, 48)
     assert sum(found.refused.values()) + len(found) == found.total
     assert found.refused.keys() == RULES.keys()
@@ -148,7 +148,7 @@ def test_counts_add_up_and_each_plan_says_its_time(gpus):
 
 
 def test_every_rule_forbids_something_and_says_what_it_says():
-    model = transformer("llama3_8b")
+    model = decoder("llama3_8b")
     found, *_ = found_on(model, 4096, 2048)
     refused = found.refused
     assert all(refused[rule] for rule in RULES if rule not in ("limits", "filled"))
@@ -161,22 +161,20 @@ def test_every_rule_forbids_something_and_says_what_it_says():
 
 
 def test_data_parallelism_beyond_the_batch_is_refused_by_the_batch():
-    found, *_ = found_on(transformer("llama3_8b"), 64, 16)
+    found, *_ = found_on(decoder("llama3_8b"), 64, 16)
     assert found.column("data").max() == 16
     assert found.refused["batch"]
 
 
 def test_nothing_fits_and_the_nearest_says_by_how_much():
-    found, setting, machine = found_on(transformer("llama3_405b"), 8, 8)
+    found, setting, machine = found_on(decoder("llama3_405b"), 8, 8)
     assert not len(found) and found.best() is None
     place, held = found.nearest
     assert held > machine.capacity
     plan = found.space.plan(place)
-    assert held == pytest.approx(
-        bytes_of(transformer("llama3_405b"), SEQUENCE, plan, machine, setting)
-    )
+    assert held == pytest.approx(bytes_of(decoder("llama3_405b"), SEQUENCE, plan, machine, setting))
     others = [
-        bytes_of(transformer("llama3_405b"), SEQUENCE, found.space.plan(int(k)), machine, setting)
+        bytes_of(decoder("llama3_405b"), SEQUENCE, found.space.plan(int(k)), machine, setting)
         for k in np.flatnonzero(found.space.allowed.ravel())
     ]
     assert held == pytest.approx(min(others))

@@ -32,8 +32,8 @@ from lightspeed import (
     serving,
     training,
 )
-from lightspeed.transformer import Transformer, transformer
 from lightspeed_models import nccl_fit, nccl_tuner, training_runs, training_step
+from lightspeed_models.llm import decoder, from_sizes
 from lightspeed_models.plan import Plan, model_parallel, plan_of_batch
 from lightspeed_models.simulators import schedules
 
@@ -410,7 +410,7 @@ LLAMA = {
 
 def llama(model):
     layers, width, heads, hidden, _ = LLAMA[model]
-    return Transformer(layers, width, heads, 128, hidden, vocabulary=32_000)
+    return from_sizes(layers, width, heads, hidden, 32_000)
 
 
 @topic("training_time", table=MEASURED)
@@ -604,12 +604,10 @@ def _(model):
     embedding = quantization.weight_bytes(shape.vocabulary * shape.width, 16)
 
     def step_ms(weight_bits, activation_bits):
-        weights = math.fsum(
-            [quantization.weight_bytes(shape.block_matrices, weight_bits), embedding]
-        )
+        weights = math.fsum([quantization.weight_bytes(shape.matrices, weight_bits), embedding])
         cache = sequence * shape.kv_cache_bytes_per_token(activation_bits / 8)
         gpus = 2 if weights > chip.hbm_capacity else 1
-        all_reduces = 2 * shape.layers * 8e-6 if gpus > 1 else 0.0
+        all_reduces = 2 * shape.depth * 8e-6 if gpus > 1 else 0.0
         moved = math.fsum([weights, 2 * cache]) / gpus
         return roofline.transfer_time(moved, chip.hbm_bandwidth, latency=all_reduces) * 1e3
 
@@ -915,19 +913,19 @@ topic(
     # GPT-2's family: tied embeddings, learned positions, an MLP four times as wide.
     lambda L, D, V, S: {
         "params": (
-            Transformer(
-                L, D, 1, D, 4 * D, V, context=S, mlp_matrices=2, tied_embeddings=True
+            from_sizes(
+                L, D, 1, 4 * D, V, context=S, mlp_matrices=2, tied_embeddings=True
             ).parameters
         )
     },
-    lambda L, D, F, N, H, V, K=0: _parts(Transformer(L, D, N, H, F, V, kv_heads=K)),
+    lambda L, D, F, N, H, V, K=0: _parts(from_sizes(L, D, N, F, V, head_width=H, kv_heads=K)),
     # No heads are given: N H = D, as in the source's question.
-    lambda L, D, F, V: _parts(Transformer(L, D, 1, D, F, V)),
+    lambda L, D, F, V: _parts(from_sizes(L, D, 1, F, V)),
 )
 
 
 def _parts(model):
-    attention, mlp = model.layers * model.attention_matrices, model.layers * model.expert_matrices
+    attention, mlp = (model.depth * part.matrices for part in (model.attention, model.mlp))
     parts = {
         "attn": attention,
         "ffw": mlp,
@@ -936,14 +934,14 @@ def _parts(model):
         "params": model.parameters,
     }
     return parts | {
-        "attn_fraction": attention / model.block_matrices,
+        "attn_fraction": attention / model.matrices,
         "kv_bytes_per_token_int8": model.kv_cache_bytes_per_token(1),
     }
 
 
 @topic("params")
 def _(L, D, F, E, k, N, K, H, V):
-    model = Transformer(L, D, N, H, F, V, kv_heads=K, experts=E, active_experts=k)
+    model = from_sizes(L, D, N, F, V, head_width=H, kv_heads=K, experts=E, active_experts=k)
     return {"total_B": model.parameters / 1e9, "active_B": model.active_parameters / 1e9}
 
 
@@ -975,8 +973,8 @@ topic(
 @topic("memory_states")
 def _(L, h, TP, PP, bytes_per_param):
     """Calculon's profile counts the matrices of the layers alone."""
-    layers = Transformer(L, h, 1, h, 4 * h, 1, mlp_matrices=2)
-    states = memory.training_state_bytes(layers.block_matrices / (TP * PP), str(bytes_per_param))
+    layers = from_sizes(L, h, 1, 4 * h, 1, mlp_matrices=2)
+    states = memory.training_state_bytes(layers.matrices / (TP * PP), str(bytes_per_param))
     return {"GiB": states.total / 2**30}
 
 
@@ -1102,7 +1100,7 @@ def _(GPUs, TP, CP, PP, DP, seq, peak_TF):
     plan = Plan(data=DP, tensor=TP, pipeline=PP, context=CP, micro_batches=LLAMA3_BATCH[seq])
     if plan.gpus != GPUs:
         raise ValueError(f"DP x TP x CP x PP = {plan.gpus}, not {GPUs} GPUs")
-    return _rate(transformer("llama3_405b"), seq, plan, "h100_sxm", "infiniband_ndr", peak_TF)
+    return _rate(decoder("llama3_405b"), seq, plan, "h100_sxm", "infiniband_ndr", peak_TF)
 
 
 @topic("training_throughput", table=MEASURED)

@@ -1,16 +1,21 @@
-"""A step of prompts and decoding rows together: closed forms, limits, and the older law beside."""
+"""A step of prompts and decoding rows together: closed forms and limits."""
 
 import numpy as np
 import pytest
 
 from lightspeed.errors import BadArgument
 from lightspeed.inference import sharded_step
-from lightspeed.transformer import transformer
-from lightspeed_models.inference_step import inference_step, replica
 from lightspeed_models.llm import decoder
 from lightspeed_models.llm.decoder import Decoder, Experts, Layer, Mlp
 from lightspeed_models.llm.mixers import Attention, LightningAttention
-from lightspeed_models.llm.step import IDEAL, Engine, Replica, mixed_step, step_bill
+from lightspeed_models.llm.step import (
+    IDEAL,
+    Engine,
+    Replica,
+    mixed_step,
+    replica,
+    step_bill,
+)
 
 H100 = Replica(989e12, 3.35e12, 450e9)
 WIDTH, VOCABULARY = 1024, 32_000
@@ -34,18 +39,6 @@ def test_one_layer_by_hand():
     assert mixed_step(PLAIN, H100, 0, rows, held) == sharded_step(
         float(weights), float(kv), float(flops), H100.peak, H100.memory
     )
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs"), [("Llama-3.1-70B", "llama3_70b"), ("Qwen3-32B", "qwen3_32b")]
-)
-@pytest.mark.parametrize(("tensor", "rows"), [(1, 1), (4, 16), (8, 300)])
-def test_decoding_alone_is_the_older_law(ours, theirs, tensor, rows):
-    gpus, engine = replica("h100_sxm", tensor), Engine(0.7, 3e-5, 1e-6)
-    old = inference_step(transformer(theirs), gpus, rows, 1, 2048, engine)
-    new = mixed_step(decoder(ours), gpus, 0, rows, 2048, engine=engine)
-    for name in ("kv", "weights", "math", "exchange", "host", "time"):
-        assert getattr(new, name) == pytest.approx(getattr(old, name), rel=1e-12), name
 
 
 @pytest.mark.parametrize("name", ["DeepSeek-V3", "MiniMax-M2.5"])

@@ -14,9 +14,9 @@ from lightspeed_cli import main
 from lightspeed_models.cards import card
 from lightspeed_models.evidence.pairings.served import printed
 from lightspeed_models.evidence.sets import dataset
-from lightspeed_models.inference_step import engine
 from lightspeed_models.llm import ConfigRefused, decoder, load, read_config
 from lightspeed_models.llm.checkpoint import Formats, read_checkpoint
+from lightspeed_models.llm.step import engine
 from lightspeed_models.served_ranges import KINDS, kind_of
 from lightspeed_models.served_rows import BEATEN
 from lightspeed_tools.serve.check import NEEDED, check, judge, nearest, read_rows

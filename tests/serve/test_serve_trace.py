@@ -9,9 +9,9 @@ import pytest
 
 from lightspeed_cli import main
 from lightspeed_models.cards import card
-from lightspeed_models.inference_step import engine
 from lightspeed_models.llm import decoder
 from lightspeed_models.llm.checkpoint import Formats, read_checkpoint
+from lightspeed_models.llm.step import engine
 from lightspeed_models.served_law import CONFIRMED
 from lightspeed_tools.serve.arrivals import (
     Load,

@@ -18,8 +18,7 @@ from lightspeed_models.evidence.served_fit import (
     steady,
 )
 from lightspeed_models.evidence.sets import dataset
-from lightspeed_models.inference_step import engine
-from lightspeed_models.llm import decoder
+from lightspeed_models.llm import decoder, engine
 from lightspeed_models.served import ENGINES
 from lightspeed_models.served_ranges import MOST_INSIDE
 from lightspeed_models.served_rows import BEATEN, TWICE, Refused, measured, measured_rows

@@ -6,9 +6,8 @@ from math import inf, isinf
 import pytest
 
 from lightspeed.errors import BadArgument
-from lightspeed_models.inference_step import engine, replica
 from lightspeed_models.llm import decoder
-from lightspeed_models.llm.step import mixed_step
+from lightspeed_models.llm.step import engine, mixed_step, replica
 from lightspeed_models.simulators.serving import Cost, Scheduler, cost_of, simulate
 
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from lightspeed.transformer import transformer
 from lightspeed_cli.main import main
+from lightspeed_models.llm import decoder
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.stack import stack
 from lightspeed_models.training_step import step
@@ -21,7 +21,7 @@ TRUTH = stack("nanotron_h100")
 
 def lines():
     """One node, tensor parallel by 1 to 8, as the law has them."""
-    model, cluster = transformer("llama3_8b"), machine("h100_sxm", "infiniband_ndr")
+    model, cluster = decoder("llama3_8b"), machine("h100_sxm", "infiniband_ndr")
     for tensor in (1, 2, 4, 8):
         for m in (1, 2, 4, 8):
             for sequence in (512, 4096):

@@ -3,10 +3,11 @@
 from lightspeed import energy, memory, parallel, pipeline
 from lightspeed.catalog import accelerator, link, number
 from lightspeed.collectives import bandwidth_bound
-from lightspeed.transformer import transformer
 from lightspeed_course.practice.derivation import step
 from lightspeed_course.practice.parameters import named
 from lightspeed_models import training_step as ts
+from lightspeed_models.llm import decoder
+from lightspeed_models.llm.training import model_activation_bytes, training_memory
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.simulators import schedules as schedules
 
@@ -67,9 +68,9 @@ def fewest_micro_batches(p, share):
 
 def smallest_stage(model, gpu, n, recompute="full"):
     """The lowest stage of ZeRO with which one sequence fits; 4 if none does."""
-    shape, capacity = transformer(model), accelerator(gpu).hbm_capacity
+    shape, capacity = decoder(model), accelerator(gpu).hbm_capacity
     use = (
-        memory.training_memory(shape, capacity, TOKENS, data=n, stage=s, recompute=recompute)
+        training_memory(shape, capacity, TOKENS, data=n, stage=s, recompute=recompute)
         for s in range(4)
     )
     return next((stage for stage, u in enumerate(use) if u.fits), 4)
@@ -77,8 +78,8 @@ def smallest_stage(model, gpu, n, recompute="full"):
 
 def policy_use(model, gpu, n, stage):
     """What one GPU needs in this stage of ZeRO."""
-    return memory.training_memory(
-        transformer(model),
+    return training_memory(
+        decoder(model),
         accelerator(gpu).hbm_capacity,
         TOKENS,
         data=n,
@@ -107,13 +108,13 @@ PUE = float(number("data_centre.pue"))
 
 def first_loss(model, t, p, data, m, gpu, network):
     plan = Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective")
-    return ts.step(transformer(model), 2048, plan, machine(gpu, network)).largest_loss
+    return ts.step(decoder(model), 2048, plan, machine(gpu, network)).largest_loss
 
 
 def terms_of(t, p, data, m):
     """Seconds of a step of GPT-3 by what takes them."""
     plan = Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective")
-    return ts.step(transformer(GPT3), 2048, plan, machine("a100_80gb", "infiniband_hdr")).terms
+    return ts.step(decoder(GPT3), 2048, plan, machine("a100_80gb", "infiniband_hdr")).terms
 
 
 FIRST = {
@@ -160,14 +161,14 @@ def what_first_steps(t, p, data, m):
     ]
 
 
-llama = transformer("llama3_70b")
-LLAMA_KEEPS = float(memory.transformer_activation_bytes(llama, 1)) / (llama.layers * llama.width)
+llama = decoder("llama3_70b")
+LLAMA_KEEPS = float(model_activation_bytes(llama, 1)) / (llama.depth * llama.width)
 
 
 def held_by(stage, tokens, n):
     """What one H100 needs of Llama 3 70B."""
     capacity = accelerator("h100_sxm").hbm_capacity
-    return memory.training_memory(llama, capacity, tokens, data=n, stage=stage)
+    return training_memory(llama, capacity, tokens, data=n, stage=stage)
 
 
 def too_large(stage, tokens, n):

@@ -4,8 +4,9 @@ from lightspeed import energy as e
 from lightspeed import quantization as q
 from lightspeed import roofline as r
 from lightspeed import serving
-from lightspeed.catalog import accelerator, energy, find
+from lightspeed.catalog import accelerator, energy
 from lightspeed_course.practice.derivation import step
+from lightspeed_models.llm import decoder
 
 TABLE = energy("horowitz_45nm")
 
@@ -106,9 +107,10 @@ def which_int8_steps(batch, D, key):
 
 def narrowed(change, context):
     """Arguments of `serving` for Llama 3 70B on eight H100, changed; `room`: what fits."""
-    model, chip = find("llama3_70b"), accelerator("h100_sxm")
+    model, chip = decoder("llama3_70b"), accelerator("h100_sxm")
     width, cached = (1 if change == name else 2 for name in ("weights", "caches"))
-    kv = serving.kv_cache_bytes(model.layers, model.kv_heads, model.head_width, context, cached)
+    heads = model.attention
+    kv = serving.kv_cache_bytes(model.depth, heads.kv_heads, heads.head_width, context, cached)
     memory = 8 * chip.hbm_capacity * (2 if change == "memory" else 1)
     return serving.batch_that_fits(memory, width * model.parameters, kv), {
         "parameters": model.parameters,

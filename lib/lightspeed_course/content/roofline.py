@@ -5,10 +5,10 @@ import math
 from lightspeed import roofline as r
 from lightspeed.catalog import accelerator, number
 from lightspeed.roofline import WIDTH
-from lightspeed.transformer import transformer
 from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.derivation import step
 from lightspeed_course.practice.questions import Parameter
+from lightspeed_models.llm import decoder
 from lightspeed_show.format import si
 
 GPUS = ("v100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")
@@ -114,13 +114,13 @@ def square(batch, D, key):
 
 
 def job_parameters():
-    return transformer("llama3_70b").parameters
+    return decoder("llama3_70b").parameters
 
 
 def layer_parameters():
     """Those of the matrices of one layer of the job's model."""
-    model = transformer("llama3_70b")
-    return model.block_matrices / model.layers
+    model = decoder("llama3_70b")
+    return model.matrices / model.depth
 
 
 def layer_clocks(tokens, key):

@@ -6,6 +6,7 @@ from lightspeed.catalog import accelerator, find, number
 from lightspeed.experts import rows_per_expert
 from lightspeed_course.practice.derivation import step as line
 from lightspeed_course.practice.questions import Parameter
+from lightspeed_models.llm import decoder
 from lightspeed_show.format import si
 
 
@@ -44,8 +45,8 @@ def slots(key, name, cache):
 
 
 def cache(name, context):
-    m = find(name)
-    return serving.kv_cache_bytes(m.layers, m.kv_heads, m.head_width, context)
+    m = decoder(name)
+    return serving.kv_cache_bytes(m.depth, m.attention.kv_heads, m.attention.head_width, context)
 
 
 def cache_of_token(kv_heads, key_width, value_width):

@@ -5,6 +5,7 @@ The claims are in chapters/gallery.toml. Its expressions may use
 
     accelerator, link, memory, energy, number, find
                             the catalog: accelerator("h100_sxm").bf16, number("nvlink4.bandwidth")
+    decoder                 a model by its name, such as decoder("llama2_7b")
     every law of the modules that `_names` lists
                             ridge_point, attainable, critical_batch, energy_of, ...
     si, plain, human_time   from lightspeed_show.format, to write numbers
@@ -36,6 +37,7 @@ from lightspeed import (
 )
 from lightspeed_course.workspace import course_root
 from lightspeed_models import nccl_tuner
+from lightspeed_models.llm import decoder
 from lightspeed_show.bound import expressions, fill, held
 from lightspeed_show.format import human_time, plain, plural, si
 
@@ -155,4 +157,11 @@ def _names() -> dict:
         name: getattr(catalog, name)
         for name in ("accelerator", "link", "memory", "energy", "number", "find")
     }
-    return {**laws, **of_catalog, "si": si, "plain": plain, "human_time": human_time}
+    return {
+        **laws,
+        **of_catalog,
+        "decoder": decoder,
+        "si": si,
+        "plain": plain,
+        "human_time": human_time,
+    }

@@ -71,7 +71,7 @@ def view(model, other, context, element_bytes):
         [law(m, context, element_bytes) for m in (one, two)]
         for law in (type(one).request_bytes, type(one).read_bytes)
     )
-    flops = one.flops_per_token(context) - one.flops_per_token(0)
+    flops = one.flops_per_token(context, "decode") - one.flops_per_token(0, "decode")
     facts = {
         "its layers": kinds(model),
         "held by a request": si(held[0], "byte"),

@@ -5,7 +5,7 @@ import math
 from lightspeed.catalog import accelerator, link
 from lightspeed.parallel import data_parallel_tokens
 from lightspeed.roofline import time_bounds
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder
 from lightspeed_show import (
     Axis,
     Bars,
@@ -21,8 +21,8 @@ from lightspeed_show import (
     si,
 )
 
-GPU, MODEL = accelerator("h100_sxm"), transformer("llama3_70b")
-LAYER = MODEL.block_matrices / MODEL.layers  # parameters; weights in two bytes
+GPU, MODEL = accelerator("h100_sxm"), decoder("llama3_70b")
+LAYER = MODEL.matrices / MODEL.depth  # parameters; weights in two bytes
 CHEAP, BETTER = (link(key).bandwidth for key in ("ethernet_100g", "infiniband_ndr"))
 WAYS_IN = {  # name: how many links bring a part of each weight, and the rate of one
     f"eight ports of {CHEAP.printed}": (8, CHEAP),
@@ -130,7 +130,7 @@ def explore_layer_clock():
             Play("moment", "time", SLICES, text=lambda m: f"{m} of {SLICES}"),
         ],
         caption=(
-            f"{MODEL.layers} layers of {si(2 * LAYER, 'byte')} follow one another, here in the"
+            f"{MODEL.depth} layers of {si(2 * LAYER, 'byte')} follow one another, here in the"
             " forward pass. Drag the dot: more tokens make the blue bars longer, and the amber ones"
             " stay."
         ),

@@ -5,13 +5,13 @@ from math import prod
 
 from lightspeed.parallel import data_parallel_bytes, pipeline_bytes, tensor_parallel_bytes
 from lightspeed.roofline import transfer_time
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder
 from lightspeed_models.plan import Plan, machine, spans
 from lightspeed_models.training_runs import fit_share
 from lightspeed_models.training_step import step
 from lightspeed_show import Axis, Boxes, Chart, Choice, Slider, Text, View, explorer, si
 
-MODEL, SEQUENCE, PER_NODE = transformer("llama3_70b"), 2048, 8
+MODEL, SEQUENCE, PER_NODE = decoder("llama3_70b"), 2048, 8
 CLUSTER = machine("h100_sxm", "ethernet_100g", PER_NODE, fit_share())
 ORDERS = {
     "tensor first": ("tensor", "context", "data", "pipeline"),
@@ -44,7 +44,7 @@ def group(gpu, axis, order):
 def traffic(order):
     """axis: (bytes that a GPU sends in a step, the rate of the slowest link on their way)."""
     here = plan(order)
-    tokens, layers = here.micro_batches * SEQUENCE, MODEL.layers // here.pipeline
+    tokens, layers = here.micro_batches * SEQUENCE, MODEL.depth // here.pipeline
     held = MODEL.parameters / here.tensor / here.pipeline
     sent = {
         "tensor": tensor_parallel_bytes(tokens, MODEL.width, here.tensor, layers),

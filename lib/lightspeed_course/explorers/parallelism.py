@@ -13,8 +13,8 @@ from lightspeed.catalog import accelerator, entries, link
 from lightspeed.errors import BadArgument
 from lightspeed.memory import RECOMPUTE, MemoryUse
 from lightspeed.pipeline import bubble_over_total
-from lightspeed.transformer import transformer
 from lightspeed_course.explorers.menus import one_change
+from lightspeed_models.llm import decoder
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.simulators.schedules import simulate
 from lightspeed_models.training_runs import fit_share
@@ -161,7 +161,7 @@ def outcome(model, gpu, network, gpus, sequence, batch, faster="", **how):
     """The `Outcome` of one state of the controls, with one of `LINKS` twice as fast if it is named
     in `faster`; raises Impossible.
     """
-    shape, cluster = transformer(model), machine(gpu, network, share=fit_share())
+    shape, cluster = decoder(model), machine(gpu, network, share=fit_share())
     if faster:
         cluster = replace(cluster, **{faster: 2 * getattr(cluster, faster)})
     plan = split(shape, gpus, batch, **how)
@@ -185,8 +185,8 @@ def split(shape, gpus, batch, tensor, pipeline, expert, **rest):
             f"one copy of the model takes {one}, and {si(gpus)} {wrong}. "
             "More GPUs, a smaller group or fewer stages?"
         )
-    if pipeline > shape.layers:
-        raise Impossible(f"the model has {shape.layers} layers, too few for {pipeline} stages.")
+    if pipeline > shape.depth:
+        raise Impossible(f"the model has {shape.depth} layers, too few for {pipeline} stages.")
     if expert > 1 and not shape.experts:
         raise Impossible(
             "this model has no experts to spread over ranks; set expert parallel back to one."

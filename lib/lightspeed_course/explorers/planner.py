@@ -3,8 +3,8 @@
 import functools
 from dataclasses import dataclass, replace
 
-from lightspeed.transformer import transformer
 from lightspeed_course import job
+from lightspeed_models.llm import decoder
 from lightspeed_models.plan import Plan, cuts, machine
 from lightspeed_models.products import rates
 from lightspeed_models.stack import run_class, stack
@@ -62,7 +62,7 @@ def cluster(network):
 
 @functools.cache
 def _constants():
-    return transformer(job.MODEL), stack(STACK), footprint(STACK)
+    return decoder(job.MODEL), stack(STACK), footprint(STACK)
 
 
 @functools.lru_cache(maxsize=65536)
@@ -91,7 +91,7 @@ def split(network, batch, tensor, pipeline, stage, capacity):
     data, rest = divmod(job.GPUS, tensor * pipeline)
     if rest or not data or batch % data or (stage > 1 and pipeline > 1):
         return None
-    layers, sequences = _constants()[0].layers, batch // data
+    layers, sequences = _constants()[0].depth, batch // data
     found = []
     for size in (1, 2, 4):
         for chunks in (1, *cuts(layers, pipeline)):

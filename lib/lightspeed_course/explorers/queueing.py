@@ -11,9 +11,10 @@ from bisect import bisect_right
 from functools import cache, lru_cache
 
 from lightspeed import queueing, serving
-from lightspeed.catalog import entries, find
+from lightspeed.catalog import entries
 from lightspeed_course.explorers import published
 from lightspeed_course.explorers.menus import listed, machines
+from lightspeed_models.llm.shipped import decoder, shape_of
 from lightspeed_models.simulators.queue_simulation import serve
 from lightspeed_show import (
     Axis,
@@ -257,18 +258,18 @@ def a_second(rate):
 def models():
     """Dense models of the catalog with their KV heads known: name -> key."""
     return {
-        e.name: key
-        for key, e in entries("models").items()
-        if "parameters" in e and "kv_heads" in e.about and "experts" not in e.about
+        entry.name: key
+        for key, entry in entries("models").items()
+        if shape_of(key) and not decoder(key).experts
     }
 
 
 def replica(hardware, chips, model, weights, context):
     """Arguments of the laws of `serving`, the memory of all chips, and the bytes of the weights."""
-    chip, shape = hardware_of(hardware), find(model)
+    chip, shape = hardware_of(hardware), decoder(model)
     arguments = {
         "parameters": shape.parameters,
-        "kv_bytes": serving.kv_cache_bytes(shape.layers, shape.kv_heads, shape.head_width, context),
+        "kv_bytes": context * shape.kv_cache_bytes_per_token(),
         "peak": chips * chip.bf16,
         "bandwidth": chips * chip.hbm_bandwidth,
         "parameter_bytes": WIDTH[weights],

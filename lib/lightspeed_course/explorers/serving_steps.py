@@ -4,9 +4,8 @@ import functools
 import math
 import random
 
-from lightspeed_models.inference_step import engine
 from lightspeed_models.llm import decoder
-from lightspeed_models.llm.step import mixed_step, step_bill
+from lightspeed_models.llm.step import engine, mixed_step, step_bill
 from lightspeed_models.served import pace_of, served_replica
 from lightspeed_models.simulators.serving import Scheduler, cost_of, simulate
 from lightspeed_show import (

@@ -2,11 +2,11 @@
 
 from lightspeed.catalog import find
 from lightspeed.parallel import tensor_parallel_bytes
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder
 from lightspeed_show import Axis, Boxes, Chart, Choice, Line, Play, Text, View, explorer, si
 
 KEY, TOKENS, WAYS = "llama3_70b", 2048, 2
-MODEL = transformer(KEY)
+MODEL = decoder(KEY)
 COLORS = ("blue", "orange")  # of a GPU
 FIRST, OTHER = "columns, then rows", "rows, then columns"
 WHOLE = (0.0, 1.0)
@@ -63,7 +63,7 @@ SEEN = (3, 4, 4, 5, 6)  # of ORDER, at each moment
 def exchanged(cut, moment):
     """(exchanges, bytes that a GPU sent) so far in the forward pass."""
     of_width, of_hidden = (
-        tensor_parallel_bytes(TOKENS, wide, WAYS) / 4 for wide in (MODEL.width, MODEL.hidden)
+        tensor_parallel_bytes(TOKENS, wide, WAYS) / 4 for wide in (MODEL.width, MODEL.mlp.hidden)
     )
     if cut == FIRST:
         return int(moment >= 4), of_width * (moment >= 4)

@@ -9,7 +9,7 @@ import functools
 from dataclasses import dataclass, replace
 
 from lightspeed.catalog import accelerator
-from lightspeed.transformer import transformer
+from lightspeed_models.llm import decoder
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.training_runs import fit_share
 from lightspeed_models.training_step import Step, step
@@ -85,7 +85,7 @@ def terms(job) -> Step:
     m = _machine(job, job.fp8 or 1.0)
     inside = m.link if job.spread == 1 else min(m.link, m.network * PER_NODE // job.spread)
     m = replace(m, link=inside, network=m.network * job.adapter[1] * job.socket)
-    return step(transformer(job.model), job.sequence, plan, m)
+    return step(decoder(job.model), job.sequence, plan, m)
 
 
 @functools.cache
@@ -94,7 +94,7 @@ def planned(job) -> Step:
     plan = _split(job)
     m = _machine(job, 1.0 if job.fp8_plan else job.fp8 or 1.0)
     m = replace(m, peak=assumed_peak(job))
-    return step(transformer(job.model), job.sequence, plan, m)
+    return step(decoder(job.model), job.sequence, plan, m)
 
 
 def assumed_peak(job):

@@ -19,14 +19,18 @@ Mamba-2 (2024); MiniMax-01 (2025) for lightning attention; the public modelling 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from lightspeed.attention import CONTEXT
-from lightspeed.errors import BadArgument
-from lightspeed.law import ELEMENT_BYTES, checked, count, with_unit
+from lightspeed.errors import BadArgument, one_of
+from lightspeed.law import ELEMENT_BYTES, checked, count, fraction, positive, with_unit
 from lightspeed.values import Whole
-from lightspeed_models.llm.mixers import Mixer
+from lightspeed_models.llm.mixers import Attention, CompressedAttention, LatentAttention, Mixer
 
 __all__ = ("Decoder", "Experts", "Layer", "Mlp")
+
+PHASES = ("decode", "prefill", "training")
+PARTS = 64  # of a prompt, at whose midpoints it is counted
 
 
 @dataclass(frozen=True)
@@ -169,32 +173,85 @@ class Decoder:
         norms = sum(layer.norms * layer.repeat for layer in self.layers)
         return Whole(mixers + mlps + norms + self.embeddings + self.extras, "parameter")
 
-    def flops_per_token(self, context: float = 0, decoding: bool = True) -> float:
-        """FLOPs of a forward pass for one token that sees `context` others: 2 a matrix's parameter,
-        scores or states, logits. Latent attention expands its vectors unless it is `decoding`.
+    @property
+    def matrices(self) -> int:
+        """Parameters that one token is multiplied with in the layers; tables are not among them."""
+        mlps = sum(layer.mlp.active_matrices * layer.repeat for layer in self.layers if layer.mlp)
+        return mlps + sum(mixer.matrices * repeat for mixer, repeat in self._mixers())
+
+    @property
+    def attention(self) -> Any:
+        """The first layer's softmax attention; others may see a window, or have other heads."""
+        kinds = (Attention, LatentAttention, CompressedAttention)
+        return next(mixer for mixer, _ in self._mixers() if isinstance(mixer, kinds))
+
+    @property
+    def heads(self) -> int:
+        """Heads of attention, the fewest of any layer: as many ways tensor parallelism has."""
+        return min(mixer.heads for mixer, _ in self._mixers() if hasattr(mixer, "heads"))
+
+    @property
+    def mlp(self) -> Any:
+        """The first layer's MLP, which in a model with experts may be a dense one."""
+        return next(layer.mlp for layer in self.layers if layer.mlp)
+
+    @property
+    def sparse_layers(self) -> tuple[tuple[Experts, int], ...]:
+        """The MLPs that are a choice of experts, and how many layers have each."""
+        layers = ((layer.mlp, layer.repeat) for layer in self.layers)
+        return tuple((mlp, repeat) for mlp, repeat in layers if isinstance(mlp, Experts))
+
+    @property
+    def experts(self) -> int:
+        """Experts of a layer, the fewest where layers differ; 0 for a model without."""
+        return min((mlp.experts for mlp, _ in self.sparse_layers), default=0)
+
+    @property
+    def expert_parameters(self) -> int:
+        """Parameters of all experts that tokens choose from, which expert parallelism spreads."""
+        each = (mlp.experts * mlp.expert.matrices * repeat for mlp, repeat in self.sparse_layers)
+        return sum(each)
+
+    def _scores(self, context: float, decoding: bool) -> float:
+        """FLOPs of one token beyond the matrices: scores and their use, updates of a state."""
+        return sum(mixer.flops(context, decoding) * repeat for mixer, repeat in self._mixers())
+
+    def flops_per_token(self, context: float, phase: str) -> float:
+        """FLOPs of one token in a phase: 2 a parameter of its matrices, scores or states, logits.
+
+        "decode" takes a request on by a token that sees `context` others; latent attention absorbs
+        its expansion. "prefill" reads a prompt of `context` tokens: the mean over what each of them
+        sees, by the midpoints of 64 equal parts. "training" is three forward passes in sequences of
+        `context` tokens, of which, as the field counts, each token sees all that its layer lets it.
+
+        >>> from lightspeed_models.llm import decoder
+        >>> v3 = decoder("DeepSeek-V3")
+        >>> v3.flops_per_token(1000, "decode"), v3.flops_per_token(1000, "prefill")
+        (90.2 GFLOP/token, 75.7 GFLOP/token)
         """
         context = checked("flops_per_token", "context", context, CONTEXT)
-        mlps = sum(layer.mlp.active_matrices * layer.repeat for layer in self.layers if layer.mlp)
-        mixers = sum(
-            (2 * mixer.matrices + mixer.flops(context, decoding)) * repeat
-            for mixer, repeat in self._mixers()
-        )
-        every = 2 * (mlps + self.width * self.vocabulary) + 0 * context
-        return _amount(mixers + every, "FLOP/token")
+        one_of("flops_per_token", "phase", phase, PHASES)
+        every = 2 * (self.matrices + self.width * self.vocabulary) + 0 * context
+        if phase == "prefill":
+            seen = ((i + 0.5) / PARTS * context for i in range(PARTS))
+            return _amount(every + sum(self._scores(n, False) for n in seen) / PARTS, "FLOP/token")
+        forward = every + self._scores(context, phase == "decode")
+        return _amount(3 * forward if phase == "training" else forward, "FLOP/token")
 
-    def prompt_flops_per_token(self, tokens: float) -> float:
-        """FLOPs of reading a prompt, for each of its tokens: the mean over what each of them sees,
-        from nothing to all, by the midpoints of 64 equal parts. Windows make it less than half.
+    def training_flops(self, tokens: float, sequence: float = 0, recomputed: float = 0.0) -> float:
+        """FLOPs to train on `tokens` in sequences of this length, counted as in "training", and a
+        share of a fourth forward pass: `recomputed` of the layers' is done twice, logits never are.
+
+        >>> from lightspeed_models.llm import decoder
+        >>> round(decoder("GPT-3-175B").training_flops(3e11, 2048) / 1e23, 2)
+        3.23
         """
-        tokens = checked("prompt_flops_per_token", "tokens", tokens, CONTEXT)
-        parts = 64
-        seen = ((i + 0.5) / parts * tokens for i in range(parts))
-        total = sum(float(self.flops_per_token(each, decoding=False)) for each in seen)
-        return _amount(total / parts, "FLOP/token")
-
-    def training_flops_per_token(self, sequence: float = 0) -> float:
-        """Three forward passes; scores as the field counts them: each token sees the sequence."""
-        return _amount(3 * self.flops_per_token(sequence, decoding=False), "FLOP/token")
+        tokens = checked("training_flops", "tokens", tokens, positive("token"))
+        recomputed = checked("training_flops", "recomputed", recomputed, fraction())
+        sequence = checked("training_flops", "sequence", sequence, CONTEXT)
+        layers = 2 * self.matrices + self._scores(sequence, False)
+        total = tokens * ((3 + recomputed) * layers + 6 * self.width * self.vocabulary)
+        return _amount(total, "FLOP")
 
     def kv_cache_bytes_per_token(self, element_bytes: float = 2) -> float:
         """Bytes that a further token of a request keeps: caches of layers that see everything."""

@@ -60,16 +60,17 @@ class Attention:
             raise BadArgument("Attention", "kv_heads", self.kv_heads, expected)
 
     @property
-    def _value(self) -> int:
+    def values(self) -> int:
+        """Numbers of one head's value."""
         return self.value_width or self.head_width
 
     @property
     def matrices(self) -> int:
-        queries = self.heads * self.head_width + self.gated * self.heads * self._value
-        values = 0 if self.shared_kv else self._value
+        queries = self.heads * self.head_width + self.gated * self.heads * self.values
+        values = 0 if self.shared_kv else self.values
         keys = 0 if self.borrowed_kv else self.kv_heads * (self.head_width + values)
         index = (self.index_heads + 1) * self.index_width
-        return self.width * (queries + keys + self.heads * self._value + index)
+        return self.width * (queries + keys + self.heads * self.values + index)
 
     @property
     def _most(self) -> float:
@@ -78,11 +79,11 @@ class Attention:
 
     def flops(self, context: float, decoding: bool = True) -> float:
         """Q K' and A V, and the scores of an index."""
-        scores = _flops(context, self.heads, self.head_width, self._value, self._most)
+        scores = _flops(context, self.heads, self.head_width, self.values, self._most)
         return scores + 2 * self.index_heads * self.index_width * context
 
     def _token(self, element_bytes: float) -> float:
-        return _bytes(1, self.kv_heads, self.head_width, self._value, element_bytes)
+        return _bytes(1, self.kv_heads, self.head_width, self.values, element_bytes)
 
     def growth(self, element_bytes: float) -> float:
         if self.window or self.borrowed_kv:

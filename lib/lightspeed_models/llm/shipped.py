@@ -1,4 +1,4 @@
-"""Models by name: those whose config.json the course ships, and one place that reads any model."""
+"""Models by name, by config.json or by sizes: those that the course ships, and any other."""
 
 import functools
 import json
@@ -8,11 +8,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from lightspeed.errors import nearest
+from lightspeed.errors import BadArgument, nearest
+from lightspeed.law import checked, count
 from lightspeed_models.llm.config import read_config
-from lightspeed_models.llm.decoder import Decoder
+from lightspeed_models.llm.decoder import Decoder, Experts, Layer, Mlp
+from lightspeed_models.llm.mixers import Attention
 
-__all__ = ("decoder", "load", "shape_of", "shipped")
+__all__ = ("UnknownModel", "decoder", "from_sizes", "load", "shape_of", "shipped")
 
 # Words that follow a model's name and leave its shape as it is.
 SUFFIXES = re.compile(
@@ -56,9 +58,17 @@ def _numbers(name: str) -> list[str]:
     return re.findall(r"\d+", name)
 
 
+class UnknownModel(BadArgument):
+    """A name that no shipped model has; the message says which one may be meant."""
+
+    def __init__(self, name: str, hint: str) -> None:
+        self.law, self.argument, self.value, self.expected = "decoder", "model", name, hint
+        ValueError.__init__(self, f"no model {name!r}: {hint} Of any other, give its config.json.")
+
+
 @functools.cache
 def decoder(name: str) -> Decoder:
-    """The `Decoder` of a shipped model, by any of its names. Raises ValueError for another.
+    """The `Decoder` of a shipped model, by any of its names. Raises UnknownModel for another.
 
     >>> decoder("nvidia/Llama-3.1-8B-Instruct-FP8").parameters
     8.03 billion parameters
@@ -70,7 +80,7 @@ def decoder(name: str) -> Decoder:
         alike = [one for one in names if re.findall(r"\d+", one) == re.findall(r"\d+", last)]
         near = nearest(last, alike)
         hint = f"did you mean {near}?" if near else f"there are {', '.join(names)}."
-        raise ValueError(f"no model {name!r}: {hint} Of any other, give its config.json.")
+        raise UnknownModel(name, hint)
     return replace(read_config(shipped()[shape]), name=shape)
 
 
@@ -85,3 +95,37 @@ def load(model: str) -> Decoder:
     if path.is_file() or path.suffix in (".json", ".gguf") or (path / "config.json").is_file():
         return read_config(path)
     return decoder(model)
+
+
+def from_sizes(
+    layers: int, width: int, heads: int, hidden: int, vocabulary: int, *, head_width: int = 0,
+    kv_heads: int = 0, context: int = 0, mlp_matrices: int = 3, tied_embeddings: bool = False,
+    experts: int = 0, active_experts: int = 0, shared_experts: int = 0, expert_hidden: int = 0,
+    dense_layers: int = 0,
+) -> Decoder:  # fmt: skip
+    """The `Decoder` of a model of which a table gives sizes alone. With two MLP matrices it is a
+    GPT: biases everywhere, norms with scale and shift, `context` learned positions; with three a
+    Llama: a gated MLP, no bias. `dense_layers` of a model with experts have a plain MLP.
+
+    >>> from_sizes(32, 4096, 32, 14336, 128256, kv_heads=8).parameters
+    8.03 billion parameters
+    """
+    needed = {"layers": layers, "width": width, "heads": heads, "hidden": hidden}
+    sparse = layers - dense_layers if experts else 0
+    needed |= {"vocabulary": vocabulary} | ({"sparse layers": sparse} if experts else {})
+    for name, value in needed.items():
+        checked("from_sizes", name, value, count())
+    if mlp_matrices not in (2, 3):
+        raise BadArgument("from_sizes", "mlp_matrices", mlp_matrices, "2 (a GPT) or 3 (gated)")
+    gpt, kv_heads, head_width = mlp_matrices == 2, kv_heads or heads, head_width or width // heads
+    biases = gpt * ((heads + 2 * kv_heads) * head_width + width)
+    attention = Attention(width, heads, kv_heads, head_width, vectors=biases)
+    norms, narrow = 2 * width * (1 + gpt), expert_hidden or hidden
+    plain = Layer(attention, Mlp(width, hidden, mlp_matrices, gpt), norms, layers - sparse)
+    kinds = [plain] if plain.repeat else []
+    if experts:
+        shared = Mlp(width, shared_experts * narrow, mlp_matrices) if shared_experts else None
+        chosen = Experts(width, narrow, experts, active_experts, mlp_matrices, shared=shared)
+        kinds.append(Layer(attention, chosen, norms, sparse))
+    extras = width * (1 + gpt) + gpt * context * width
+    return Decoder(width, vocabulary, tied_embeddings, tuple(kinds), extras)

@@ -5,18 +5,26 @@ prompts and the requests that decode together. A bound; with an `Engine`, what t
 catalog/fitted_engines.toml.
 """
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lightspeed.catalog import find, fitted
 from lightspeed.elementwise import Result, Value, any_of, maximum, minimum, where
-from lightspeed.errors import BadArgument
+from lightspeed.errors import BadArgument, one_of
 from lightspeed.inference import SECONDS, ShardedStep, exchange_time, sharded_step
 from lightspeed.law import ELEMENT_BYTES, checked, count, fraction, nonnegative, positive
 from lightspeed.roofline import SHARE
 from lightspeed_models.llm.decoder import Decoder, Experts
 from lightspeed_models.llm.mixers import CompressedAttention, LatentAttention
 
-__all__ = ("IDEAL", "Bill", "Engine", "Replica", "cached_heads", "mixed_step", "step_bill")
+__all__ = (
+    "IDEAL", "Bill", "Engine", "Replica", "cached_heads", "engine", "mixed_step", "replica",
+    "step_bill",
+)  # fmt: skip
+
+# Bytes of a weight and of a cached element. NVFP4 has an fp8 scale for 16 elements.
+WEIGHTS = {"bf16": (2.0, 2.0), "fp8": (1.0, 1.0), "fp4": (0.5 + 1 / 16, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,22 @@ class Engine:
 IDEAL = Engine()
 
 
+def engine(key: str) -> Engine:
+    """The `Engine` of this key in catalog/fitted_engines.toml.
+
+    >>> 0.5 < engine("vllm").share < 0.8
+    True
+    """
+    tables = _engines()
+    row = tables[one_of("engine", "key", key, tuple(tables))]
+    return Engine(**{name: told["value"] for name, told in row["fitted"].items()})
+
+
+@functools.cache
+def _engines() -> dict[str, Any]:
+    return fitted("engines")
+
+
 @dataclass(frozen=True)
 class Replica:
     """GPUs that serve together: `tensor` ways split a layer's attention, of which there are `data`
@@ -84,6 +108,21 @@ class Replica:
     @property
     def gpus(self) -> int:
         return self.tensor * self.data
+
+
+def replica(gpu: str, tensor: int = 1, data: int = 1, number_format: str = "bf16") -> Replica:
+    """A catalog GPU's `Replica`; products in the number format, caches narrow as weights are."""
+    numbers = find(gpu).numbers
+    if not {"hbm_bandwidth", "link_bandwidth"} <= numbers.keys():
+        wanted = "a GPU of the catalog with HBM and links to others"
+        raise BadArgument("replica", "gpu", gpu, wanted)
+    widths = WEIGHTS[one_of("replica", "number_format", number_format, tuple(WEIGHTS))]
+    have = [name for name in WEIGHTS if name in numbers]
+    if number_format not in have:
+        wanted = f"one that {gpu} has: {', '.join(have)}"
+        raise BadArgument("replica", "number_format", number_format, wanted)
+    peak, memory, link = (numbers[n] for n in (number_format, "hbm_bandwidth", "link_bandwidth"))
+    return Replica(peak, memory, link, tensor, data, *widths)
 
 
 @dataclass(frozen=True)

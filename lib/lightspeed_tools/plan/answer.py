@@ -13,7 +13,7 @@ import numpy as np
 from lightspeed.catalog import find
 from lightspeed.energy import energy_of
 from lightspeed.reliability import cluster_mtbf, stretch, young_interval
-from lightspeed.transformer import Transformer
+from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.stack import BOUND
 from lightspeed_models.step_memory import expected_memory
@@ -53,7 +53,7 @@ class Job:
     """What is planned: a model on a cluster in steps of so many sequences, with a stack."""
 
     name: str
-    model: Transformer
+    model: Decoder
     sequence: int
     sequences: int
     cluster: Cluster

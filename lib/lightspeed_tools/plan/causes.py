@@ -122,7 +122,7 @@ def causes_of(job: Job, plan: Plan, setup: Setup) -> dict[str, list[tuple[float,
         ),
         names[5]: (
             lambda x: seconds(stack=replace(stack, passes=stack.passes + eager)),
-            (1.0,) if setup.compiled and job.model.mlp_matrices == 3 else (),
+            (1.0,) if setup.compiled and job.model.mlp.matrices_each == 3 else (),
         ),
         names[6]: (
             lambda x: seconds(replace(machine, peak=machine.peak / 2)),

@@ -8,7 +8,8 @@ leaves unsaid is assumed and listed, and so are fields that nothing reads.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+import inspect
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -16,11 +17,10 @@ import numpy as np
 
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count, fraction, positive
-from lightspeed.transformer import Transformer
-from lightspeed_models.llm.config import read_config
+from lightspeed_models.llm import Decoder, from_sizes, read_config
 from lightspeed_models.plan import Plan, checked_for, cuts, plan_of_batch
 from lightspeed_tools.plan.answer import UNSURE, Job, utilizations, verdict
-from lightspeed_tools.plan.inputs import cluster_from, given_stack, model_of, transformer_of
+from lightspeed_tools.plan.inputs import cluster_from, given_stack, model_of
 from lightspeed_tools.plan.phrases import part_again
 from lightspeed_tools.plan.search import Found, bytes_of, seconds_of
 
@@ -162,15 +162,15 @@ def ranked(found: Found, plan: Plan, seconds: float) -> tuple[int, int]:
     return 1 + int((other & (best < seconds * (1 - 1e-12))).sum()), len(ways)
 
 
-def _model(given: Any, notes: list[str]) -> Transformer:
+def _model(given: Any, notes: list[str]) -> Decoder:
     """A key of the catalog, a config.json by its path or in place, or a shape."""
     if isinstance(given, str):
         return model_of(given)[1]
     if not isinstance(given, dict):
         raise BadArgument("plan", "model", given, "a key of the catalog, a config.json or a shape")
     if {"hidden_size", "n_embd", "d_model", "model_type"} & set(given):
-        return transformer_of(read_config(given))
-    names = tuple(f.name for f in fields(Transformer))
+        return read_config(given)
+    names = tuple(inspect.signature(from_sizes).parameters)
     spelt = {"tied": "tied_embeddings"}
     given = {spelt.get(name, name): value for name, value in given.items()}
     given = _object("model", given, names, notes)
@@ -180,7 +180,7 @@ def _model(given: Any, notes: list[str]) -> Transformer:
         raise BadArgument("plan", "model", list(given), f"also {', '.join(missing)}")
     for name in needed:
         checked("plan", f"{name} of the model", given[name], count())
-    return Transformer(**{"head_width": given["width"] // given["heads"]} | given)
+    return from_sizes(**given)
 
 
 def _plan(given: dict[str, Any], job: Job, assumed: list[str], framework: str) -> Plan:
@@ -201,10 +201,10 @@ def _plan(given: dict[str, Any], job: Job, assumed: list[str], framework: str) -
         raise BadArgument("plan", "data", data, wanted)
     if "chunks" not in given and plan.pipeline > 1:
         # A tuned run interleaves if that helps.
-        most = job.setting.able.get("chunks", job.model.layers)
+        most = job.setting.able.get("chunks", job.model.depth)
         each = [plan] + [
             replace(plan, chunks=v)
-            for v in cuts(job.model.layers, plan.pipeline)
+            for v in cuts(job.model.depth, plan.pipeline)
             if v <= most and plan.micro_batches % plan.pipeline == 0
         ]
         fitting = [one for one in each if _held(job, one) <= UNSURE * job.machine.capacity] or each

@@ -19,7 +19,7 @@ def refused(plans: Any, room: float = ROOM) -> tuple[float, float]:
     than nanotron's pipeline asks for.
     """
     rows = plans.rows
-    layers = np.array([SWEEP[name].layers for name in rows["model"]])
+    layers = np.array([SWEEP[name].depth for name in rows["model"]])
     stages = rows["pipeline"]
     no = (plans.memory > room * CLUSTER.capacity) | (stages > layers)
     no |= rows["accumulation"] < stages - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import exp
 from pathlib import Path
 from statistics import StatisticsError, median
@@ -13,12 +13,11 @@ from typing import Any
 from lightspeed.catalog import Entry, fitted, link
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count, nonnegative
-from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.cards import card
-from lightspeed_models.llm.config import read_config
-from lightspeed_models.llm.decoder import Decoder, Experts, Mlp
+from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.llm.keys import ConfigRefused
-from lightspeed_models.llm.mixers import Attention, LatentAttention
+from lightspeed_models.llm.shipped import load, shape_of
+from lightspeed_models.llm.training import checked_layers
 from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.products import rates
 from lightspeed_models.stack import BOUND, KERNELS, RunClass, Stack, fsdp_stack, run_class, stack
@@ -33,7 +32,6 @@ __all__ = (
     "cluster_of",
     "given_stack",
     "model_of",
-    "transformer_of",
 )
 
 NETWORKS = {  # of a chip whose cluster does not name one: what its vendor's own systems have
@@ -68,7 +66,6 @@ CALLED = {
 OWN = RunClass("own", "the stack's own rows", "", 1.0, 0.85, 1.2, 0.1, "")
 FOUR_OF_FIVE = 1.28 / 0.67  # of normal errors, their range over their median
 LARGEST = 2**20  # GPUs: beyond, a slip is likelier than a cluster
-NEAR = 0.01  # of the parameters, how far a shape may be from the config that it stands for
 
 
 @dataclass(frozen=True)
@@ -246,109 +243,36 @@ def _memory(given: float, known: float) -> float:
     return given
 
 
-def model_of(text: str) -> tuple[str, Transformer, tuple[str, ...]]:
-    """(name, shape, what was assumed) of a key of the catalog or a config.json."""
-    if Path(text).exists() or text.endswith(".json"):
-        try:
-            decoder = read_config(text)
-        except ConfigRefused as error:
-            wanted = "a config.json that can be counted"
-            raise BadArgument("plan", "model", text, wanted, "; ".join(error.refused)) from None
-        except (OSError, ValueError) as error:
-            raise BadArgument("plan", "model", text, "a config.json", str(error)) from None
-        return decoder.name or text, transformer_of(decoder), decoder.assumed + _in_full(decoder)
-    return text, transformer(text), ()
-
-
-def transformer_of(decoder: Decoder) -> Transformer:
-    """The `Transformer` of a `Decoder` whose layers the law of a training step knows.
-
-    Raises BadArgument for layers that it does not know (recurrences, mixed widths), by name, and
-    where the parameters of the two counts differ.
+def model_of(text: str) -> tuple[str, Decoder, tuple[str, ...]]:
+    """(name, model, what was assumed) of a shipped model's name or a config.json. Raises
+    BadArgument for a model whose training step no law here knows.
     """
-    # Which kind each part is, is looked at below.
-    layers: list[Any] = [*decoder.layers]
-    mixers = {layer.mixer for layer in layers}
-    strange = sorted(
-        {
-            type(m).__name__ if m else "no attention"
-            for m in mixers
-            if not isinstance(m, Attention | LatentAttention)
-        }
+    try:
+        model = load(text)
+        checked_layers(model.layers, text)
+    except ConfigRefused as error:
+        wanted = "a config.json that can be counted"
+        raise BadArgument("plan", "model", text, wanted, "; ".join(error.refused)) from None
+    except BadArgument:
+        raise
+    except (OSError, ValueError) as error:
+        raise BadArgument("plan", "model", text, "a model or its config.json", str(error)) from None
+    named = text if shape_of(text) else model.name or text
+    return named, model, model.assumed + _averaged(model)
+
+
+def _averaged(model: Decoder) -> tuple[str, ...]:
+    """What the law of a step takes to be alike although layers of the model differ."""
+    mixers, mlps = (
+        {(type(part), part.matrices) for part in parts if part}
+        for parts in ([x.mixer for x in model.layers], [x.mlp for x in model.layers])
     )
-    if strange:
-        raise _unknown(decoder, f"layers of {', '.join(strange)}")
-    first = layers[0].mixer
-    shapes = {_shape(m) for m in mixers}
-    if len(shapes) > 1:
-        raise _unknown(decoder, f"{len(shapes)} shapes of attention")
-    dense = [x for x in layers if isinstance(x.mlp, Mlp)]
-    sparse = [x for x in layers if isinstance(x.mlp, Experts)]
-    if len({x.mlp for x in dense}) > 1 or len({_experts(x.mlp) for x in sparse}) > 1:
-        raise _unknown(decoder, "MLPs of several widths")
-    if any(x.mlp is None for x in layers):
-        raise _unknown(decoder, "layers without an MLP")
-    mlp = dense[0].mlp if dense else None
-    shape: dict[str, Any] = {
-        "layers": decoder.depth, "width": decoder.width, "heads": first.heads,
-        "vocabulary": decoder.vocabulary, "tied_embeddings": decoder.tied_embeddings,
-    }  # fmt: skip
-    if isinstance(first, LatentAttention):
-        shape |= {
-            "head_width": first.plain, "query_rank": first.query_rank, "kv_rank": first.kv_rank,
-            "head_width_plain": first.plain, "head_width_rotary": first.rotary,
-            "head_width_value": first.value_width,
-        }  # fmt: skip
-    else:
-        shape |= {"head_width": first.head_width, "kv_heads": first.kv_heads}
-    if sparse:
-        experts = sparse[0].mlp
-        shared = experts.shared.hidden / experts.hidden if experts.shared else 0
-        if shared % 1 or experts.latent:
-            raise _unknown(decoder, "experts of another width beside the shared one")
-        shape |= {
-            "experts": experts.experts, "active_experts": experts.active,
-            "expert_hidden": experts.hidden, "shared_experts": int(shared),
-            "dense_layers": sum(x.repeat for x in dense),
-        }  # fmt: skip
-    matrices = {m.matrices_each for m in ([mlp] if mlp else [sparse[0].mlp])}
-    shape |= {"hidden": mlp.hidden if mlp else sparse[0].mlp.hidden, "mlp_matrices": matrices.pop()}
-    found = Transformer(**shape)
-    if abs(found.parameters / decoder.parameters - 1) > NEAR:
-        parameters = f"{decoder.parameters:,} parameters, {found.parameters:,} in that shape"
-        raise _unknown(decoder, parameters)
-    return found
-
-
-def _in_full(decoder: Decoder) -> tuple[str, ...]:
-    """What the law counts although some layers of the decoder look at less."""
-    narrow = any(
-        getattr(layer.mixer, "window", 0) or getattr(layer.mixer, "index_top", 0)
-        for layer in decoder.layers
-    )
-    return ("all layers attend to the whole sequence",) * narrow
-
-
-def _shape(mixer: Attention | LatentAttention) -> Any:
-    """What of a mixer the law of a step sees: a window or an index changes scores alone."""
-    kept: dict[str, Any] = {"window": 0, "vectors": 0} if isinstance(mixer, Attention) else {}
-    index = ("index_heads", "index_width", "index_top", "borrowed_index")
-    if isinstance(mixer, LatentAttention):
-        kept = {n: type(getattr(mixer, n))() for n in index}
-    return replace(mixer, **kept)
-
-
-def _experts(mlp: Experts) -> Any:
-    return tuple(getattr(mlp, f.name) for f in fields(mlp) if f.name != "router_vectors")
-
-
-def _unknown(decoder: Decoder, what: str) -> BadArgument:
-    hint = f"{decoder.name or 'The model'} has {what}, which the law of a step does not know."
-    return BadArgument("plan", "model", decoder.name, "layers of one kind of attention", hint)
+    differ = len(mixers) > 1 or len(mlps) > len({kind for kind, _ in mlps})
+    return ("layers differ in size: every stage is taken to hold its share of all",) * differ
 
 
 def given_stack(
-    key: str, cluster: Cluster, model: Transformer, state: str = "", compiled: bool | None = None,
+    key: str, cluster: Cluster, model: Decoder, state: str = "", compiled: bool | None = None,
     kernel: str = "",
 ) -> tuple[Setting, Machine]:  # fmt: skip
     """The `Setting` of a stack, in good health or in a named state, and the machine as that stack
@@ -373,7 +297,7 @@ def given_stack(
     table = tables[key]
     constants = stack(key, state)
     if key == "pytorch_fsdp":
-        constants = fsdp_stack(cluster.gpu, model.mlp_matrices == 3, compiled, kernel)
+        constants = fsdp_stack(cluster.gpu, model.mlp.matrices_each == 3, compiled, kernel)
     holds = footprint(key) if "memory" in table else Footprint(logits_bytes=10)
     setting = Setting(
         key, constants, holds, dict(table.get("able", {})), dict(table.get("measured", {})),

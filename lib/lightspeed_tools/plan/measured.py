@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import log
 from typing import Any
 
-from lightspeed.transformer import Transformer
 from lightspeed_models.evidence.pairings import torch_fsdp
 from lightspeed_models.evidence.pairings.recipes import bridge_runs, runs_of
 from lightspeed_models.evidence.sets import dataset
+from lightspeed_models.llm import Decoder
 from lightspeed_models.stack import Stack
 from lightspeed_models.stack_fit import Timed
 from lightspeed_models.training_step import step
@@ -20,7 +20,7 @@ FORMATS = {2.0: "bf16", 1.0: "fp8"}
 
 
 def nearest(
-    model: Transformer, gpus: int, precision: str, sequence: int, setting: Setting, many: int = 3
+    model: Decoder, gpus: int, precision: str, sequence: int, setting: Setting, many: int = 3
 ) -> list[dict[str, Any]]:
     """Runs of Megatron on H100, or of PyTorch FSDP, of models with experts or without, the nearest
     in parameters, GPUs, format and sequence first, one of each model and format. Some of them set
@@ -40,7 +40,7 @@ def nearest(
         recipes = (*runs_of(dataset("dgx_cloud"))[1], *bridge_runs())
         stacks = dict.fromkeys(recipes, setting.stack)
     runs = [run for run in stacks if bool(run.model.experts) == bool(model.experts)]
-    kinds: dict[tuple[Transformer, str], Timed] = {}
+    kinds: dict[tuple[Decoder, str], Timed] = {}
     for run in sorted(runs, key=far):
         kinds.setdefault((run.model, _format(run)), run)
     return [_beside(run, stacks[run]) for run in list(kinds.values())[:many]]

@@ -55,7 +55,7 @@ def _there(job: Job, plan: Plan, axis: str, value: int, here: Any) -> dict[str, 
     if odd or not micro_batches:
         return {"why": "does not divide the batch"}
     found, why = [], ""
-    for chunks in (1, *cuts(job.model.layers, degrees["pipeline"])):
+    for chunks in (1, *cuts(job.model.depth, degrees["pipeline"])):
         for recompute in dict.fromkeys((plan.recompute, "full")):
             try:
                 one = replace(

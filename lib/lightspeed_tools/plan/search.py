@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lightspeed.elementwise import Result, any_of, maximum, where
-from lightspeed.transformer import Transformer
+from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.stack_fit import expected_times
 from lightspeed_models.step_memory import fullest_places, stage_memory
@@ -64,7 +64,7 @@ class Found:
 
 
 def seconds_of(
-    model: Transformer, sequence: int, plan: Plan, machine: Machine, setting: Setting
+    model: Decoder, sequence: int, plan: Plan, machine: Machine, setting: Setting
 ) -> Result:
     """Seconds of a step of a plan, or of many, in the middle of their class of runs."""
     counted = work(model, sequence, plan, machine, setting.stack)
@@ -76,7 +76,7 @@ def seconds_of(
 
 
 def bytes_of(
-    model: Transformer, sequence: int, plan: Plan, machine: Machine, setting: Setting
+    model: Decoder, sequence: int, plan: Plan, machine: Machine, setting: Setting
 ) -> Result:
     """Bytes of the GPU that holds most: the total of `expected_memory`, without its parts."""
     split, holds = "tensor+sequence", setting.holds
@@ -97,7 +97,7 @@ def _blocks(plans: Space) -> Iterator[tuple[np.ndarray, int, int]]:
 
 
 def search(
-    model: Transformer, sequence: int, plans: Space, machine: Machine, setting: Setting,
+    model: Decoder, sequence: int, plans: Space, machine: Machine, setting: Setting,
     room: float = ROOM,
 ) -> Found:  # fmt: skip
     """Time and memory of every plan of a `Space` that no rule forbids."""

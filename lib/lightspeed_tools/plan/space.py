@@ -19,7 +19,7 @@ import numpy as np
 
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count
-from lightspeed.transformer import Transformer
+from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.plan import AXES, Plan, cuts
 
 __all__ = (
@@ -97,7 +97,7 @@ class Space:
 
 
 def space(
-    model: Transformer, gpus: int, per_node: int, sequences: int, sequence: int,
+    model: Decoder, gpus: int, per_node: int, sequences: int, sequence: int,
     able: Mapping[str, Any] | None = None,
     fixed: Mapping[str, Any] | None = None, limits: Mapping[str, int] | None = None,
 ) -> Space:  # fmt: skip
@@ -135,12 +135,12 @@ def space(
     return Space(table, allowed, refused, total)
 
 
-def _degrees(model: Transformer, gpus: int) -> dict[str, np.ndarray]:
+def _degrees(model: Decoder, gpus: int) -> dict[str, np.ndarray]:
     """Every data x tensor x pipeline x context of so many GPUs, with every number of expert ways
     that divides experts and ranks, and every number of chunks that the layers can be cut in.
     """
     each = divisors(gpus)
-    cut = {int(p): cuts(model.layers, int(p)) for p in each}
+    cut = {int(p): cuts(model.depth, int(p)) for p in each}
     ways = divisors(model.experts) if model.experts else np.array([1], dtype=np.intp)
     blocks = []
     for tensor in each:
@@ -204,7 +204,7 @@ def _broken_by_degrees(rows, model, sequence) -> dict[str, np.ndarray]:
     """Rule -> the rows that break it, of those that ask for degrees alone."""
     ring = np.where(rows["context"] > 1, 2 * rows["context"], 1)
     return {
-        "layers": rows["pipeline"] > model.layers,
+        "layers": rows["pipeline"] > model.depth,
         "heads": rows["tensor"] > model.heads,
         "sequence": sequence % (ring * rows["tensor"]) != 0,
     }
@@ -239,9 +239,7 @@ def _broken(rows, able, fixed, limits) -> dict[str, np.ndarray]:
     }
 
 
-def rules_broken(
-    model: Transformer, plan: Plan, sequence: int, able: Mapping[str, Any]
-) -> list[str]:
+def rules_broken(model: Decoder, plan: Plan, sequence: int, able: Mapping[str, Any]) -> list[str]:
     """The rules, in their order, that forbid this plan."""
     rows = {n: np.array([getattr(plan, n)]) for n in COLUMNS[:8]}
     rows["zero_bubble"] = np.array([int(plan.schedule == "zb_h1")], dtype=np.intp)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from lightspeed.values import si
-from lightspeed_models.inference_step import engine
 from lightspeed_models.llm.checkpoint import Checkpoint
+from lightspeed_models.llm.step import engine
 from lightspeed_models.served import ENGINES, SYSTEMS, Served
 from lightspeed_models.served_law import BUSIEST
 from lightspeed_models.served_ranges import MOST_INSIDE, Kind

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from lightspeed_models.inference_step import engine
 from lightspeed_models.llm import Engine
+from lightspeed_models.llm.step import engine
 from lightspeed_models.served import Served, pace_of
 from lightspeed_models.served_law import CHUNK
 from lightspeed_models.served_rows import Measured

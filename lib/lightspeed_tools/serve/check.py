@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from lightspeed_models.inference_step import engine
 from lightspeed_models.llm import Decoder
 from lightspeed_models.llm.shipped import shape_of
+from lightspeed_models.llm.step import engine
 from lightspeed_models.served import Served
 from lightspeed_models.served_ranges import MOST_INSIDE, Kind
 from lightspeed_models.served_rows import ALIASES, BEATEN, Measured, measured_rows

@@ -16,9 +16,9 @@ from lightspeed.errors import BadArgument
 from lightspeed.values import si
 from lightspeed_models.evidence.pairings.served import printed
 from lightspeed_models.evidence.sets import dataset
-from lightspeed_models.inference_step import engine
 from lightspeed_models.llm import Decoder, Engine, Experts
 from lightspeed_models.llm.checkpoint import Formats
+from lightspeed_models.llm.step import engine
 from lightspeed_models.served import Served, served_replica
 from lightspeed_models.served_law import BUSIEST
 from lightspeed_models.served_ranges import Kind, kind_of, unseen

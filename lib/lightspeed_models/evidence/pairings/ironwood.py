@@ -70,7 +70,7 @@ def known(rows):
 def needed(rows):
     """FLOPs to train on a token as MaxText counts them: a causal mask halves the scores."""
     pairs = zip(rows["model"], rows["sequence"], strict=True)
-    return np.array([shape(n).training_flops_per_token(float(s) / 2) for n, s in pairs])
+    return np.array([shape(n).flops_per_token(float(s) / 2, "training") for n, s in pairs])
 
 
 def counted(rows):
@@ -89,7 +89,7 @@ def at_peak(rows):
     peak = rows["precision"].lookup(lambda p: getattr(find("tpu7x"), PEAKS[p]))
     regime = []
     for name, kind in zip(rows["model"], rows["precision"], strict=True):
-        experts = any(getattr(layer.mlp, "experts", 0) for layer in shape(name).layers)
+        experts = bool(shape(name).experts)
         regime.append(f"{'experts' if experts else 'no experts'}, {PEAKS[kind]}")
     time = training_time(flops, rows["chips"], peak, 1.0)
     return Judged(time, rows["time"], Words.of(regime), rows.name, left=left)

@@ -9,30 +9,23 @@ import numpy as np
 
 from lightspeed.catalog import find
 from lightspeed.errors import BadArgument
-from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_models.evidence.word_column import Words
+from lightspeed_models.llm.shipped import decoder
 from lightspeed_models.plan import machine, plan_of_batch
 from lightspeed_models.stack import BOUND, Stack
 from lightspeed_models.stack_fit import Timed, expected_times, fit_constants, rows_of, stacked
 
-# How the names of models begin -> shape: the catalog's (Kimi K2 has that of K2.5), and two by
-# NVIDIA's pages on Megatron-Bridge and the scripts of slime for Megatron.
+# How the names of models begin -> a shipped model: Kimi K2 has the shape of K2.5.
 MODELS = {
-    "LLAMA3_8B": transformer("llama3_8b"),
-    "LLAMA3_70B": transformer("llama3_70b"),
-    "LLAMA3.1_405B": transformer("llama3_405b"),
-    "DeepSeekV3": transformer("deepseek_v3"),
-    "Kimi_K2": transformer("kimi_k2_5"),
-    "Qwen3_235B_a22B": transformer("qwen3_235b"),
-    "Qwen3_30B_a3B": Transformer(
-        48, 2048, 32, 128, 6144, 151936,
-        kv_heads=4, experts=128, active_experts=8, expert_hidden=768,
-    ),
-    "GPT OSS 120B": Transformer(
-        36, 2880, 64, 64, 2880, 201088,
-        kv_heads=8, experts=128, active_experts=4, expert_hidden=2880,
-    ),
+    "LLAMA3_8B": decoder("llama3_8b"),
+    "LLAMA3_70B": decoder("llama3_70b"),
+    "LLAMA3.1_405B": decoder("llama3_405b"),
+    "DeepSeekV3": decoder("deepseek_v3"),
+    "Kimi_K2": decoder("kimi_k2_5"),
+    "Qwen3_235B_a22B": decoder("qwen3_235b"),
+    "Qwen3_30B_a3B": decoder("Qwen3-30B-A3B"),
+    "GPT OSS 120B": decoder("gpt-oss-120b"),
 }  # fmt: skip
 # System -> chip, network of a GPU, and GPUs that one NVLink domain joins.
 SYSTEMS = {
@@ -54,20 +47,21 @@ NO_PLAN = "the degrees do not divide the GPUs, or the batch is none of whole mic
 
 
 def shape(row, rows):
-    """The `Transformer` of a row, or None."""
+    """The model of a row, or None."""
     name = rows["model"][row]
     return next((one for start, one in MODELS.items() if name.startswith(start)), None)
 
 
 def needed(name, model, sequence):
-    """FLOPs to train on a token as Megatron counts: a causal mask halves the scores, and in GPT OSS
-    every second layer sees a short window. DeepSeek's module that predicts one token more is a
-    layer, a product that joins two vectors, and logits.
+    """FLOPs to train on a token as Megatron counts: a causal mask halves the scores. DeepSeek's
+    module that predicts one token more is a layer, a product that joins two vectors, and logits.
     """
-    seen = sequence // (4 if name.startswith("GPT OSS") else 2)
+    seen = sequence // 2
     if not name.startswith("DeepSeekV3") or "w/o MTP" in name:
         return model.training_flops(1, seen)
-    more = replace(model, layers=model.layers + 1).training_flops(1, seen)
+    *others, last = model.layers
+    longer = replace(model, layers=(*others, replace(last, repeat=last.repeat + 1)))
+    more = longer.training_flops(1, seen)
     return more + 6 * model.width * (2 * model.width + model.vocabulary)
 
 
@@ -187,7 +181,7 @@ PAIRINGS = (
     Pairing(
         key="megatron-flops",
         title="Model FLOP/s by the shape of a model against those that Megatron-Bridge prints",
-        law="lightspeed.transformer.Transformer",
+        law="lightspeed_models.llm.decoder.Decoder",
         quantity="model FLOP/s of a GPU",
         unit="FLOP/s",
         judge=counted,

@@ -9,8 +9,8 @@ import numpy as np
 from lightspeed.catalog import find
 from lightspeed_models.evidence.pairing import Judged, Pairing
 from lightspeed_models.evidence.word_column import Words
-from lightspeed_models.inference_step import engine
 from lightspeed_models.llm.shipped import decoder
+from lightspeed_models.llm.step import engine
 from lightspeed_models.served import Served, pace_of, served_replica
 from lightspeed_models.simulators.serving import Scheduler, cost_of, simulate
 

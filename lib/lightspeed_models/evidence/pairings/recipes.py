@@ -10,31 +10,26 @@ from dataclasses import replace
 import numpy as np
 
 from lightspeed.catalog import find
-from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.evidence.pairing import Judged, Pairing
 from lightspeed_models.evidence.pairings.megatron import MEGATRON, PEAKS, split, timed
 from lightspeed_models.evidence.pairings.training import CHIPS, fsdp_runs
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.evidence.word_column import Words
+from lightspeed_models.llm.shipped import decoder, from_sizes
 from lightspeed_models.plan import machine, plan_of_batch
 from lightspeed_models.products import rates
 from lightspeed_models.stack_fit import Timed, expected_times, fit_constants, stacked
 
 # The catalog's, and by NVIDIA's reports on Nemotron-4 and xAI's release of Grok-1.
 SHAPES = {
-    "Llama 3.1 8b": transformer("llama3_8b"),
-    "Llama 3.1 70b": transformer("llama3_70b"),
-    "Llama 3.1 405b": transformer("llama3_405b"),
-    "NeMo Megatron": transformer("gpt3_175b"),
-    "Nemotron4 15b": Transformer(
-        32, 6144, 48, 128, 24576, 256000, kv_heads=8, mlp_matrices=2,
-    ),
-    "Nemotron4 340b": Transformer(
-        96, 18432, 96, 192, 73728, 256000, kv_heads=8, mlp_matrices=2,
-    ),
-    "Grok 1 314b": Transformer(
-        64, 6144, 48, 128, 32768, 131072,
-        kv_heads=8, experts=8, active_experts=2, expert_hidden=32768,
+    "Llama 3.1 8b": decoder("llama3_8b"),
+    "Llama 3.1 70b": decoder("llama3_70b"),
+    "Llama 3.1 405b": decoder("llama3_405b"),
+    "NeMo Megatron": decoder("gpt3_175b"),
+    "Nemotron4 15b": from_sizes(32, 6144, 48, 24576, 256000, kv_heads=8, mlp_matrices=2),
+    "Nemotron4 340b": from_sizes(96, 18432, 96, 73728, 256000, kv_heads=8, mlp_matrices=2),
+    "Grok 1 314b": from_sizes(
+        64, 6144, 48, 32768, 131072, kv_heads=8, experts=8, active_experts=2,
     ),
 }  # fmt: skip
 UNSAID = "what it does again backward is not said, and not all of it fits"
@@ -44,7 +39,7 @@ COUNTED = replace(
     MEGATRON, gradient_bytes=2, optimizer_bytes=28, launch=1.04e-5, between=0.75, exposed=1.0,
     contention=0.41, permutes=8, whole_layers=True, cut="even",
 )  # fmt: skip
-# GPT OSS is left out: half of its layers see a short window, which `Transformer` does not know.
+# GPT OSS is left out of the fit: of its model alone half of the layers see a short window.
 UNLIKE = "GPT OSS"
 
 

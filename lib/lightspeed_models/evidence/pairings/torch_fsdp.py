@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from lightspeed.catalog import find
-from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.evidence.pairing import Judged, Pairing
 from lightspeed_models.evidence.pairings.training import fsdp_runs
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.evidence.word_column import Words
+from lightspeed_models.llm.shipped import decoder, from_sizes
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.products import rates
 from lightspeed_models.stack import Stack, fsdp_stack
@@ -23,13 +23,13 @@ from lightspeed_models.stack_fit import Timed, expected_times, rows_of
 from lightspeed_models.training_step import Work, work
 
 FOUNDRY = "LLM Foundry"
-LLAMA_34B = Transformer(48, 8192, 64, 128, 22016, 32000, kv_heads=8)
-KEMPNER_13B = Transformer(40, 5120, 40, 128, 17920, 128256, kv_heads=8)
+LLAMA_34B = from_sizes(48, 8192, 64, 22016, 32000, kv_heads=8)
+KEMPNER_13B = from_sizes(40, 5120, 40, 17920, 128256, kv_heads=8)
 SHAPES = {
-    "Llama 2 7B": transformer("llama2_7b"), "Llama 2 13B": transformer("llama2_13b"),
-    "Llama 2 70B": transformer("llama2_70b"), "Llama 34B": LLAMA_34B,
-    "Llama 3 8B": transformer("llama3_8b"), "Llama 3 70B": transformer("llama3_70b"),
-    "Llama 3 405B": transformer("llama3_405b"), "Kempner 13B": KEMPNER_13B,
+    "Llama 2 7B": decoder("llama2_7b"), "Llama 2 13B": decoder("llama2_13b"),
+    "Llama 2 70B": decoder("llama2_70b"), "Llama 34B": LLAMA_34B,
+    "Llama 3 8B": decoder("llama3_8b"), "Llama 3 70B": decoder("llama3_70b"),
+    "Llama 3 405B": decoder("llama3_405b"), "Kempner 13B": KEMPNER_13B,
 }  # fmt: skip
 PORTS = {"a100_40gb": "infiniband_hdr", "a100_80gb": "infiniband_hdr"}
 # What is counted, measured elsewhere or set by eye: catalog/fitted_stacks.toml says which.
@@ -112,7 +112,7 @@ def _run(i, rows):
     group = f"{name} {chip[0]} {'compiled' if compiled else 'eager'}"
     called = f"{name}, {rows['model'][i]}, {chip}, {'compiled' if compiled else 'eager'}"
     timed = Timed(called, model, sequence, plan, cluster, time)
-    eager = not compiled and model.mlp_matrices == 3
+    eager = not compiled and model.mlp.matrices_each == 3
     flash2 = hopper and rows["kernel"][i] == "flash2"
     return Run(name, group, timed, counted, eager, flash2, hopper)
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from lightspeed.catalog import accelerator
-from lightspeed.transformer import Transformer
 from lightspeed_models.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_models.evidence.sets import Dataset
 from lightspeed_models.evidence.word_column import Words
+from lightspeed_models.llm.shipped import from_sizes
 from lightspeed_models.plan import Plan, machine
 from lightspeed_models.stack import BOUND, Stack
 from lightspeed_models.stack_fit import Timed, expected_times, fit_constants, rows_of
@@ -23,9 +23,7 @@ from lightspeed_models.training_step import Work, work
 # Shapes: huggingface/nanotron 0e0a27e, scripts/scaling_benchmarks.py; no keys are shared.
 VOCABULARY = 131072
 SWEEP = {
-    name: Transformer(
-        layers, width, heads, width // heads, hidden, VOCABULARY, tied_embeddings=tied
-    )
+    name: from_sizes(layers, width, heads, hidden, VOCABULARY, tied_embeddings=tied)
     for name, layers, width, heads, hidden, tied in (
         ("1B", 16, 2048, 32, 8192, True),
         ("3B", 28, 3072, 32, 8192, True),

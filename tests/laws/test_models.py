@@ -1,4 +1,4 @@
-"""Parameters as published, FLOPs by closed form, caches, and what must fit."""
+"""Models counted: parameters as published, FLOPs by closed form, caches, and what must fit."""
 
 import math
 
@@ -10,41 +10,44 @@ from lightspeed import memory
 from lightspeed.catalog import entries
 from lightspeed.errors import BadArgument
 from lightspeed.training import training_flops, transformer_training_flops
-from lightspeed.transformer import Transformer, transformer
+from lightspeed_models.llm import decoder, from_sizes, model_activation_bytes, training_memory
+from lightspeed_models.llm.shipped import shape_of
+from lightspeed_models.llm.training import kept_bytes_per_token
 
-MODELS = [key for key, model in entries("models").items() if "layers" in model.about]
-EXACT = [key for key in MODELS if key != "gpt3_175b"]
-
-
-@pytest.mark.parametrize("key", EXACT)
-def test_parameters_to_the_last_one(key):
-    assert transformer(key).parameters == int(entries("models")[key].parameters)
+MODELS = [key for key in entries("models") if shape_of(key)]
 
 
-def test_gpt3_is_what_its_shape_gives():
-    assert transformer("gpt3_175b").parameters == 174604259328  # the paper rounds to 175.0e9
+def test_parameters_to_the_last_one():
+    counted = {key: decoder(key).parameters for key in MODELS}
+    printed = {key: int(entries("models")[key].parameters) for key in MODELS}
+    # The paper rounds GPT-3 to 175.0e9.
+    assert len(MODELS) == 14 and counted == printed | {"gpt3_175b": 174604259328}
+    active = {"mixtral_8x7b": 12.88e9, "deepseek_v3": 37.55e9, "llama3_8b": 8030261248}
+    for key, published in active.items():
+        assert decoder(key).active_parameters == pytest.approx(published, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("key", "active"),
-    [("mixtral_8x7b", 12.88e9), ("deepseek_v3", 37.55e9), ("llama3_8b", 8030261248)],
-)
-def test_active_parameters(key, active):
-    assert transformer(key).active_parameters == pytest.approx(active, rel=1e-3)
-
-
-@pytest.mark.parametrize("key", MODELS)
-def test_the_parts_are_the_whole(key):
-    model = transformer(key)
-    everything = Transformer(**{**vars(model), "active_experts": model.experts})
-    assert everything.active_parameters == model.parameters
-    assert everything.block_matrices + model.embeddings + model.norms_and_biases == model.parameters
-    assert model.active_parameters <= model.parameters
+def test_one_count_a_phase():
+    """Latent attention absorbs its expansion where it decodes; a prompt's tokens see half of it."""
+    for key in MODELS:
+        model = decoder(key)
+        decode, prefill, training = (
+            model.flops_per_token(1000, phase) for phase in ("decode", "prefill", "training")
+        )
+        assert prefill < training / 3 <= decode and (training / 3 < decode) == (
+            key in ("deepseek_v3", "kimi_k2_5")
+        )
+        assert model.training_flops(1, 1000) == pytest.approx(float(training))
+    v3 = decoder("deepseek_v3")
+    assert round(v3.flops_per_token(1000, "training") / 3e9, 1) == 78.2
+    assert round(v3.flops_per_token(1000, "decode") / 1e9, 1) == 90.2
 
 
 gpts = st.builds(
-    lambda layers, heads, head_width, vocabulary: Transformer(layers, heads * head_width, heads,
-        head_width, 4 * heads * head_width, vocabulary, mlp_matrices=2, tied_embeddings=True),
+    lambda layers, heads, head_width, vocabulary: from_sizes(
+        layers, heads * head_width, heads, 4 * heads * head_width, vocabulary, mlp_matrices=2,
+        tied_embeddings=True,
+    ),
     st.integers(1, 200), st.integers(1, 64), st.integers(1, 256), st.integers(1, 300_000),
 )  # fmt: skip
 
@@ -55,77 +58,52 @@ gpts = st.builds(
     tokens=st.floats(1, 1e15),
     recomputed=st.floats(0, 1),
 )
-def test_flops_of_a_gpt_are_the_closed_form(model, sequence, tokens, recomputed):
-    """Narayanan et al. (2021): 72 (or 96) B s L h^2 (1 + s / 6h + V / 16 L h)."""
-    closed = transformer_training_flops(
-        tokens, model.layers, model.width, model.vocabulary, sequence, recomputed
-    )
+def test_a_gpt_is_the_closed_form(model, sequence, tokens, recomputed):
+    """Narayanan et al. (2021): 72 (or 96) B s L h^2 (1 + s / 6h + V / 16 L h) FLOPs, and
+    P = 12 L h^2 (1 + 13 / 12 h) + V h + 2 h without positions.
+    """
+    layers, h = model.depth, model.width
+    closed = transformer_training_flops(tokens, layers, h, model.vocabulary, sequence, recomputed)
     assert model.training_flops(tokens, sequence, recomputed) == pytest.approx(closed)
-
-
-@given(model=gpts)
-def test_parameters_of_a_gpt_are_the_closed_form(model):
-    """P = 12 L h^2 (1 + 13 / 12 h) + V h + 2 h, without positions."""
-    layers, h = model.layers, model.width
     assert model.parameters == 12 * layers * h**2 + 13 * layers * h + model.vocabulary * h + 2 * h
 
 
-@pytest.mark.parametrize("key", MODELS)
-def test_six_p_d_is_what_is_left_without_scores(key):
-    model = transformer(key)
-    matrices = model.block_matrices + model.width * model.vocabulary
-    assert model.training_flops(1e12) == pytest.approx(training_flops(matrices, 1e12))
-    assert model.training_flops(1.0, 4096) == pytest.approx(3 * model.flops_per_token(4096))
+def test_six_p_d_is_what_is_left_without_scores():
+    for key in MODELS:
+        model = decoder(key)
+        matrices = model.matrices + model.width * model.vocabulary
+        assert model.training_flops(1e12) == pytest.approx(training_flops(matrices, 1e12))
 
 
 def test_caches():
-    assert transformer("llama3_70b").kv_cache_bytes_per_token() == 2 * 80 * 8 * 128 * 2
-    assert transformer("gpt3_175b").kv_cache_bytes_per_token() == 2 * 96 * 96 * 128 * 2
-    many = Transformer(**{**vars(transformer("llama3_70b")), "kv_heads": 64})
-    assert (
-        many.kv_cache_bytes_per_token() == 8 * transformer("llama3_70b").kv_cache_bytes_per_token()
-    )
+    assert decoder("llama3_70b").kv_cache_bytes_per_token() == 2 * 80 * 8 * 128 * 2
+    assert decoder("gpt3_175b").kv_cache_bytes_per_token() == 2 * 96 * 96 * 128 * 2
     # One compressed vector a token: a fifty-seventh of what its 128 heads would need.
-    deepseek = transformer("deepseek_v3")
+    deepseek = decoder("deepseek_v3")
     assert deepseek.kv_cache_bytes_per_token() == 61 * (512 + 64) * 2
     assert 2 * 61 * 128 * 128 * 2 / deepseek.kv_cache_bytes_per_token() == pytest.approx(
         56.9, abs=0.05
     )
 
 
-SHAPE = {"layers": 2, "width": 8, "heads": 4, "head_width": 2, "hidden": 16, "vocabulary": 10}
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("layers", 0),
-        ("layers", 1.5),
-        ("layers", True),
-        ("layers", "2"),
-        ("layers", math.nan),
-        ("width", -8),
-        ("kv_heads", 3),
-        ("mlp_matrices", 4),
-        ("active_experts", 2),
-        ("experts", -1),
-    ],
-)
-def test_no_such_shape(name, value):
-    with pytest.raises(BadArgument) as error:
-        Transformer(**{**SHAPE, name: value})
-    assert error.value.argument == name
-
-
 def test_bad_calls_say_what_was_wrong():
-    model = Transformer(**SHAPE)
+    sizes, model = (2, 8, 4, 16, 10), decoder("gpt2")
     for call, name in (
-        (lambda: model.flops_per_token(-1), "context"),
+        (lambda: from_sizes(0, *sizes[1:]), "layers"),
+        (lambda: from_sizes(1.5, *sizes[1:]), "layers"),
+        (lambda: from_sizes("2", *sizes[1:]), "layers"),
+        (lambda: from_sizes(2, -8, *sizes[2:]), "width"),
+        (lambda: from_sizes(*sizes, kv_heads=3), "kv_heads"),
+        (lambda: from_sizes(*sizes, mlp_matrices=4), "mlp_matrices"),
+        (lambda: from_sizes(*sizes, experts=1, active_experts=2), "active"),
+        (lambda: from_sizes(*sizes, experts=4, active_experts=2, dense_layers=2), "sparse layers"),
+        (lambda: model.flops_per_token(-1, "decode"), "context"),
+        (lambda: model.flops_per_token(1, "decoding"), "phase"),
         (lambda: model.training_flops(math.nan), "tokens"),
         (lambda: model.training_flops(1.0, 2, recomputed=2), "recomputed"),
-        (lambda: model.training_flops(1.0, 2.5), "sequence"),
+        (lambda: model.training_flops(1.0, -2), "sequence"),
         (lambda: model.kv_cache_bytes_per_token(16), "element_bytes"),
-        (lambda: transformer("llama3_70"), "key"),
+        (lambda: decoder("llama3_70"), "model"),
     ):
         with pytest.raises(BadArgument) as error:
             call()
@@ -203,17 +181,17 @@ def test_the_first_stage_holds_as_much_whatever_the_depth():
 @pytest.mark.parametrize("split", memory.SPLITS)
 def test_a_gpt_keeps_what_its_paper_says(split, recompute):
     """Counted tensor by tensor, and by the closed form of Korthikanti et al. (2022)."""
-    gpt3 = transformer("gpt3_175b")
-    shape = (2048, 2, gpt3.width, gpt3.heads, gpt3.layers, 8, 8, 3)
-    counted = memory.transformer_activation_bytes(gpt3, 2048, 2, 8, 8, 3, split, recompute)
+    gpt3 = decoder("gpt3_175b")
+    shape = (2048, 2, gpt3.width, gpt3.attention.heads, gpt3.depth, 8, 8, 3)
+    counted = model_activation_bytes(gpt3, 2048, 2, 8, 8, 3, split, recompute)
     assert counted == pytest.approx(memory.activation_bytes(*shape, split, recompute))
 
 
 @pytest.mark.parametrize("hidden", (4, 11, 32))
 def test_megatrons_own_estimate(hidden):
     """theoretical_memory_usage.py: s b h (18 + 4 F / h) a layer, whatever the hidden width."""
-    model = Transformer(3, 8, 4, 2, hidden, 10, mlp_matrices=2)
-    kept = memory.transformer_activation_bytes(model, 16, 2, tensor=2, split="tensor+sequence")
+    model = from_sizes(3, 8, 4, hidden, 10, mlp_matrices=2)
+    kept = model_activation_bytes(model, 16, 2, tensor=2, split="tensor+sequence")
     assert kept == pytest.approx(3 * 16 * 2 * 8 * (18 + 4 * hidden / 8) / 2)
 
 
@@ -221,19 +199,18 @@ def test_a_gated_layer_by_its_tensors():
     """Two bytes an element. Per token of Llama 3 70B: two norms in and out, Q and the heads'
     result, K and V, gate, up, product.
     """
-    llama = transformer("llama3_70b")
+    llama = decoder("llama3_70b")
     elements = 4 * 8192 + 2 * 64 * 128 + 2 * 8 * 128 + 3 * 28672
-    assert memory.transformer_activation_bytes(llama, 100) == 80 * 100 * 2 * elements
+    assert model_activation_bytes(llama, 100) == 80 * 100 * 2 * elements
     # No dropout: a score is kept once, in two bytes.
-    with_scores = memory.transformer_activation_bytes(llama, 100, recompute="none")
+    with_scores = model_activation_bytes(llama, 100, recompute="none")
     assert with_scores == 80 * 100 * 2 * (elements + 64 * 100)
 
 
 def test_experts_keep_what_a_token_uses():
-    mixtral = transformer("mixtral_8x7b")
+    mixtral = decoder("mixtral_8x7b")
     elements = 4 * 4096 + 2 * 32 * 128 + 2 * 8 * 128 + 2 * (3 * 14336 + 4096)
-    assert sum(mixtral.kept_bytes_per_token()) == 2 * elements
-    assert sum(transformer("deepseek_v3").kept_bytes_per_token()) > 0
+    assert sum(kept_bytes_per_token(mixtral.layers[0])) == 2 * elements
 
 
 def test_bad_activations():
@@ -245,9 +222,7 @@ def test_bad_activations():
         {"recompute": "some"},
     ):
         with pytest.raises(BadArgument):
-            memory.transformer_activation_bytes(
-                **{"model": transformer("gpt2"), "sequence": 8} | bad
-            )
+            model_activation_bytes(**{"model": decoder("gpt2"), "sequence": 8} | bad)
 
 
 def test_what_deepspeed_says_of_itself():
@@ -261,11 +236,11 @@ def test_what_deepspeed_says_of_itself():
 
 
 def test_does_it_fit():
-    model = transformer("llama3_70b")
-    alone = memory.training_memory(model, 80e9, 8192)
+    model = decoder("llama3_70b")
+    alone = training_memory(model, 80e9, 8192)
     assert not alone.fits
     assert alone.total > 16 * model.parameters
-    split = memory.training_memory(
+    split = training_memory(
         model,
         80e9,
         8192,
@@ -280,7 +255,7 @@ def test_does_it_fit():
     parts = (split.weights, split.gradients, split.optimizer, split.activations, split.logits)
     assert split.total == pytest.approx(1.1 * sum(parts))
     assert split.buffers == pytest.approx(0.1 * sum(parts))
-    assert memory.training_memory(model, 80e9, 8192, pipeline=2).logits == 0
+    assert training_memory(model, 80e9, 8192, pipeline=2).logits == 0
     for bad in (
         {"capacity": -1.0},
         {"waste": -0.1},
@@ -289,4 +264,4 @@ def test_does_it_fit():
         {"recipe": "14"},
     ):
         with pytest.raises(BadArgument):
-            memory.training_memory(**{"model": model, "capacity": 80e9, "sequence": 8192} | bad)
+            training_memory(**{"model": model, "capacity": 80e9, "sequence": 8192} | bad)
