@@ -32,7 +32,9 @@ class Solved:
 
 def solved(name: str) -> Solved:
     """The exercise of that name ("02_roofline"), by a checkout's solutions (BuildError)."""
-    (script,) = sources([f"solutions/{name}"])
+    script, *further = sources([f"solutions/{name}"])  # a chapter's second exercise comes after it
+    if not all(other.stem.startswith(script.stem) for other in further):
+        raise BuildError(f"solutions/{name} is several: {', '.join(p.stem for p in further)}, too")
     name, course = script.stem, script.parents[1]
     built = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
     if [cell.id for cell in built.cells] != [cell.id for cell in page(script).cells]:

@@ -54,6 +54,7 @@ class KeptQuestions:
             "questions": questions,
             "hidden": self._hidden[version, at] or {},
             "libraries": self._libraries[version, at],
+            "files": self.book.beside(submission.id) if submission else {},
         }
 
     def asked(self, submission, seed, at=None):

@@ -139,6 +139,9 @@ def add_roster(book, path):
         plan.append((id, entry))
     if seen.keys() <= students.keys():  # nobody gets an id from this file
         remarks = [remark for remark in remarks if not remark.startswith(NO_ID)]
+    names = {s.id: s.name for s in students.values()} | {
+        id: entry.name for id, entry in plan if id not in students
+    }
     added, updated, same = [], [], []
     for id, entry in plan:
         old = students.get(id)
@@ -156,9 +159,22 @@ def add_roster(book, path):
             remarks.append(f"line {entry.line}: {id} has no name")
         if old and old.name and _words(old.name) != _words(name):
             remarks.append(f"line {entry.line}: {id} was {old.name} before, and is {name} now")
+        had, has = ((d or {}).get("canvas_id") for d in (old and old.details, entry.details))
+        if had and has and had != has:
+            remarks.append(
+                f"line {entry.line}: {id} had the number {had} on Canvas, and has {has} now. If"
+                " these are two people, give each a line with an id of their own"
+            )
+        if not old and (twins := [s for s in {*students, *seen} - {id} if _same_number(s, id)]):
+            remarks.append(
+                f"line {entry.line}: {id} is new beside {' and '.join(sorted(twins))}. If that is"
+                " one person, whose zeros a spreadsheet took away, write the id as it was"
+            )
         if not old and (
             namesakes := [
-                s.id for s in students.values() if s.name and _words(s.name) == _words(name)
+                other
+                for other, called in names.items()
+                if other != id and called and _words(called) == _words(name)
             ]
         ):
             remarks.append(
@@ -181,6 +197,11 @@ def add_roster(book, path):
         tuple(i for i in students if i not in seen),
         tuple(skipped),
     )
+
+
+def _same_number(one, other):
+    """Whether two ids are one number but for zeros in front, as spreadsheets leave it."""
+    return one.isdecimal() and other.isdecimal() and int(one) == int(other)
 
 
 def _spread(book):

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from processes import finished
+from test_kept_questions import Here
 
 from lightspeed_class.class_folder import write_whole
+from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.grading.grade import grade
 from lightspeed_class.grading.sandbox import Limits
 from lightspeed_class.intake import unpack
@@ -252,3 +254,33 @@ def test_a_class_that_cannot_be_written_and_a_terminal_of_ascii(course, tmp_path
     done = finished([*shut, *lightspeed, "collect", "own", tmp_path, "--class", course.root])
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "cannot be written" in done.stderr and str(course.root) in done.stderr
+
+
+@pytest.mark.holds("docs/teach.md", "come along")
+def test_files_beside_the_notebook_come_along_and_its_folder_is_importable(
+    tmp_path, course, sandboxed
+):
+    source = (
+        "import helper, pack.more\nfrom pathlib import Path\n"
+        "assert Path('data.csv').read_text() == 'a,b' and not Path('theirs.csv').exists()\n"
+        "answer = helper.WORD + pack.more.REST"
+    )
+    word = right(WORD).removeprefix("answer = ").strip("'")
+    files = {
+        "data.csv": "a,b", "helper.py": f"WORD = {word[:3]!r}",
+        "pack/more.py": f"REST = {word[3:]!r}", "numpy.txt": "x",
+    }  # fmt: skip
+    with course.book() as book:
+        for student in ("ada", "bob"):
+            book.add_student(student, student.title())
+        book.add_assignment(ASSIGNMENT, seeded=False)
+        inside = {f"in/ada/{name}": content for name, content in files.items()}
+        inside |= {"in/ada/x.ipynb": notebook(("w", source)), "in/bob/theirs.csv": "no"}
+        inside |= {"in/bob/y.ipynb": notebook(("w", "import helper"))}
+        collect(course, book, "own", [packed(tmp_path / "a.zip", inside)])
+        submissions = {s.student: s for s in book.submissions("own")}
+        assert book.beside(submissions["ada"].id).keys() == files.keys()
+        grade_all(book, "own", submit=Here())
+        results = {r.student.id: r for r in book.results("own")}
+    assert results["ada"].scores[WORD].kind == "right", results["ada"].grading.graded.notes
+    assert "No module named 'helper'" in results["bob"].grading.graded.notes[0]

@@ -222,3 +222,16 @@ def test_any_bytes_give_students_or_one_line(tmp_path_factory, content):
         assert entries and all(e.id for e in entries)
     except ClassError as error:
         assert "\n" not in str(error).replace(str(path), "")
+
+
+def test_what_may_be_one_person_or_two_is_asked(book, file, capsys):
+    def told(text):
+        add_roster(book, file(text))
+        return capsys.readouterr().err
+
+    assert told("id,name,canvas_id\n007,Ada,1041\nbob,Bob Ross,1042\n") == ""
+    err = told("id,name,canvas_id\n007,Ada,1041\nbob,Bob Ross,77\n")
+    assert "line 3: bob had the number 1042 on Canvas, and has 77 now" in err
+    assert "line 2: 7 is new beside 007" in told("id,name\n7,Ada L\n")
+    err = told("id,name\nb1,Kim Li\nb2,Kim Li\n")
+    assert "line 2: b1 is new and called as b2 is" in err and "b2 is new and called as b1" in err

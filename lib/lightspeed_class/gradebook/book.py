@@ -64,6 +64,29 @@ class Gradebook(Questions):
         with self._transaction():
             self._file.execute("INSERT INTO again (submission, at) VALUES (?, ?)", (submission, at))
 
+    def keep_beside(self, submission, files):
+        """Keep the files that came with a notebook, name -> bytes, which its cells may open."""
+        with self._transaction():
+            for name, content in files.items():
+                digest = hashlib.sha256(content).hexdigest()
+                self._file.execute(
+                    "INSERT INTO contents VALUES (?, ?) ON CONFLICT DO NOTHING", (digest, content)
+                )
+                self._file.execute(
+                    "INSERT INTO beside (submission, name, digest) VALUES (?, ?, ?) ON CONFLICT DO"
+                    " NOTHING",
+                    (submission, name, digest),
+                )
+
+    def beside(self, submission):
+        """Name -> bytes of the files that came with a notebook; of one name, the last one."""
+        rows = self._file.execute(
+            "SELECT name, content FROM beside JOIN contents USING (digest) WHERE submission = ?"
+            " ORDER BY number",
+            (submission,),
+        )
+        return dict(rows.fetchall())
+
     def submissions(self, assignment=None, student=None):
         """Those of an assignment and a student, or of all, oldest first."""
         rows = self._file.execute(

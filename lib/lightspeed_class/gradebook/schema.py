@@ -119,7 +119,7 @@ MIGRATIONS = (
     """,
     # What a version's answers are run by: `digests` of libraries, the latest correction's first,
     # and that of the exercise it was made from; all stand in `contents`. And when the same bytes
-    # came again after others, which makes them the last ones.
+    # came again after others, which makes them the last ones; and files that came with a notebook.
     """
     CREATE TABLE contents (digest TEXT PRIMARY KEY, content BLOB NOT NULL);
     CREATE TABLE imported (
@@ -129,6 +129,10 @@ MIGRATIONS = (
     CREATE TABLE again (
         number INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id),
         at REAL NOT NULL
+    );
+    CREATE TABLE beside (
+        number INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id),
+        name TEXT NOT NULL, digest TEXT NOT NULL, UNIQUE (submission, name, digest)
     );
     CREATE TRIGGER contents_stay BEFORE UPDATE ON contents
         BEGIN SELECT RAISE(ABORT, 'contents are only added'); END;

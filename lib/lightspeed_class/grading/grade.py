@@ -115,7 +115,7 @@ def _graded(
             home = unpacked(library) if library else None
             box = boxes.enter_context(Sandbox(limits, isolated, home))
             record["isolation"] = box.isolation
-            return Run(box, assignment, limits, cells, kinds)
+            return Run(box, assignment, limits, cells, kinds, (kept or {}).get("files"))
 
         run = ran(cells)
         left_out: list[int] = []

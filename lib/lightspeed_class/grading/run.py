@@ -1,5 +1,6 @@
 """A submission's program at work: its cells and answers, and calls of its functions."""
 
+import base64
 import json
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +29,9 @@ _key = json.JSONEncoder(sort_keys=True).encode
 
 
 class Run:
-    """The program at work: its answers, and its functions. `kinds`: question -> kind."""
+    """The program at work: its answers, and its functions. `kinds`: question -> kind; `files`: what
+    lies beside the notebook.
+    """
 
     def __init__(
         self,
@@ -37,6 +40,7 @@ class Run:
         limits: Limits,
         cells: list[tuple[str, str]],
         kinds: dict[str, str],
+        files: dict[str, bytes] | None = None,
     ) -> None:
         self.box, self.limits = box, limits
         self.status, self.late, self.cells = "ok", False, len(cells)
@@ -50,7 +54,9 @@ class Run:
         asks = {id: [p for p in pairs if p[0] in judged] for id, pairs in assignment.cells.items()}
         plan = [{"source": source, "asks": asks.get(id, ())} for id, source in cells]
         try:
-            box.send({"cells": plan, "functions": assignment.functions(kinds)})
+            beside = {name: base64.b64encode(c).decode() for name, c in (files or {}).items()}
+            functions = assignment.functions(kinds)
+            box.send({"cells": plan, "functions": functions, "files": beside})
             started = box.receive() == {"started": True}
         except Ended:
             started = False

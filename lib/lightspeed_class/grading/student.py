@@ -19,6 +19,7 @@ import signal
 import sys
 import types
 from _signal import signal as handle  # signal.signal() looks up names for all that it is given
+from base64 import b64decode
 from collections.abc import Callable, Sequence
 from functools import partial
 from json import JSONEncoder, loads  # now: what a cell does to the module does not matter
@@ -119,6 +120,7 @@ def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> 
             rest = rest[os.write(outbox, rest) :]
 
     say({"started": True})
+    lay_out(plan.get("files", {}))
     functions = run(world, plan, limits["cell"], say)
     say({"done": True})
     for line in inbox:
@@ -133,6 +135,19 @@ def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> 
                 late += isinstance(value, dict) and value.get("name") == OUT_OF_TIME["name"]
             told = {"question": wanted["question"], "result": number, "value": value}
             say(told | {"origin": origin} if origin else told)
+
+
+def lay_out(files: dict[str, str]) -> None:
+    """Put what came with the notebook beside it: into this folder, from which its cells import."""
+    sys.path.insert(0, "")
+    for name, content in files.items():
+        parts = name.split("/")
+        if name.startswith("/") or ".." in parts:
+            continue
+        with contextlib.suppress(OSError, ValueError):  # a name that this system does not take
+            os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+            with open(name, "xb") as file:
+                file.write(b64decode(content))
 
 
 def load_pint() -> None:

@@ -278,6 +278,9 @@ def find(name):
         matching = [e for e in known if e.stem == wanted] or [
             e for e in known if e.stem.startswith(wanted)
         ]
+        # a number means a chapter's first exercise, as 02_roofline beside 02_roofline_2_kernels
+        first = min(matching, key=lambda e: len(e.stem), default=None)
+        matching = [e for e in matching if e == first or not e.stem.startswith(first.stem)]
         if len(matching) != 1:
             what = "notebook" if path.suffix == ".ipynb" else "one assignment"
             raise ClassError(
@@ -326,7 +329,10 @@ def notebook_for(
         cells = [cell for cell in cells if cell]
         incidents = [id for id in _asked(cells) if question(id).kind == INCIDENT]
     except UnknownQuestion as error:
-        raise ClassError(f"{path.name}: {error}") from None
+        raise ClassError(
+            f"{path.name}: {error}. Is it a question of your own? Then name its file: --questions"
+            " FILE"
+        ) from None
     if incidents and sealed:
         raise ClassError(
             f"{path.name} asks an incident, and each student's own stands in their notebook:"

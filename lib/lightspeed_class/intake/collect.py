@@ -8,6 +8,7 @@ times that were not known before, and a run that was killed is finished by the n
 clears away what that one left half written.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -19,7 +20,7 @@ from lightspeed_class.class_folder import ClassError
 from lightspeed_class.gradebook.records import Submission
 from lightspeed_class.intake.gradescope_export import signed
 from lightspeed_class.intake.kept_files import KeptFiles, shown
-from lightspeed_class.intake.match_submissions import BY_ID, MOODLE, People
+from lightspeed_class.intake.match_submissions import BY_ID, CANVAS, MOODLE, People
 from lightspeed_class.intake.moodle_worksheet import has_no_time, worksheets
 from lightspeed_class.intake.origins import BY_ID_ALONE, Origins, same_bytes
 from lightspeed_class.intake.unpack import items
@@ -27,6 +28,7 @@ from lightspeed_class.lateness import FROM_WORKSHEET, late
 from lightspeed_class.notebooks import Refused, code_cells
 from lightspeed_class.regrade_requests import keep_requests, requests_in
 
+MOST_BESIDE = 16 << 20  # bytes of the files that come along with a notebook
 CHECKED = re.compile(rb"""check\(\s*\\?["']([a-z][a-z0-9]*\.[a-z]\w*)""")
 
 
@@ -149,6 +151,7 @@ class _Desk:
     def take(self, items, left):
         """All of these, and what became of them."""
         self.kept.sweep()
+        self.others = [item for item in items if not item.is_notebook]
         # What is surely somebody's goes first, then by age, whatever the order given.
         found = sorted(items, key=lambda item: (not self.knows(item), item.at, _natural(item.path)))
         rest = [item for item in found if not (item.is_notebook and self.take_notebook(item))]
@@ -295,6 +298,8 @@ class _Desk:
         self.kept.student(item, student, content, at)
         id = self.book.add_submission(student, self.assignment.name, notebook, at, source, refused)
         self.kept.settle(content)
+        if notebook is not None and not refused:
+            self.book.keep_beside(id, self._beside(item, student))
         mine = self.received.setdefault(student, [])
         last = max(
             (s for s in self._together(student) if not s.refused),
@@ -339,6 +344,24 @@ class _Desk:
                     f"It comes after another; to let that one count: {self._choose(student)}"
                 )
         self.rows.append(Row(student, source, at, verdict, " ".join(filter(None, notes))))
+
+    def _beside(self, item, student):
+        """Name -> bytes of a student's files in the folder of their notebook, and below it."""
+        folder, found, size = item.path.rpartition("/")[0], {}, 0
+        for other in self.others if self.knows(item) else ():
+            within = other.path.startswith(f"{folder}/") if folder else True
+            if other.container != item.container or not within or not self.knows(other):
+                continue
+            if self.student or self.people.of(other.path, self.assignment.name) == {student}:
+                name = other.path[len(folder) + 1 :] if folder else other.path
+                if match := CANVAS.fullmatch(name):
+                    name = match["rest"]
+                with contextlib.suppress(Refused):
+                    content = other.read()
+                    size += len(content)
+                    if size <= MOST_BESIDE:
+                        found[name] = content
+        return found
 
     def _for_all(self, student, last, at):
         """What to say of a group's: the last that can be read counts for all of it."""

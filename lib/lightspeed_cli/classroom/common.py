@@ -56,6 +56,8 @@ def known(book, name):
         or [n for n in names if n == spoken(name)]
         or [n for n in names if n.startswith(spoken(name))]
     )
+    first = min(found, key=len, default="")
+    found = [n for n in found if n == first or not n.startswith(first)]
     if len(found) != 1:
         hint = meant(name, names) if names else f"none is yet: lightspeed class release {name}"
         raise UserError(f"there is no released assignment {name}; {hint}")
