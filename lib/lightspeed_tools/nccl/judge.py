@@ -5,7 +5,7 @@ would be on the machines that its file leaves open.
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lightspeed.collectives import busbw
+from lightspeed.collectives import busbw, nvls_time
 from lightspeed_tools.nccl.cases import Span, agreed, cases_of, span_of
 from lightspeed_tools.nccl.consistency import check
 from lightspeed_tools.nccl.facts import Facts, facts_of, listed
@@ -201,8 +201,10 @@ def by_size(rows):
 def _beyond(machine, collective, rows, n, nodes):
     """Whether a row was faster than the links of a machine can be, whatever the algorithm."""
     rates = [row.size / row.time for row in rows]
-    if machine.joins(n, nodes):  # with adders in the switch, a GPU sends its buffer once
-        least = max(r if collective == "all_reduce" else busbw(collective, n, r) for r in rates)
+    if machine.joins(n, nodes):
+        least = busbw(collective, n, max(rates))
+        if collective == "all_reduce":  # the switch may add
+            least = min(least, max(rates) * nvls_time(1.0, n, 1.0))
         return bool(machine.inside) and least > BEYOND * machine.inside
     least = max(leaves_node(collective, rate, nodes, n / nodes) for rate in rates)
     return bool(machine.network) and least > BEYOND * machine.network
