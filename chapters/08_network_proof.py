@@ -553,10 +553,17 @@ table(
 )
 
 # %% [markdown]
+# At 2 to 1 a leaf has {{parts[2].links:.2f}} cables to a spine, on average: the spines don't divide
+# them, so some spines get one more than others, and a load that is spread evenly over spines leaves
+# ports unused. Buy a few spines more, or leave a few ports of each leaf empty.
+#
 # Which ratio do you *need*? Go back to chapter 6 and list what the job sends, and to whom. Rings of
 # data parallelism stay on their rail within a pod. Experts send each to each: with PXN that stays
 # on the leaves of a pod, beyond the pod it does not. So choose pods as large as the leaf allows,
 # keep expert groups within a pod, and buy full bandwidth above only if groups span pods.
+
+# %% tags=["holds"]
+assert parts[1].links % 1 == 0 < parts[2].links % 1, "the spines don't divide"
 
 # %% [markdown]
 # ## Check it against what was published
