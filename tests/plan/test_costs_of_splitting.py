@@ -165,7 +165,7 @@ def test_what_a_router_and_a_format_save_of_the_exchanges():
     assert narrow.expert == pytest.approx(0.75 * whole.expert)
     none, some = (seconds(whole, s) for s in (free, Stack(expert_overlap=1.0, sm_tax=20 / 132)))
     assert some["expert"] < none["expert"] and some["compute"] > none["compute"]
-    each = 120 * DEEPSEEK.layers / 16
+    each = 120 * DEEPSEEK.depth / 16
     hidden = each * (whole.compute + whole.scores) / (1 - 20 / 132)
     assert none["expert"] - some["expert"] == pytest.approx(min(none["expert"], hidden))
 
