@@ -358,6 +358,18 @@ def test_cases_are_read_as_people_write_them():
         assert words in plain["assumed"] and words in spelt["assumed"]
 
 
+def test_runs_of_one_framework_in_its_words():
+    """fms-fsdp's eight compiled runs: their network a node, hybrid sharding, and what they do again
+    left to be worked out. They are among the rows of the fit; without it: test_torch_stack.
+    """
+    path = Path(__file__).parent / "fms_fsdp.json"
+    rows = checked_cases(json.loads(path.read_text("utf-8")))
+    assert len(rows) == 8 and not any(row["refused"] for row in rows)
+    assert all(row["inside"] and row["runs"] == "PyTorch FSDP" for row in rows)
+    assert max(row["rank"] for row in rows) <= 3
+    assert np.median([abs(row["error"]) for row in rows]) <= 0.08
+
+
 def test_export_variants_have_slower_links():
     fast, slow = (
         inputs.cluster_from({"gpu": gpu, "gpus": 8}, "bf16", "here").machine
