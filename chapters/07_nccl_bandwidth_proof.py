@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from ipywidgets import Output, SelectionSlider
 
-from lightspeed.catalog import find, link, number
+from lightspeed.catalog import find, fitted, link, number
 from lightspeed.collectives import *
 from lightspeed_course import Area, Axis, Chart, Line, Points, Rule
 from lightspeed_course import figure, predict, residual_chart, reveal, si, sweep, table, weigh
@@ -22,7 +22,7 @@ from lightspeed_models.evidence.nccl_pictures import residual_rows
 from lightspeed_models.evidence.peers import percentile
 from lightspeed_tools.nccl.published import spread as nine_of_ten
 from lightspeed_models.llm import decoder
-from lightspeed_models.nccl_fit import calibrate, measurements, residuals
+from lightspeed_models.nccl_fit import fits as fits_of_nccl, measurements, residuals
 from lightspeed_models.nccl_fit import predict as expected_by_model
 from lightspeed_models.nccl_tuner import NET_OVERHEAD, NEWEST, PLATEAU, PROTOCOLS
 from lightspeed_models.nccl_tuner import nccl_choices, nccl_time, ring_latency, tree_latency
@@ -35,7 +35,7 @@ message, asked = float(told.message), float(told.algbw_125)
 n = per_node * nodes
 efa, nvlink = link("efa_p5"), link("nvlink4")
 line = efa.bandwidth_per_node
-rows_all, fits = residuals(), calibrate()
+rows_all, fits = residuals(), fits_of_nccl()
 wires, plain_sum = weigh("nccl-bound"), weigh("nccl-alpha-beta")
 p5 = [row for row in measurements() if row.series == "p5_all_reduce"]
 
@@ -640,7 +640,7 @@ assert (
 # %% tags=["figure"]
 rows = [
     [key.split(".")[0], path.replace("_", " "), f"{fit.latency:.2f}", si(fit.bandwidth, "byte/s")]
-    + [len(fit.residuals)]
+    + [fitted("nccl")[key][path]["rows"]]
     for (key, path), fit in fits.items()
 ]
 seen = sum(row.fitted for row, _ in rows_all)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lightspeed.catalog import measured, number
+from lightspeed.catalog import fitted, measured, number
 from lightspeed.collectives import (
     COLLECTIVES,
     RANKS,
@@ -29,7 +29,7 @@ from lightspeed_models.fits import AlphaBeta, fit_alpha_beta
 from lightspeed_models.nccl_tuner import NET_OVERHEAD, nvls_latency, ring_latency
 
 __all__ = (
-    "FABRICS", "Fabric", "Prediction", "Row", "calibrate", "measured_share", "measurements",
+    "FABRICS", "Fabric", "Prediction", "Row", "calibrate", "fits", "measured_share", "measurements",
     "predict", "residuals",
 )  # fmt: skip
 
@@ -152,26 +152,37 @@ def _transfer(path: str, collective: str, size: float, n: int, nodes: int) -> fl
 
 
 @functools.cache
+def fits() -> dict[tuple[str, str], AlphaBeta]:
+    """(link, path) -> `AlphaBeta` of catalog/fitted_nccl.toml; `latency`: a multiple of NCCL's."""
+    tables = dict(fitted("nccl"))
+    exponent = tables.pop("exponent")
+    return {
+        (link, path): AlphaBeta(row["latency"], row["bandwidth"], exponent, ())
+        for link, table in tables.items()
+        for path, row in table.items()
+    }
+
+
 def calibrate() -> dict[tuple[str, str], AlphaBeta]:
-    """(link, path) -> `AlphaBeta`, by the rows for it; `latency`: a multiple of NCCL's own."""
-    fitted = [row for row in measurements() if row.fitted]
-    return min((_fit_all(fitted, e / 20) for e in range(10, 21)), key=_misfit)
+    """The same, fitted again to the rows for it."""
+    rows = [row for row in measurements() if row.fitted]
+    return min((_fit_all(rows, e / 20) for e in range(10, 21)), key=_misfit)
 
 
 def _fit_all(rows: Sequence[Row], exponent: float) -> dict[tuple[str, str], AlphaBeta]:
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((FABRICS[row.fabric].link(row.nodes, row.path), row.path), []).append(row)
-    fits = {}
+    found = {}
     for key, mine in groups.items():
         transfer = [_transfer(r.path, r.collective, r.size, r.n, r.nodes) for r in mine]
         steps = [_latency(r.path, r.collective, r.n, r.nodes) for r in mine]
-        fits[key] = fit_alpha_beta(transfer, [r.time for r in mine], steps, exponent)
-    return fits
+        found[key] = fit_alpha_beta(transfer, [r.time for r in mine], steps, exponent)
+    return found
 
 
-def _misfit(fits: Mapping[Any, AlphaBeta]) -> float:
-    return sum(math.log1p(residual) ** 2 for fit in fits.values() for residual in fit.residuals)
+def _misfit(each: Mapping[Any, AlphaBeta]) -> float:
+    return sum(math.log1p(residual) ** 2 for fit in each.values() for residual in fit.residuals)
 
 
 @dataclass(frozen=True)
@@ -232,13 +243,13 @@ def _predict(
 
 def _fit_of(machine: Fabric, path: str, nodes: int) -> tuple[AlphaBeta, float]:
     """The fit of the binding link, or of its stand-in; and its bandwidth, by line rates."""
-    link, fits = machine.link(nodes, path), calibrate()
-    if (link, path) in fits:
-        return fits[link, path], fits[link, path].bandwidth
-    if (machine.like, path) not in fits:
+    link, known = machine.link(nodes, path), fits()
+    if (link, path) in known:
+        return known[link, path], known[link, path].bandwidth
+    if (machine.like, path) not in known:
         wanted = f"a path that was measured; {machine.name} has none for it"
         raise BadArgument("predict", "path", path, wanted)
-    fit = fits[machine.like, path]
+    fit = known[machine.like, path]
     return fit, fit.bandwidth * machine.rate(nodes, path) / number(machine.like)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from adapter import evaluate
 
-from lightspeed import collectives
+from lightspeed import catalog, collectives
 from lightspeed.errors import BadArgument
 from lightspeed_models import fits, nccl_fit, nccl_tuner
 
@@ -155,9 +155,20 @@ def test_held_out_rows_are_other_sizes_places_or_node_counts():
     assert {r.nodes for r in nccl_fit.measurements() if r.fitted and r.fabric == "p5"} == {4, 16}
 
 
+def test_the_constants_of_the_catalog_are_what_the_rows_give():
+    again, kept = nccl_fit.calibrate(), nccl_fit.fits()
+    assert again.keys() == kept.keys()
+    for key, fit in again.items():
+        assert kept[key].exponent == fit.exponent
+        for name in ("latency", "bandwidth"):
+            assert getattr(kept[key], name) == pytest.approx(getattr(fit, name), rel=1e-3), key
+        counted = catalog.fitted("nccl")[key[0]][key[1]]["rows"]
+        assert counted == len(fit.residuals), key
+
+
 def test_fitted_bandwidths_are_what_nccl_takes_them_for():
     """Nothing of NCCL's table went into the fit, and yet: links x its speed of a channel."""
-    fits = nccl_fit.calibrate()
+    fits = nccl_fit.fits()
     for link, architecture, links in (
         ("nvlink3", "ampere", 12),
         ("nvlink4", "hopper", 18),
@@ -167,7 +178,9 @@ def test_fitted_bandwidths_are_what_nccl_takes_them_for():
             links * nccl_tuner.tables().nvlink[architecture] * 1e9, rel=0.05
         )
     assert fits[nccl_fit.NVLINK4, "in_network"].bandwidth == pytest.approx(
-        18 * nccl_tuner.tables().nvlink["hopper"] * 1e9 * 0.85 * 15 / 16, rel=0.05
+        # NCCL's table counts S bytes; S + S/8 leave a GPU
+        18 * nccl_tuner.tables().nvlink["hopper"] * 1e9 * 0.85 * 15 / 16 * 9 / 8,
+        rel=0.05,
     )
     assert fits[nccl_fit.EFA, "ring"].bandwidth == pytest.approx(370e9, rel=0.05)
     assert fits[nccl_fit.EFA, "alltoall"].bandwidth < 50e9  # one EFA share of 50 GB/s
@@ -175,7 +188,7 @@ def test_fitted_bandwidths_are_what_nccl_takes_them_for():
 
 def test_with_the_cpu_of_its_hosts_nccls_latency_needs_no_factor_on_efa():
     """AMD hosts: 2 us a step, by NCCL's source; Intel's 1 us would need 1.7 times as much."""
-    fits = nccl_fit.calibrate()
+    fits = nccl_fit.fits()
     for path in ("ring", "alltoall"):
         assert fits[nccl_fit.EFA, path].latency == pytest.approx(1, abs=0.05)
 

@@ -240,7 +240,7 @@ def fitted(name: str) -> dict[str, Any]:
 
 
 MEASURED = ("kernels", "nccl", "scaling", "serving", "training")
-FITTED = ("attention", "classes", "engines", "products", "stacks")
+FITTED = ("attention", "classes", "engines", "nccl", "products", "stacks")
 KINDS = (
     "accelerators", "tested", "links", "memory", "energy", "budgets", "measured", "models",
     "networks", "software",
