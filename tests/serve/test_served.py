@@ -1,11 +1,13 @@
 """Published rows of serving: what is read of them, refused, fitted, and expected of the unseen."""
 
+import csv
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lightspeed.catalog import fitted
+from lightspeed.catalog import find, fitted
 from lightspeed_models.evidence.pairings.served import printed
 from lightspeed_models.evidence.samplers.tables import _held_out
 from lightspeed_models.evidence.served_fit import (
@@ -19,7 +21,8 @@ from lightspeed_models.evidence.served_fit import (
 )
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.llm import decoder, engine
-from lightspeed_models.served import ENGINES
+from lightspeed_models.llm.checkpoint import Formats
+from lightspeed_models.served import ENGINES, Served, served_replica
 from lightspeed_models.served_ranges import MOST_INSIDE
 from lightspeed_models.served_rows import BEATEN, TWICE, Refused, measured, measured_rows
 
@@ -36,6 +39,7 @@ APART = {
 }  # fmt: skip
 
 
+DATA = Path(__file__).parent / "data"
 PUBLISHERS = ("inferencex", "nvidia", "cookbook")
 
 
@@ -263,6 +267,28 @@ def test_one_run_of_ones_own_narrows_the_others(judged):
             ]
         apart.append(np.exp(np.quantile(off, 0.8)))
     assert apart[0] <= 1.2 and apart[1] <= 1.25 and apart[2] <= 1.32, apart
+
+
+def test_throughput_at_saturation_of_the_overview_of_tensorrt_llm():
+    """88 points of its performance overview, which no constant has seen: the most tokens a second
+    that any load makes. Asked: 27 % where attention is replicated.
+    """
+    constants, ratios = engine("trtllm"), {True: [], False: []}
+    with open(DATA / "trtllm_overview.csv", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            kind = "nvfp4" if row["format"] == "fp4" else row["format"]
+            formats, data = Formats(kind, kind, kind, cache="fp8"), int(row["attention"])
+            gpus = served_replica(row["system"], int(row["tensor"]), data, row["format"], formats)
+            run = Served(
+                decoder(row["model"]), gpus, gpus, float(find(row["system"]).hbm_capacity), 1,
+                int(row["isl"]), int(row["osl"]), engine="trtllm", formats=formats,
+            )  # fmt: skip
+            loads = np.floor(np.geomspace(1, min(run.places(), 4096), 60))
+            told = run.state(constants, loads).rate.max() * run.output / gpus.gpus
+            ratios[data > 1].append(told / float(row["output_tokens_per_second_per_gpu"]))
+    assert sum(map(len, ratios.values())) == 88
+    for replicated, most in ((True, 0.27), (False, 0.2)):
+        assert np.median(np.abs(np.array(ratios[replicated]) - 1)) <= most, replicated
 
 
 def test_the_wall_is_told_where_there_is_one(judged):

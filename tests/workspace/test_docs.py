@@ -62,6 +62,7 @@ def test_commands_run_word_for_word(block, tmp_path):
     """In a folder that has what the page says that you bring: a log, a config.json, a profile."""
     log = ROOT / "tests/nccl/logs/01_h100_1node_nvls.log"
     shutil.copy(log, tmp_path / "all_reduce.log")
+    shutil.copy(ROOT / "tests/serve/data/runs/vllm.json", tmp_path / "result.json")
     write(Job(ranks=1), tmp_path)[0].rename(tmp_path / "profile.json")
     models = json.loads((ROOT / "tests/published/model_configs.json").read_text("utf-8"))
     config = models["Qwen3-30B-A3B"]["config"]
