@@ -228,7 +228,7 @@ def case(job: Job, concurrency: float = 0.0, rate: float = 0.0) -> Answer:
     """What one layout does at one load: so many in flight, or so many requests a second; without a
     layout, the best one at that rate.
     """
-    constants, tensor_data = engine(job.engine), job.layout
+    constants, tensor_data = job.constants, job.layout
     if tensor_data is None:
         found = [plan for plan in plans(job)[0] if plan.rate >= rate]
         return _at_rate(job, found, rate)
@@ -289,7 +289,7 @@ def _at_rate(job: Job, found: list[Plan], rate: float) -> Answer:
     """The best layout of the job's GPUs for requests that come at this rate."""
     if not found:
         return _no_queue(job, f"{job.gpus} GPUs", rate)
-    constants = engine(job.engine)
+    constants = job.constants
     options = [
         case(replace(job, layout=(p.run.decode.tensor, p.run.decode.data)), rate=rate)
         for p in found if p.run.together and inside_at(p.run, p.workers, rate, job, constants)

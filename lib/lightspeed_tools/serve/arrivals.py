@@ -216,7 +216,7 @@ def replays(job: Job, load: Load) -> tuple[list[Replayed], list[tuple[str, str]]
     layouts that are refused with the figure). Workers take turns; those that read apart from those
     that decode are not simulated.
     """
-    constants = engine(job.engine)
+    constants = job.constants
     found, refused = [], []
     longest = max(p + o for p, o in zip(load.prompts, load.outputs, strict=True))
     for run, workers in layouts(job):
@@ -287,7 +287,7 @@ def at_random(plan: Plan, job: Job) -> tuple[Any, Any]:
     """(seconds to the first token, between tokens) of requests that come at random at the rate of a
     plan, of random lengths up to twice the mean, simulated, without the first that find it empty.
     """
-    constants, run = engine(job.engine), plan.run
+    constants, run = job.constants, plan.run
     shares = plan.workers if run.together else 1
     inside = plan.requests // shares
     requests, draw = 1200 + min(4 * inside, 8000), np.random.default_rng(4)

@@ -146,7 +146,7 @@ def judge(test: LoadTest, job: Job) -> Judgement:
     run = replace(
         job.served(tensor, data, bool(test.rate)), requests=max(1.0, test.inside / workers)
     )
-    constants = engine(own)
+    constants = job.constants
     between, first = run.between(constants), run.first(constants)
     if test.drafts:  # a step checks the guesses and gives so many tokens
         between /= test.drafts

@@ -16,12 +16,12 @@ from lightspeed.errors import BadArgument
 from lightspeed.values import si
 from lightspeed_models.evidence.pairings.served import printed
 from lightspeed_models.evidence.sets import dataset
-from lightspeed_models.llm import Decoder, Engine, Experts
+from lightspeed_models.llm import IDEAL, Decoder, Engine, Experts, engine
 from lightspeed_models.llm.checkpoint import Formats
 from lightspeed_models.llm.step import engine
 from lightspeed_models.served import Served, served_replica
 from lightspeed_models.served_law import BUSIEST
-from lightspeed_models.served_ranges import Kind, kind_of, unseen
+from lightspeed_models.served_ranges import KINDS, Kind, kind_of, unseen
 from lightspeed_models.served_rows import Measured, measured_rows
 
 PLAIN = Formats()
@@ -69,6 +69,11 @@ class Job:
     def kind(self) -> Kind:
         """How near to it others have measured."""
         return kind_of(self.lacks, self.card, self.own_run)
+
+    @property
+    def constants(self) -> Engine:
+        """What the engine adds to the bound; nothing on a card on which it does not run."""
+        return IDEAL if self.kind == KINDS["bound"] else engine(self.engine)
 
     def served(self, tensor: int, data: int = 1, random: bool = True) -> Served:
         """One worker of a layout, with one request in flight; others come at random."""
@@ -151,7 +156,7 @@ def plans(job: Job) -> tuple[list[Plan], list[tuple[str, str]]]:
     found: list[Plan] = []
     refused: list[tuple[float, str, str]] = []
     broke: list[tuple[float, str, str]] = []
-    constants = engine(job.engine)
+    constants = job.constants
     for run, workers in layouts(job):
         room, name = run.room() / run.decode.gpus, layout_words(run, workers)
         if room <= 0:
@@ -294,7 +299,7 @@ def inside_at(run: Served, workers: int, rate: float, job: Job, constants: Engin
 
 def fewest(job: Job, rate: float) -> list[tuple[int, Plan]]:
     """(GPUs that serve so many requests a second, the plan of one worker), the fewest first."""
-    constants, found = engine(job.engine), []
+    constants, found = job.constants, []
     seen = set()
     for gpus in (1, 2, 4, 8, 16, 32):
         for run, workers in layouts(replace(job, gpus=gpus)):
