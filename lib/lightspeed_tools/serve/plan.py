@@ -16,7 +16,7 @@ from lightspeed.errors import BadArgument
 from lightspeed.values import si
 from lightspeed_models.evidence.pairings.served import printed
 from lightspeed_models.evidence.sets import dataset
-from lightspeed_models.llm import IDEAL, Decoder, Engine, Experts, engine
+from lightspeed_models.llm import IDEAL, Decoder, Engine, Experts
 from lightspeed_models.llm.checkpoint import Formats
 from lightspeed_models.llm.step import engine
 from lightspeed_models.served import Served, served_replica

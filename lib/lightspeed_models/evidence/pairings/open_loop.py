@@ -85,7 +85,7 @@ GIVEN = (
     " request came"
 )
 LESSON = (
-    "On a new chip, ends of requests are right to a tenth for a small model and for one with"
+    "On a new chip, ends of requests are right to a tenth for a small model, to a fifth with"
     " experts, and to a third for two GPUs without NVLink and for a gaming GPU. LLMServingSim, from"
     " profiles of kernels on these very GPUs, is within 2 % between tokens and 14 % to the first"
 )

@@ -14,6 +14,7 @@ from lightspeed_models.served import ENGINES
 from lightspeed_models.served_rows import measured_rows
 
 APART = "own GPUs for prompts"
+SETS = ("served_models", "served_cookbook")
 
 
 def printed(rows):
@@ -30,10 +31,11 @@ def printed(rows):
 @functools.lru_cache(maxsize=2)
 def judged(rows):
     """(rows that are judged, by number, their table, both times by constants of other publishers,
-    the rows that are left): those of the cookbook, which ship beside, set constants too.
+    the rows that are left): the other set's rows, as they ship, set constants too.
     """
     found, refused = measured_rows(printed(rows))
-    beside = measured_rows(printed(dataset("served_cookbook")))[0].values()
+    other = next(name for name in SETS if name != rows.record.key)
+    beside = measured_rows(printed(dataset(other)))[0].values()
     table = Table([*found.values(), *beside])
     times = [each[: len(found)] for each in left_out(table)]
     left = tuple((rows.name(i), reason) for i, reason in refused.items())
@@ -68,6 +70,18 @@ def first(rows):
 
 
 PAIRINGS = (
+    Pairing(
+        key="served-cookbook",
+        title="The expected time between tokens in SGLang's cookbook",
+        law="lightspeed_models.served_law.state",
+        set="served_cookbook",
+        chapter="09",
+        judge=tokens,
+        fitted="what GPUs reach and an engine's launches, on the rows of other publishers",
+        left_out="publisher",
+        lesson="One engine on chips that the others measured little: a fifth off in the "
+        "median, and untuned software of two pages three to eight times slower than told",
+    ),
     Pairing(
         key="served-tokens",
         title="The expected time between tokens under load",
