@@ -4,7 +4,8 @@ A true condition can hold another sentence than the one that stands there now. S
 page's sentence and the condition that holds it has a signature, a hash of both. If either changes,
 `check` asks anew, and `lightspeed statements PAGE --sign NAME` says that NAME, a second reader and
 not the author, has read both and finds that the condition implies the sentence. A pair that nobody
-but its author has read stands with an empty name.
+but its author has read stands with an empty name. What no condition can hold is signed by itself: each
+formula of a page, and each line of its boxes and cards.
 """
 
 import ast
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from lightspeed_authoring.claims import claims
 from lightspeed_authoring.notebooks import label, read
-from lightspeed_authoring.prose import strings
+from lightspeed_authoring.prose import MATH, strings
 from lightspeed_authoring.sentences import occurs, sentences
 
 SIGNED = Path(__file__).parents[2] / "chapters/signed.json"
@@ -24,6 +25,11 @@ SIGNED = Path(__file__).parents[2] / "chapters/signed.json"
 def pairs(path: Path) -> Iterator[tuple[str, int, str]]:
     """Each pair of a page's script: its signature, the line of the claim, and the sentence."""
     for cell in read(path):
+        alone = [] if cell.cell_type != "markdown" else [m[0] for m in MATH.finditer(cell.source)]
+        if {"takeaway", "card"} & {*cell.metadata.tags}:
+            alone += cell.source.splitlines()
+        for text in alone:
+            yield _signature(text), cell.metadata.line, text
         if not cell.metadata.holds:
             continue
         texts = [cell.source]
@@ -34,17 +40,21 @@ def pairs(path: Path) -> Iterator[tuple[str, int, str]]:
         before = "\n".join(map(ast.unparse, work))
         for claim in claims(cell.metadata.holds):
             sentence = next(text for text in every if occurs(claim.anchor, text))
-            both = "\0".join((" ".join(sentence.split()), ast.unparse(claim.tree), before))
-            signature = hashlib.sha256(both.encode()).hexdigest()[:12]
+            signature = _signature(sentence, ast.unparse(claim.tree), before)
             yield signature, cell.metadata.holds_line + claim.line, sentence
+
+
+def _signature(text: str, *conditions: str) -> str:
+    both = "\0".join((" ".join(text.split()), *conditions))
+    return hashlib.sha256(both.encode()).hexdigest()[:12]
 
 
 def unsigned(paths: list[Path], signed: Path = SIGNED) -> list[str]:
     """The pairs of these scripts that changed since somebody read both, a text each."""
     known = json.loads(signed.read_text("utf-8"))
     return [
-        f"{label(path)}:{line}: the sentence or its condition is new: “{sentence}” Does what is"
-        f" asserted imply it? Then `lightspeed statements {label(path)} --sign NAME`"
+        f"{label(path)}:{line}: this or its condition is new: “{sentence}” Does what is asserted"
+        f" imply it, or the law say it? Then `lightspeed statements {label(path)} --sign NAME`"
         for path in paths
         for signature, line, sentence in pairs(path)
         if signature not in known.get(label(path), {})

@@ -29,11 +29,12 @@ def run(options):
         if not options.fast:
             print("Mend these; then the derived files are compared.", file=sys.stderr)
         return True
+    asked = signatures.unsigned(sources(options.names or None))
     if options.fast:
+        print("".join(f"{question}\n" for question in asked), end="", file=sys.stderr)
         print("The sources hold together; the derived files were not looked at.")
         return False
-    names = options.names or None
-    faults = [*signatures.unsigned(sources(names)), *check_course(names)]
+    faults = asked + check_course(options.names or None)
     if not options.names:
         print("\n".join(statements.counts(statements.of_course())))
     print(

@@ -273,7 +273,7 @@ def test_a_changed_sentence_or_condition_is_to_be_read_again(tmp_path):
     for old, new in (("So a", "So b"), ("a < b", "a <= b"), ("b. Well", "b by far. Well")):
         page.write_text(text.replace(old, new))
         (fault,) = signatures.unsigned([page], signed)
-        assert "01_page.py:8: the sentence or its condition is new" in fault, old
+        assert "01_page.py:8: this or its condition is new" in fault, old
         assert signatures.sign([page], "Ada", signed) == 1 == signatures.read_by_two(signed)[0]
         page.write_text(text)
         signatures.sign([page], "", signed)
