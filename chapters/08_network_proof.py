@@ -563,7 +563,7 @@ table(
 # keep expert groups within a pod, and buy full bandwidth above only if groups span pods.
 
 # %% tags=["holds"]
-assert parts[1].links % 1 == 0 < parts[2].links % 1, "the spines don't divide"
+assert parts[1].links % 1 == 0 < parts[2].links % 1, "the spines don't divide them, so some spines get one more than others"
 
 # %% [markdown]
 # ## Check it against what was published

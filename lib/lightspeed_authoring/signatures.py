@@ -4,8 +4,8 @@ A true condition can hold another sentence than the one that stands there now. S
 page's sentence and the condition that holds it has a signature, a hash of both. If either changes,
 `check` asks anew, and `lightspeed statements PAGE --sign NAME` says that NAME, a second reader and
 not the author, has read both and finds that the condition implies the sentence. A pair that nobody
-but its author has read stands with an empty name. What no condition can hold is signed by itself: each
-formula of a page, and each line of its boxes and cards.
+but its author has read stands with an empty name. What no condition can hold is signed by itself:
+each formula of a page, and each line of its boxes and cards.
 """
 
 import ast
