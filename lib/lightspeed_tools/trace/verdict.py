@@ -99,7 +99,13 @@ def _first(found: Diagnosis, trace: Trace, account: Account) -> str:
         reason = found.refused[0].partition(": ")[2]
         return f"What to fix first is not said: {reason}.{_puzzle(found)}"
     if found.worth:
-        return _fix(found, found.worth[0])
+        gain = found.worth[0]
+        if gain.cause != "products" and _lost(held(trace, account), account) > gain.beyond:
+            then = (
+                gain.name if gain.premise else f"{gain.name}, at most {gain.gain:.2f} times faster"
+            )
+            return f"{_slow_compute(held(trace, account))}. Then: {then}."
+        return _fix(found, gain)
     if found.unknown > WORTH - 1:
         return (
             f"What to fix first is not said: {100 * found.unknown:.0f} % of the time is"
@@ -144,6 +150,28 @@ def _once(found: Diagnosis) -> str:
     )
 
 
+def _lost(compute: Held, account: Account) -> float:
+    """How many times faster the span would be if the compute that is held to roofs reached half of
+    them, 1 where it does: a yardstick of what to look at first, no promise.
+    """
+    if compute.covered <= SLOW or compute.reached >= SLOW or not account.span:
+        return 1.0
+    share = compute.covered * account.compute / account.span
+    return 1 / (1 - share * (1 - compute.reached / SLOW))
+
+
+def _slow_compute(compute: Held) -> str:
+    """That compute is far below its roofs, and where most is lost."""
+    listed = [row for row in compute.rows if row.share is not None]
+    worst = max(listed, key=lambda row: row.time - min(row.roof or 0.0, row.time))
+    return f"Fix first: compute itself: {_share(compute)}, most lost in {_named(worst)}"
+
+
+def _share(compute: Held) -> str:
+    covered, reached = 100 * compute.covered, 100 * compute.reached
+    return f"{covered:.0f} % of it reach {reached:.0f} % of their roofs"
+
+
 def _stops(found: Diagnosis) -> str:
     """Whose host stops, how often and for how long, and in what."""
     each: list[tuple[Stops, int]] = [(s, at) for at, s in enumerate(found.stops) if s is not None]
@@ -165,17 +193,13 @@ def _of_compute(found: Diagnosis, trace: Trace, account: Account) -> str:
     """What is to be said of compute where nothing else is worth more."""
     compute = held(trace, account)
     worth = f"is worth more than {100 * (WORTH - 1):.0f} %"
-    share = (
-        f"{100 * compute.covered:.0f} % of it reach {100 * compute.reached:.0f} % of their roofs"
-    )
+    share = _share(compute)
     unknown = _not_known(found, trace, account, compute)
     if account.kernels < FEW and account.compute < BRIEF * account.kernels:
         return f"Not judged: {'; '.join(unknown)}."
     poor = _poor(compute, account)
-    mostly = account.compute > SLOW * account.span
-    if compute.covered > SLOW and compute.reached < SLOW and mostly:
-        worst = f", most of it in {_named(poor)}" if poor else ""
-        return f"Fix first: compute itself: {share}{worst}; nothing else {worth}."
+    if _lost(compute, account) > WORTH:
+        return f"{_slow_compute(compute)}; nothing else {worth}."
     if poor:
         return f"Fix first: {_named(poor)}; nothing else {worth}."
     if account.kernels < FEW:
