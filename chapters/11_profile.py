@@ -210,7 +210,8 @@ round(recorded / rebuilt.measured, 3), round(recorded / without, 2)
 # Say *at most* all the same. A wait that never held anything up leaves no mark in a profile, and
 # with one cause gone, it may show up. And not all of what is exposed can be hidden: for gradients
 # at the end, the table's replay says more than the truth
-# ([proof](11_profile_proof.ipynb#How-far-a-replay-may-be-trusted)).
+# ([proof](11_profile_proof.ipynb#How-far-a-replay-may-be-trusted)). Whether anything else could
+# have run meanwhile, no profile shows: there `lightspeed trace` names the cause, and no figure.
 
 # %% tags=["holds"]
 assert recorded / rebuilt.measured < 1.03, "as long as the recording"
@@ -368,8 +369,8 @@ assert any(row[4] > row[2] + 0.1 for row in told), "A share is no bound on"
 # schedule begin anew, what you recorded may be gone by then.
 #
 # Then `lightspeed trace rank*.json --step TIME`, with the time of a step that you took without
-# the profiler. Its first line is where the time went and what to fix first; its last ones are what
-# the file can't tell.
+# the profiler. Its first line is where the time went, and what to fix first or what the file can't
+# tell; with all ranks it says who waits for whom.
 #
 # ## One reading
 #

@@ -196,8 +196,8 @@ rows = [[name, calls, si(seconds, "s")] for name, (calls, seconds) in list(own.i
 table(rows, ["operator", "calls", "time of its own"])
 
 # %% [markdown]
-# `lightspeed trace` refuses this file by name: it has no device, so there's nothing to account for.
-# If your ratio is another one, it's because a profiler costs about the same for each operator,
+# `lightspeed trace` prints the same table for this file, and says that it has no device: of steps,
+# waits and roofs there's nothing to account for. If your ratio is another one, it's because a profiler costs about the same for each operator,
 # however long the operator takes. Make the layers wider, and watch the ratio fall.
 #
 # ## What the model leaves out
