@@ -61,14 +61,14 @@ def test_a_busy_device_that_is_slow_is_not_healthy(tmp_path, took, says):
     found = told(tmp_path, steps_of(10, took, **ATTENTION), **H100)
     roof = 4 * 32 * 4096**2 * 128 / 989.4e6  # us
     assert says in headline(found)
-    assert f"reach {100 * roof / took:.0f} % of their roofs" in headline(found)
+    assert f"reaches {100 * roof / took:.0f} % of its roofs" in headline(found)
 
 
 UNKNOWN = {
     "record_shapes=True": (steps_of(10, 400), H100),
     "profile once without graphs": (
         [e for e in steps_of(10, 400) if e["cat"] != "cpu_op"], H100),
-    "no law here: vllm::moe_forward": (
+    "without a law here: vllm::moe_forward": (
         steps_of(10, 400, name="vllm::moe_forward", **ATTENTION), H100),
     "--hardware mi300x": (steps_of(10, 400, **ATTENTION), {}),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from lightspeed_tools.trace.pieces import TraceError
 from lightspeed_tools.trace.reader import of_events
 from lightspeed_tools.trace.served import served
 from lightspeed_tools.trace.simulated import of_serving
-from lightspeed_tools.trace.work import expected_time, held
+from lightspeed_tools.trace.work import compute_of, expected_time
 from lightspeed_tools.trace.writer import COMPUTE, Recorder, about, save
 
 CONFIG = {
@@ -43,7 +43,7 @@ def attention(causal, microseconds):
 def test_attention_is_held_to_the_peak():
     flops = 4 * 2 * 32 * 4096 * 4096 * 128
     for causal, work in ((False, flops), (True, flops / 2)):
-        (found,) = held(*attention(causal, 1000)).of("attention")
+        (found,) = compute_of(*attention(causal, 1000)).of("attention")
         assert found.work.shape[5] == causal and found.work.number_format == "bf16"
         peak = float(accelerator("h100_sxm").bf16)
         assert found.share == pytest.approx(work / peak / 1e-3, rel=1e-3)

@@ -247,9 +247,10 @@ def _say(found: Diagnosis) -> None:
         )
     steps = sorted({len(trace.steps()) for trace in found.traces} - {0})
     if steps:
+        count = f"{' and '.join(map(str, steps))} step{'s' * (steps != [1])}"
         found.notes.append(
-            f"{' and '.join(map(str, steps))} steps annotated; the span is from the first"
-            " device event to the last, not of whole steps"
+            f"{count} annotated; the span is from the first device event to the last, not of whole"
+            " steps"
         )
     if len(found.traces) < found.world:
         found.notes.append(

@@ -23,22 +23,24 @@ def trace_files(paths: Sequence[str]) -> tuple[list[str], list[str]]:
         if not Path(path).is_dir():
             files.append(path)
             continue
-        named = [(NAMED.match(file.name), file) for file in sorted(Path(path).iterdir())]
+        matches = [(NAMED.match(file.name), file) for file in sorted(Path(path).iterdir())]
         latest: dict[str, tuple[int, Path]] = {}
-        for match, file in named:
+        for match, file in matches:
             if match:
                 entry = int(match["time"] or 0), file
                 latest[match["worker"]] = max(latest.get(match["worker"], entry), entry)
-        chosen = [file for _, file in latest.values()]
-        if not chosen:  # named by hand
-            chosen = [file for _, file in named if file.name.endswith(ENDINGS) and file.is_file()]
-        if not chosen:
+        files_here = [file for _, file in latest.values()]
+        if not files_here:  # named by hand
+            files_here = [
+                file for _, file in matches if file.name.endswith(ENDINGS) and file.is_file()
+            ]
+        if not files_here:
             raise TraceError(
                 f"{path}: no profile in this folder; expected files .pt.trace.json of"
                 " tensorboard_trace_handler"
             )
-        more = sum(match is not None for match, _ in named) - len(latest)
+        more = sum(match is not None for match, _ in matches) - len(latest)
         if more > 0:
             notes.append(f"{path}: {more} earlier recordings of the same workers are left out")
-        files += map(str, chosen)
+        files += map(str, files_here)
     return files, notes

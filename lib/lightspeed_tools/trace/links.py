@@ -34,8 +34,8 @@ def _name_collectives(trace: Trace) -> None:
         if device.kind[row] != COMMUNICATION or row in trace.collectives:
             continue
         if spans is None:
-            named = (m for m in trace.marks if m.kind == "collective" and ":" in m.name)
-            spans = spans_of(named)
+            marks = (m for m in trace.marks if m.kind == "collective" and ":" in m.name)
+            spans = spans_of(marks)
             launch = {c: at for at, c in enumerate(trace.calls.correlation) if c > 0}
         name = trace.collective_operators.get(device.outer[row], "")
         call = launch.get(device.correlation[row])
@@ -67,12 +67,12 @@ def _tie(trace: Trace) -> None:
     launches = {
         correlation: row for row, correlation in enumerate(calls.correlation) if correlation > 0
     }
-    wanted = defaultdict(list)
+    by_thread = defaultdict(list)
     for row, correlation in enumerate(device.correlation):
         call = launches.get(correlation)
         if call is not None:
-            wanted[calls.place[call]].append((calls.start[call], row))
-    for thread, rows in wanted.items():
+            by_thread[calls.place[call]].append((calls.start[call], row))
+    for thread, rows in by_thread.items():
         _around(trace, thread, sorted(rows))
 
 

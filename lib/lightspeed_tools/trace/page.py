@@ -12,13 +12,15 @@ from lightspeed_tools.trace.tracks import tracks
 from lightspeed_tools.trace.verdict import headline
 
 
-def to_html(found: Diagnosis) -> str:
+def to_html(diagnosis: Diagnosis) -> str:
     """One page for a diagnosis: the same input gives the same bytes."""
     drawn = []
-    for trace, accounts in zip(found.traces, found.accounts, strict=True):
+    for trace, accounts in zip(diagnosis.traces, diagnosis.accounts, strict=True):
         for account in accounts:
             which = f"rank {trace.rank}" if trace.rank is not None else trace.path
             caption = f"{which}, {account.name or 'device'} {account.device}: what ran, and when."
             drawn.append((Markup(draw(tracks(trace, account), caption, caption)), caption))
-    told = "\n".join(lines(found)[1:])
-    return page("trace", title="A profile, read", headline=headline(found), drawn=drawn, told=told)
+    told = "\n".join(lines(diagnosis)[1:])
+    return page(
+        "trace", title="A profile, read", headline=headline(diagnosis), drawn=drawn, told=told
+    )

@@ -338,10 +338,10 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
 def _operator(trace: Trace, event: dict, places: _Places) -> None:
     """An operator of the host, with its shapes where they have a law."""
     name, operators = event["name"], trace.operators
-    known = places.operators.get(name)
-    if known is None:
+    entry = places.operators.get(name)
+    if entry is None:
         number = places.names.setdefault(name, len(places.names))
-        known = places.operators[name] = number, kind_of(name)
+        entry = places.operators[name] = number, kind_of(name)
     try:
         start, duration = float(event["ts"]), float(event["dur"])
         where = places.written.get((event.get("pid"), event.get("tid")))
@@ -359,12 +359,12 @@ def _operator(trace: Trace, event: dict, places: _Places) -> None:
         outer = args.get("external id")
     if "Input Dims" in args:
         trace.shapes_recorded = True
-        if known[1] is not None:
-            key = name, packed(args, known[1])
+        if entry[1] is not None:
+            key = name, packed(args, entry[1])
             shape = places.shapes.setdefault(key, len(places.shapes))
     operators.start.append(start)
     operators.duration.append(duration)
-    operators.name.append(known[0])
+    operators.name.append(entry[0])
     operators.place.append(_thread(event, places) if where is None else where)
     operators.outer.append(outer if type(outer) is int and abs(outer) < LARGEST else _id(outer))
     operators.shape.append(shape)

@@ -10,32 +10,37 @@ from lightspeed_tools.trace.account import Account
 from lightspeed_tools.trace.diagnosis import Diagnosis, Gain
 from lightspeed_tools.trace.served import served
 from lightspeed_tools.trace.verdict import duration, headline, percent, rank_name
-from lightspeed_tools.trace.work import Row, collectives, held
+from lightspeed_tools.trace.work import Row, collectives, compute_of
 
 SHOWN = 6  # rows of a table in the terminal; --json has all
 CHAPTER = "Chapters 2 (roofs) and 7 (collectives) of the course teach what is behind this."
 
 
-def lines(found: Diagnosis, model: Decoder | None = None) -> list[str]:
+def lines(diagnosis: Diagnosis, model: Decoder | None = None) -> list[str]:
     """The whole answer; with a model, a server's steps against what it takes."""
-    told = [headline(found), ""]
-    if found.host:
-        return [*told, *_operators(found), *(f"note: {note}" for note in found.notes), CHAPTER]
-    told += _waits(found)
-    several = len(found.all_accounts) > 1
-    for trace, listed in zip(found.traces, found.accounts, strict=True):
-        for account in listed:
+    text = [headline(diagnosis), ""]
+    if diagnosis.host:
+        return [
+            *text,
+            *_operators(diagnosis),
+            *(f"note: {note}" for note in diagnosis.notes),
+            CHAPTER,
+        ]
+    text += _waits(diagnosis)
+    several = len(diagnosis.all_accounts) > 1
+    for trace, devices in zip(diagnosis.traces, diagnosis.accounts, strict=True):
+        for account in devices:
             name = account.name or "device"
             rank = "" if trace.rank is None else f"rank {trace.rank}, "
-            told += [f"{rank}{name} {account.device}, {trace.path}"] if several else [
+            text += [f"{rank}{name} {account.device}, {trace.path}"] if several else [
                 f"{rank}{name} {account.device}"]  # fmt: skip
-            told += [f"  {line}" for line in _account(account)]
-    told += ["", *_gains(found)]
-    trace, account = found.traces[0], found.accounts[0][0]
-    told += _compute(trace, account)
-    told += [*_collectives(trace, account), *_served(trace, account, model)]
-    told += ["", *(f"note: {note}" for note in found.notes), CHAPTER]
-    return told
+            text += [f"  {line}" for line in _account(account)]
+    text += ["", *_gains(diagnosis)]
+    trace, account = diagnosis.traces[0], diagnosis.accounts[0][0]
+    text += _compute(trace, account)
+    text += [*_collectives(trace, account), *_served(trace, account, model)]
+    text += ["", *(f"note: {note}" for note in diagnosis.notes), CHAPTER]
+    return text
 
 
 def _account(account: Account) -> list[str]:
@@ -52,81 +57,81 @@ def _account(account: Account) -> list[str]:
         ("copies", account.exposed_copy, f"exposed; {duration(copies)} more is hidden"),
         ("idle", account.idle, ""),
     ]
-    told = [
+    text = [
         f"{name:<14}{duration(time):>10}{percent(time, account.span):>8}  {words}".rstrip()
         for name, time, words in rows
         if time or name in ("span", "compute", "idle")
     ]
     causes = sorted(account.causes.items(), key=lambda item: -item[1])
-    told += [
+    text += [
         f"{'':4}{duration(time):>20}{percent(time, account.span):>8}  {name}"
         for name, time in causes
         if 1000 * time >= account.span
     ]
-    return told
+    return text
 
 
-def _operators(found: Diagnosis) -> list[str]:
+def _operators(diagnosis: Diagnosis) -> list[str]:
     """The host's operators of a profile without a device."""
-    total = sum(time for _, time in found.host.values()) or 1.0
+    total = sum(time for _, time in diagnosis.host.values()) or 1.0
     return [
         f"  {count:>7,} × {name:<44}{si(time, 's'):>10}  {100 * time / total:.1f} %"
-        for name, (count, time) in list(found.host.items())[: 2 * SHOWN]
+        for name, (count, time) in list(diagnosis.host.items())[: 2 * SHOWN]
     ]
 
 
-def _waits(found: Diagnosis) -> list[str]:
+def _waits(diagnosis: Diagnosis) -> list[str]:
     """Exposed communication of each rank, cut in two."""
-    waits = found.waits
+    waits = diagnosis.waits
     if waits is None:
         return []
-    told = [f"{'exposed':<14}{'waiting':>10}{'transfer':>10}{'others waited for it':>23}"]
-    told += [
-        f"{rank_name(found, at):<14}{duration(waiting):>10}{duration(transfer):>10}"
+    text = [f"{'exposed':<14}{'waiting':>10}{'transfer':>10}{'others waited for it':>23}"]
+    text += [
+        f"{rank_name(diagnosis, at):<14}{duration(waiting):>10}{duration(transfer):>10}"
         f"{duration(caused):>23}"
         for at, (waiting, transfer, caused) in enumerate(
             zip(waits.waiting, waits.transferring, waits.caused, strict=True))
     ]  # fmt: skip
-    return [*told, ""]
+    return [*text, ""]
 
 
-def _gains(found: Diagnosis) -> list[str]:
-    if found.closure is None:
-        return [f"refused: {reason}" for reason in found.refused]
-    told = [f"replayed, the span is {100 * found.closure:+.2f} % of the measured one off"]
-    told += [f"refused: {reason}" for reason in found.refused]
-    for gain in found.worth:
+def _gains(diagnosis: Diagnosis) -> list[str]:
+    if diagnosis.closure is None:
+        return [f"refused: {reason}" for reason in diagnosis.refused]
+    text = [f"replayed, the span is {100 * diagnosis.closure:+.2f} % of the measured one off"]
+    text += [f"refused: {reason}" for reason in diagnosis.refused]
+    for gain in diagnosis.worth:
         figure = f"at most {gain.gain:6.2f} ×"
         why = f" ({gain.premise})" if gain.premise else ""
-        told.append(f"  {'no figure' if why else figure:<16}  {gain.name}: {gain.advice}{why}")
-    if found.worth:
-        told.append("  waits hidden in this run may show up once a cause is gone; one at a time")
-    return told
+        text.append(f"  {'no figure' if why else figure:<16}  {gain.name}: {gain.advice}{why}")
+    if diagnosis.worth:
+        text.append("  waits hidden in this run may show up once a cause is gone; one at a time")
+    return text
 
 
 def _compute(trace, account) -> list[str]:
     """Operators against their roofs, and why the rest is held to none."""
-    compute = held(trace, account)
-    told = ["", f"operators with a law and shapes are {100 * compute.covered:.0f} % of compute"]
+    compute = compute_of(trace, account)
+    text = ["", f"operators with a law and shapes are {100 * compute.covered:.0f} % of compute"]
     if compute.reasons:
-        told[-1] += "; the rest: " + ", ".join(
+        text[-1] += "; the rest: " + ", ".join(
             f"{reason} {100 * time / compute.whole:.0f} %"
             for reason, time in compute.reasons.items()
         )
     if not compute.rows:
-        return told if compute.reasons else []
+        return text if compute.reasons else []
     for row in compute.rows[:SHOWN]:
         share = f"{100 * row.share:.0f} % of the roof" if row.share else "no roof is known"
         if row.share and row.share > 1:
             over = "caches hold what it reads" if row.work.kind == "pass" else "a shape is wrong"
             share += f": a clock, a type or {over}"
         size, form = shape_of(row), row.work.number_format
-        told.append(f"  {row.count:>5} × {size:<44} {form:<5}{si(row.time, 's'):>9}  {share}")
+        text.append(f"  {row.count:>5} × {size:<44} {form:<5}{si(row.time, 's'):>9}  {share}")
     if compute.lawless:
         whole = compute.whole
         names = (f"{n} {100 * t / whole:.0f} %" for n, t in list(compute.lawless.items())[:4])
-        told.append(f"  without a law: {', '.join(names)}")
-    return told
+        text.append(f"  without a law: {', '.join(names)}")
+    return text
 
 
 def shape_of(row: Row) -> str:
@@ -154,69 +159,57 @@ def _served(trace, account, model) -> list[str]:
     if model is None:
         return []
     name = model.name or "the model"
-    told = ["", f"steps against {name}: weights read once, tokens computed, caches as far as told"]
+    text = ["", f"steps against {name}: weights read once, tokens computed, caches as far as told"]
     for s in served(trace, account, model)[:SHOWN]:
-        told.append(
+        text.append(
             f"  {s.count:>5} × {s.tokens} of prompts, {s.rows} decode"
             f"{f' with {s.cached:,.0f} cached each' * bool(s.cached)}  {si(s.time, 's')} each,"
             f" bound {si(s.bound, 's')}: {100 * s.share:.0f} %"
         )
-    return told
+    return text
 
 
 def _collectives(trace, account) -> list[str]:
-    listed = collectives(trace, account)
-    if not listed:
+    entries = collectives(trace, account)
+    if not entries:
         return []
-    told = ["", "collectives (time includes waiting for other ranks)"]
-    for c in listed[:SHOWN]:
+    text = ["", "collectives (time includes waiting for other ranks)"]
+    for c in entries[:SHOWN]:
         law = f"law of chapter 7: {si(c.expected, 's')}" if c.expected else "no law for this link"
-        told.append(
+        text.append(
             f"  {c.count:>5} × {c.name:<15}{si(c.size, 'byte'):>9} over {c.ranks:<4}"
             f" shortest {si(c.shortest, 's')}, {law}"
         )
-    return told
+    return text
 
 
-def as_data(found: Diagnosis, model: Decoder | None = None) -> dict:
+def as_data(diagnosis: Diagnosis, model: Decoder | None = None) -> dict:
     """The same as plain data."""
-    if found.host:
+    if diagnosis.host:
         return {
-            "headline": headline(found), "devices": [], "notes": found.notes, "gains": [],
-            "refused": found.refused, "closure": None,
+            "headline": headline(diagnosis), "devices": [], "notes": diagnosis.notes, "gains": [],
+            "refused": diagnosis.refused, "closure": None,
             "operators": [{"name": name, "count": count, "us": time * 1e6}
-                          for name, (count, time) in found.host.items()],
+                          for name, (count, time) in diagnosis.host.items()],
         }  # fmt: skip
-    trace, account = found.traces[0], found.accounts[0][0]
-    compute = held(trace, account)
-    aside = found.aside
+    trace, account = diagnosis.traces[0], diagnosis.accounts[0][0]
+    compute = compute_of(trace, account)
     return {
-        "headline": headline(found),
+        "headline": headline(diagnosis),
         "devices": [
             _device(trace, account)
-            for trace, accounts in zip(found.traces, found.accounts, strict=True)
+            for trace, accounts in zip(diagnosis.traces, diagnosis.accounts, strict=True)
             for account in accounts
         ],
-        "closure": found.closure,
-        "waits": found.waits and {
-            "late_rank": None if found.waits.late is None else rank_name(found, found.waits.late),
-            "waiting_us": [time / 1000 for time in found.waits.waiting],
-            "transferring_us": [time / 1000 for time in found.waits.transferring],
-        },
-        "pauses": [
-            {"rank": rank_name(found, at), "count": stops.count, "us": stops.total / 1000,
-             "longest_us": stops.longest / 1000, "in": stops.what}
-            for at, stops in enumerate(found.stops) if stops
-        ],
-        "set_aside": aside and {"steps": list(aside.steps), "of": aside.of,
-                                "times_as_long": aside.times, "schedule": aside.schedule},
+        "closure": diagnosis.closure,
+        **_of_ranks(diagnosis),
         "compute": {
             "held_to_a_roof": compute.covered, "reached": compute.reached,
             "not_held_us": {reason: 1e6 * time for reason, time in compute.reasons.items()},
         },
-        "gains": [_gain(gain) for gain in found.gains],
-        "refused": found.refused,
-        "notes": found.notes,
+        "gains": [_gain(gain) for gain in diagnosis.gains],
+        "refused": diagnosis.refused,
+        "notes": diagnosis.notes,
         "products": {
             "share_of_compute": sum(r.time for r in compute.of("product")) / (compute.whole or 1.0),
             "rows": [_row(row) for row in compute.of("product")],
@@ -238,6 +231,25 @@ def as_data(found: Diagnosis, model: Decoder | None = None) -> dict:
              "expected_us": c.expected * 1e6 if c.expected else None}
             for c in collectives(trace, account)
         ],
+    }  # fmt: skip
+
+
+def _of_ranks(diagnosis: Diagnosis) -> dict:
+    """Waits and pauses by rank, and the steps that were set aside."""
+    waits, aside = diagnosis.waits, diagnosis.aside
+    return {
+        "waits": waits and {
+            "late_rank": None if waits.late is None else rank_name(diagnosis, waits.late),
+            "waiting_us": [time / 1000 for time in waits.waiting],
+            "transferring_us": [time / 1000 for time in waits.transferring],
+        },
+        "pauses": [
+            {"rank": rank_name(diagnosis, at), "count": stops.count, "us": stops.total / 1000,
+             "longest_us": stops.longest / 1000, "in": stops.what}
+            for at, stops in enumerate(diagnosis.stops) if stops
+        ],
+        "set_aside": aside and {"steps": list(aside.steps), "of": aside.of,
+                                "times_as_long": aside.times, "schedule": aside.schedule},
     }  # fmt: skip
 
 
@@ -276,16 +288,16 @@ def _device(trace, account: Account) -> dict:
 
 
 def to_json(
-    found: Diagnosis, against: Diagnosis | None = None, model: Decoder | None = None
+    diagnosis: Diagnosis, against: Diagnosis | None = None, model: Decoder | None = None
 ) -> str:
     """One JSON document; with `against`, that of the other run beside it."""
-    data = as_data(found, model) | ({"against": as_data(against)} if against else {})
+    data = as_data(diagnosis, model) | ({"against": as_data(against)} if against else {})
     return json.dumps(data, indent=1, allow_nan=False)
 
 
-def compared(found: Diagnosis, other: Diagnosis) -> list[str]:
+def compared(diagnosis: Diagnosis, other: Diagnosis) -> list[str]:
     """What changed from the other run to this one: the parts of the longest span of each."""
-    now, then = (max(d.all_accounts, key=lambda a: a.span) for d in (found, other))
+    now, then = (max(d.all_accounts, key=lambda a: a.span) for d in (diagnosis, other))
     faster = then.span / now.span if now.span else 1.0
     rows = [
         (name, getattr(then, field), getattr(now, field))
@@ -296,16 +308,16 @@ def compared(found: Diagnosis, other: Diagnosis) -> list[str]:
     ]  # fmt: skip
     most = max(rows[1:], key=lambda row: abs(row[2] - row[1]))
     changed = f"most of the change is in {most[0]}" if most[1] != most[2] else "nothing changed"
-    told = [
+    text = [
         f"{faster:.2f} times as fast as {other.traces[0].path}; {changed}."
         " Spans compare only if both files have the same steps.",
         f"{'':<14}{'there':>10}{'here':>10}{'change':>11}",
     ]
-    told += [
+    text += [
         f"{name:<14}{duration(before):>10}{duration(after):>10}{_signed(after - before):>11}"
         for name, before, after in rows
     ]
-    return told
+    return text
 
 
 def _signed(nanoseconds: int) -> str:

@@ -115,8 +115,8 @@ def within(trace: Trace, begin: int, end: int) -> Trace:
             if begin <= (mark.start + mark.end) // 2 < end
             or (mark.kind != "step" and mark.end > begin and mark.start < end)
         ],
-        collectives={places[r]: told for r, told in trace.collectives.items() if r in places},
-        groups={places[r]: told for r, told in trace.groups.items() if r in places},
+        collectives={places[r]: label for r, label in trace.collectives.items() if r in places},
+        groups={places[r]: label for r, label in trace.groups.items() if r in places},
     )  # fmt: skip
 
 

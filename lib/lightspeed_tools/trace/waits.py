@@ -11,7 +11,8 @@ from statistics import median_low
 from lightspeed_tools.trace.account import parts
 from lightspeed_tools.trace.rebuild import Meeting, Run
 
-OFTEN = 0.5  # of all waiting: a rank that causes less is one of several
+OFTEN = 0.5  # of all waiting: a rank that causes less is one of several,
+FAR = 2  # unless it causes so many times as much as any other
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,9 @@ class Waits:
     @property
     def late(self) -> int | None:
         """The rank for which most waiting was, None where there is no one."""
-        total, most = sum(self.caused), max(self.caused)
-        return self.caused.index(most) if total and most > OFTEN * total else None
+        *_, second, most = 0, *sorted(self.caused)
+        alone = most > min(OFTEN * sum(self.caused), FAR * second)
+        return self.caused.index(most) if alone else None
 
 
 def waits_of(run: Run) -> Waits | None:

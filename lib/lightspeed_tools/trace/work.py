@@ -55,7 +55,7 @@ class Row:
 
 
 @dataclass
-class Held:
+class Compute:
     """The compute of a device, held to its roofs as far as may be: seconds in all, rows longest
     first, and the seconds that are held to none, by reason and by the operator without a law.
     """
@@ -101,22 +101,22 @@ class Collective:
 
 
 @functools.lru_cache(maxsize=64)
-def held(trace: Trace, account: Account) -> Held:
+def compute_of(trace: Trace, account: Account) -> Compute:
     """The compute of a device against the roofs of its chip."""
     device, operators = trace.device, trace.operators
     times: dict[tuple[str, bytes], float] = defaultdict(float)
     calls: dict[tuple[str, bytes], set[int]] = defaultdict(set)
-    found, reasons, lawless = Held(), defaultdict(float), defaultdict(float)
+    compute, reasons, lawless = Compute(), defaultdict(float), defaultdict(float)
     for row in account.rows:
         if device.kind[row] != COMPUTE:
             continue
         time = device.duration[row] * 1e-9
-        found.whole += time
+        compute.whole += time
         operator = trace.operator[row]
-        known = trace.arguments_of(row)
-        if known:
-            times[known] += time
-            calls[known].add(operator)
+        call = trace.arguments_of(row)
+        if call:
+            times[call] += time
+            calls[call].add(operator)
         elif operator < 0:
             reasons[NOT_LINKED] += time
         elif not trace.shapes_recorded:
@@ -134,11 +134,11 @@ def held(trace: Trace, account: Account) -> Held:
         roof, compute_bound = bound(account.name, work, count)
         if roof is None:
             reasons[NO_CHIP] += time
-        found.rows.append(Row(name, work, count, time, roof, compute_bound))
-    found.rows.sort(key=lambda row: -row.time)
-    found.reasons = dict(sorted(reasons.items(), key=lambda item: -item[1]))
-    found.lawless = dict(sorted(lawless.items(), key=lambda item: -item[1]))
-    return found
+        compute.rows.append(Row(name, work, count, time, roof, compute_bound))
+    compute.rows.sort(key=lambda row: -row.time)
+    compute.reasons = dict(sorted(reasons.items(), key=lambda item: -item[1]))
+    compute.lawless = dict(sorted(lawless.items(), key=lambda item: -item[1]))
+    return compute
 
 
 def bound(device: str, work: Work, count: int = 1) -> tuple[float | None, bool]:
@@ -155,17 +155,17 @@ def bound(device: str, work: Work, count: int = 1) -> tuple[float | None, bool]:
 
 def collectives(trace: Trace, account: Account) -> list[Collective]:
     """The collectives of which the file says kind and bytes, longest first."""
-    found: dict[tuple[str, float, int, int | None], list[float]] = {}
+    times_of: dict[tuple[str, float, int, int | None], list[float]] = {}
     for row in account.rows:
         if row in trace.collectives and trace.collectives[row][1]:
             key = (*trace.collectives[row], nodes_of(trace, row))
-            found.setdefault(key, []).append(trace.device.duration[row] * 1e-9)
-    listed = [
+            times_of.setdefault(key, []).append(trace.device.duration[row] * 1e-9)
+    entries = [
         Collective(NAMED.get(name, name), size, n, len(times), sum(times), min(times),
                    expected_time(account.name, name, size, n, nodes), nodes)
-        for (name, size, n, nodes), times in found.items()
+        for (name, size, n, nodes), times in times_of.items()
     ]  # fmt: skip
-    return sorted(listed, key=lambda c: -c.time)
+    return sorted(entries, key=lambda c: -c.time)
 
 
 def nodes_of(trace: Trace, row: int) -> int | None:
@@ -174,8 +174,8 @@ def nodes_of(trace: Trace, row: int) -> int | None:
     """
     ranks = [int(n) for n in re.findall(r"\d+", trace.groups.get(row, ("", ""))[1])]
     size = trace.collectives[row][2]
-    listed = trace.about.get("deviceProperties")
-    per_node = len(listed) if isinstance(listed, list) else 0
+    devices = trace.about.get("deviceProperties")
+    per_node = len(devices) if isinstance(devices, list) else 0
     if len(ranks) != size or (per_node < 2 and size > 1):
         whole = trace.world is not None and trace.world == size <= 8
         return 1 if whole else None
@@ -204,13 +204,17 @@ def expect(run: Run, traces: list[Trace], accounts: list[Account]) -> None:
     for meeting in run.meetings:
         rank, op = next(iter(meeting.of.items()))
         trace = traces[rank]
-        told = trace.collectives.get(op.row)
-        time = expected_time(accounts[rank].name, *told, nodes_of(trace, op.row)) if told else None
+        collective = trace.collectives.get(op.row)
+        time = (
+            expected_time(accounts[rank].name, *collective, nodes_of(trace, op.row))
+            if collective
+            else None
+        )
         # a third above the law is within what was measured on sound machines
         if time is not None and meeting.transfer > 1.33e9 * time:
             meeting.expected = round(1e9 * time)
-    for trace, account, found in zip(traces, accounts, run.operations, strict=True):
-        for pieces, whole in _cut_products(trace, account, found):
+    for trace, account, operations in zip(traces, accounts, run.operations, strict=True):
+        for pieces, whole in _cut_products(trace, account, operations):
             pieces[0].merged = whole
             for op in pieces[1:]:
                 op.merged = 0
@@ -219,15 +223,15 @@ def expect(run: Run, traces: list[Trace], accounts: list[Account]) -> None:
 
 
 def _cut_products(
-    trace: Trace, account: Account, found: list[Operation]
+    trace: Trace, account: Account, operations: list[Operation]
 ) -> Iterator[tuple[list[Operation], int]]:
     """Runs of like products, and the ns of one that does their work at once."""
-    ordered = sorted((op for op in found if op.kind == COMPUTE), key=lambda op: op.start)
+    ordered = sorted((op for op in operations if op.kind == COMPUTE), key=lambda op: op.start)
     group: list[Operation] = []
     last = None
     for op in [*ordered, None]:
-        known = trace.arguments_of(op.row) if op else None
-        if known != last or known is None:
+        call = trace.arguments_of(op.row) if op else None
+        if call != last or call is None:
             if (
                 last is not None
                 and len(group) >= PIECES
@@ -235,14 +239,14 @@ def _cut_products(
             ):
                 yield group, whole
             group = []
-        if op and known is not None:
+        if op and call is not None:
             group.append(op)
-        last = known
+        last = call
 
 
-def _whole(device: str, known: tuple[str, bytes], group: list[Operation]) -> int | None:
+def _whole(device: str, call: tuple[str, bytes], group: list[Operation]) -> int | None:
     """ns of one product in place of a group: what the pieces took, scaled by the law."""
-    work, chip = work_of(*known), chip_of(device)
+    work, chip = work_of(*call), chip_of(device)
     if work is None or work.kind != "product" or chip is None:
         return None
     (batch, rows, depth, columns), form = work.shape, work.number_format
