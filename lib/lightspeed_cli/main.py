@@ -49,6 +49,7 @@ GROUPS = {
 }
 VERBS = LEARNING | TEACHING | WRITING
 EXTRAS = dict.fromkeys(WRITING, "dev") | {"class": "class", "site": "web"}
+TOOLS = ("numpy", "markupsafe", "scipy")  # what the extra `tools` brings: enough without --page
 INSTALL = (
     "The laws need Python alone; this needs more, in a checkout of the course: pip install '.[{}]'"
 )
@@ -76,25 +77,26 @@ def main(argv=None):
     ours, theirs = (
         (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
     )
-    options, unknown = _parser(ours[0] if ours else "").parse_known_args(ours)
-    if options.verb is None:
-        _parser("").print_help()
-        return 0
+    asked = ours[0] if ours else ""
     try:
+        options, unknown = _parser(asked).parse_known_args(ours)
+        if options.verb is None:
+            _parser("").print_help()
+            return 0
         options.jupyter = _jupyter_options(options, unknown) + theirs
         # A site that is built is served anywhere.
         if options.verb in WRITING and not getattr(options, "serve", False):
             _ask_for_a_checkout()
         return options.run(options) or 0
     except UserError as error:
-        print(f"lightspeed {options.verb}: {error}", file=sys.stderr)
+        print(f"lightspeed {asked}: {error}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("lightspeed"):
             raise
-        extra = EXTRAS.get(options.verb, "lab")
+        extra = EXTRAS.get(asked, "tools" if error.name in TOOLS else "lab")
         print(
-            f"lightspeed {options.verb}: {error.name} is not installed. {INSTALL.format(extra)}",
+            f"lightspeed {asked}: {error.name} is not installed. {INSTALL.format(extra)}",
             file=sys.stderr,
         )
         return 2
