@@ -7,7 +7,7 @@ that says one takes its choices from the controls that the reader sees, never fr
 import re
 
 from lightspeed.catalog import entries
-from lightspeed_tools.measure.machine import measured
+from lightspeed_course.explorers.measured_machines import measured
 
 
 def machines(*needed, one_of=()):

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from lightspeed.catalog import accelerator, link, memory
 from lightspeed.roofline import crossover_size, ridge_point, transfer_time
+from lightspeed_course.explorers.measured_machines import measured
+from lightspeed_course.explorers.measured_machines import paths as measured_paths
 from lightspeed_course.explorers.menus import machines
 from lightspeed_show import (
     Axis,
@@ -26,8 +28,6 @@ from lightspeed_show import (
     si,
 )
 from lightspeed_show.spaced import by_ratio
-from lightspeed_tools.measure.machine import measured
-from lightspeed_tools.measure.machine import paths as measured_paths
 
 SMALLEST, LARGEST = 1, 1e12  # bytes
 # A term with this share of the time decides; to halve the other one saves a twentieth at most.

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from lightspeed import queueing, serving
 from lightspeed.catalog import entries
 from lightspeed_course.explorers import published
+from lightspeed_course.explorers.measured_machines import hardware as hardware_of
 from lightspeed_course.explorers.menus import listed, machines
 from lightspeed_models.llm.shipped import decoder, shape_of
 from lightspeed_models.simulators.queue_simulation import serve
@@ -30,7 +31,6 @@ from lightspeed_show import (
     si,
 )
 from lightspeed_show.spaced import by_ratio, evenly
-from lightspeed_tools.measure.machine import hardware as hardware_of
 
 # Where memory is never what is short.
 BUSY = {"service_time": 0.1, "kv_bytes": 1e9, "memory": 100e9}

@@ -9,10 +9,10 @@ from dataclasses import replace
 from lightspeed import roofline
 from lightspeed.roofline import WIDTH
 from lightspeed_course.explorers import published
+from lightspeed_course.explorers.measured_machines import hardware as hardware_of
+from lightspeed_course.explorers.measured_machines import measured
 from lightspeed_course.explorers.menus import listed, machines
 from lightspeed_show import Choice, Formula, LogSlider, View, explorer, roof_chart, si
-from lightspeed_tools.measure.machine import hardware as hardware_of
-from lightspeed_tools.measure.machine import measured
 
 ARITHMETIC = ("bf16", "fp8", "int8", "fp32")
 STORIES = {

@@ -2,10 +2,10 @@
 
 from lightspeed import roofline
 from lightspeed.roofline import WIDTH
+from lightspeed_course.explorers.measured_machines import hardware as hardware_of
 from lightspeed_course.explorers.menus import machines
 from lightspeed_course.explorers.traffic import bare_chart
 from lightspeed_show import Boxes, Choice, Line, Play, Text, View, explorer, si
-from lightspeed_tools.measure.machine import hardware as hardware_of
 
 SIDE = 8192  # D and F of the matrix
 TOKENS = 8  # that pass in the picture

@@ -7,6 +7,7 @@ import functools
 
 from lightspeed import roofline
 from lightspeed.catalog import accelerator
+from lightspeed_course.explorers.measured_machines import hardware as hardware_of
 from lightspeed_course.explorers.menus import machines
 from lightspeed_models.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
 from lightspeed_show import (
@@ -27,7 +28,6 @@ from lightspeed_show import (
     explorer,
     si,
 )
-from lightspeed_tools.measure.machine import hardware as hardware_of
 
 SIDE = 8192  # D and F of the matmul on two clocks
 SLICES = 24  # moments of it
