@@ -21,13 +21,12 @@ assert job.replica().rate > 12, "more than a dozen answers"
 assert middle(waits(run(2.0, 8000, 2048, 0.0))[1]) > job.BUDGET, "everyone waits longer"
 
 # %% tags=["setup"]
-from lightspeed.catalog import accelerator, fitted, measured
+from lightspeed.catalog import accelerator, find, fitted, measured
 from lightspeed.inference import drafted_tokens, experts_read
 from lightspeed_models.llm import IDEAL, mixed_step
 from lightspeed.serving import request_rate
 from lightspeed_course import ask, Axis, Bars, Chart, figure, job, predict, reveal, Rule, si, table
 from lightspeed_course.explorers.serving_steps import explore_serving_steps, replica
-from lightspeed_models.simulators.serving import Cost, Scheduler, simulate
 
 # %%
 job.sheet(until="09")
@@ -43,7 +42,7 @@ job.sheet(until="09")
 predict("inference.first_token_steps", ...)
 
 # %% tags=["setup"]
-from lightspeed.catalog import find
+from lightspeed_models.simulators.serving import Cost, Scheduler, simulate
 
 budget, prompt, short, writers = 2048, 8000, 300, 3
 engine = find("vllm")
@@ -661,7 +660,7 @@ bench("09")
 # lightspeed serve config.json --gpus 8 --hardware h100_sxm --format bf16 --in {{job.LONG - job.ANSWER // 2}} --out {{job.ANSWER}} --tpot {{1e3 * job.BUDGET:.0f}}ms
 # ```
 #
-# Its first line is the most that the promise allows: {{rate:.2f}} requests a second here. Below
+# Its first line is the most that the promise allows: {{best["bf16"][0].rate:.3g}} requests a second here. Below
 # stand all layouts, how long the median and the last in a hundred wait, and the measured runs that
 # are nearest to yours.
 #

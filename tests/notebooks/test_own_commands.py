@@ -8,8 +8,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from lightspeed.catalog import accelerator
 from lightspeed_cli.main import main
 from lightspeed_course import job
+from lightspeed_models.llm import decoder
+from lightspeed_tools.serve.plan import Job, plans
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
 LLAMA = {
@@ -30,10 +33,19 @@ def commands(name):
     return [shlex.split(line)[1:] for line in lines if line.startswith("lightspeed ")]
 
 
+def best_rate():
+    """Requests a second of the job's own eight GPUs, as the lesson's table has them."""
+    asked = Job(
+        decoder("Llama-3.1-70B"), accelerator("h100_sxm"), 8, prompt=job.LONG - job.ANSWER // 2,
+        output=job.ANSWER, per_token=job.BUDGET,
+    )  # fmt: skip
+    return plans(asked)[0][0].rate
+
+
 @pytest.mark.parametrize(
     "name, says",
     [
-        ("09_serving", lambda: [f"{job.served()[1]:.3f} requests/s at most: 1 × tensor 8"]),
+        ("09_serving", lambda: [f"{best_rate():.3g} requests/s at random"]),
         (
             "10_plan_a_run",
             lambda: [job.planned_anew()["best"]["plan"], f"Rank {job.explained()['rank']} of"],
