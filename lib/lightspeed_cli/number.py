@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 from lightspeed import catalog
-from lightspeed.errors import meant, nearest
+from lightspeed.errors import BadArgument, meant, nearest
 from lightspeed_cli.errors import UserError
 from lightspeed_course.workspace import course_root
+from lightspeed_models.cards import card
 from lightspeed_show import si
 
 # Inside the package: the constants themselves, this command, and a wheel's own copy of the course.
@@ -184,7 +185,7 @@ def run(options):
     if not options.key:
         _search(options.search)
         return
-    key = options.key.lower()
+    key = _as_the_catalog_spells(options.key.lower())
     if key in constants():
         print(describe(key))
     elif entry := of_entry(key):
@@ -195,6 +196,17 @@ def run(options):
             f"there is no '{options.key}'; {meant(key, nearby(key), 0.8)};"
             f" `lightspeed number --search {key.partition('.')[0]}` looks for a word"
         )
+
+
+def _as_the_catalog_spells(key):
+    """The key with its GPU by the catalog's name: h100.bf16 is h100_sxm.bf16."""
+    entry, dot, number = key.partition(".")
+    if of_entry(entry) or "=" in entry:
+        return key
+    try:
+        return card(entry)[0].key + dot + number
+    except BadArgument:
+        return key
 
 
 def _search(word):

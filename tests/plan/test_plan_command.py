@@ -188,6 +188,11 @@ def test_nothing_fits(capsys):
     assert status == 1 and "No plan fits." in text and "GB above" in text
 
 
+def test_a_cluster_is_one_however_it_is_spelt():
+    spelt = ("h100_sxm:8", "H100:8", "8xH100", "8x H100 80GB", "H100 80GB:8")
+    assert len({inputs.cluster_of(words) for words in spelt}) == 1
+
+
 @pytest.mark.parametrize(
     "words, says",
     [

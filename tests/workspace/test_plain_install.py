@@ -43,7 +43,7 @@ def test_the_tools_run_with_the_packages_of_their_extra(tmp_path):
     trace = " ".join(map(str, write(Job(hidden=1024), tmp_path)))
     log = ROOT / "tests/nccl/logs/01_h100_1node_nvls.log"
     lines = [
-        "number h100_sxm.bf16", "law pipeline bubble", "model Qwen/Qwen3-32B",
+        "number H100.bf16", "law pipeline bubble", "model Qwen/Qwen3-32B",
         "plan llama3_8b --cluster h100_sxm:8 --batch 64k", "serve Qwen3-32B --hardware H100",
         f"nccl report {log}", f"trace {trace}",
     ]  # fmt: skip

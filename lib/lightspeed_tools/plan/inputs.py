@@ -132,6 +132,8 @@ def cluster_of(
         table = read_json(text)
         return cluster_from(table | more if isinstance(table, dict) else table, precision, text)
     gpu, colon, number = text.rpartition(":")
+    if not colon and (many := re.match(r"(\d+) ?[x*×] ?(?=[A-Za-z])", text.strip())):
+        gpu, colon, number = text.strip()[many.end() :], "x", many[1]
     digits = number.replace(",", "").replace("_", "")
     if not colon or not digits.isdecimal():
         wanted = "a GPU of the catalog and how many, such as h100_sxm:16384, or a JSON file"
