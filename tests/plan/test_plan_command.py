@@ -190,7 +190,10 @@ def test_nothing_fits(capsys):
 
 def test_a_cluster_is_one_however_it_is_spelt():
     spelt = ("h100_sxm:8", "H100:8", "8xH100", "8x H100 80GB", "H100 80GB:8")
-    assert len({inputs.cluster_of(words) for words in spelt}) == 1
+    clusters = [inputs.cluster_of(words) for words in spelt]
+    assert {(one.gpu, one.gpus, one.machine) for one in clusters} == {
+        ("h100_sxm", 8, clusters[0].machine)
+    }
 
 
 @pytest.mark.parametrize(

@@ -173,8 +173,8 @@ def test_number_searches_words_before_parts_of_words(capsys):
     main(["number", "--search", "l40s"])
     l40s = capsys.readouterr().out
     assert l40s.startswith("l40s.")
-    main(["number", "--search", "l4"])
-    assert capsys.readouterr().out.startswith("No constant has the word 'l4'; these have it inside")
+    main(["number", "--search", "h10"])
+    assert capsys.readouterr().out.startswith("No constant has the word 'h10'; these have it insid")
     main(["number", "--search", "NVLINK"])
     assert "\nnvlink4." in capsys.readouterr().out, "a number behind a word is no part of it"
 
