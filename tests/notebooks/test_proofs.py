@@ -90,3 +90,45 @@ def test_check_names_the_cell_of_an_edited_number(course):
     index = notebook.cells.index(cell)
     assert f"chapters/{CHAPTER}: cell {index} ({cell.id}): source\n    -" in result.stdout, result
     assert re.search(r"^    -.* 777 ", result.stdout, re.M)
+
+
+# File of fitted constants -> the page that shows what they give.
+FITTED = {
+    "attention": "10_plan_a_run_proof",
+    "engines": "09_serving",
+    "nccl": "07_nccl_bandwidth_proof",
+    "products": "10_plan_a_run_proof",
+    "stacks": "10_plan_a_run_proof",
+}
+_CONSTANT = re.compile(
+    r"\b((?:value|share|ramp|narrow|compute_share|memory_share|loop|latency|bandwidth) = )([\d.e+-]+)"
+)
+
+
+def failed_by_fits(course, names, change, pages):
+    """The cells that fail where the constants of these files are all changed by so much."""
+    kept = {}
+    for name in names:
+        path = course / f"lib/lightspeed/catalog/fitted_{name}.toml"
+        kept[path] = path.read_text("utf-8")
+        moved = _CONSTANT.sub(lambda m: f"{m[1]}{float(m[2]) * (1 + change)!r}", kept[path])
+        assert moved != kept[path]
+        path.write_text(moved, "utf-8")
+    try:
+        where = [f"chapters/{page}.ipynb" for page in sorted({*pages})]
+        result = in_copy(course, "-m", "pytest", *NBVAL, *where)
+    finally:
+        for path, text in kept.items():
+            path.write_text(text, "utf-8")
+    return re.findall(r"^FAILED (chapters/\S+::Cell \d+)", result.stdout, re.M)
+
+
+@pytest.mark.slow
+def test_no_output_moves_with_the_last_digits_of_a_fit(course):
+    assert failed_by_fits(course, FITTED, 1e-9, FITTED.values()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FITTED)
+def test_an_output_fails_with_a_thousandth_of_a_fit(course, name):
+    assert failed_by_fits(course, [name], 1e-3, [FITTED[name]])
