@@ -24,6 +24,10 @@ def link(trace: Trace) -> None:
     """
     _tie(trace)
     _name_collectives(trace)
+    if len(trace.device):  # a name and a shape are all that is asked of them from here on
+        operators = trace.operators
+        operators.start, operators.duration = array("d"), array("d")
+        operators.place, operators.outer = array("i"), array("q")
 
 
 def _name_collectives(trace: Trace) -> None:

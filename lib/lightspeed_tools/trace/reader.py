@@ -101,7 +101,7 @@ class Operators:
     shape: array = field(default_factory=lambda: array("i"))
 
     def __len__(self) -> int:
-        return len(self.start)
+        return len(self.name)
 
 
 class Mark(NamedTuple):
