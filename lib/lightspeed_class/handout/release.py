@@ -279,8 +279,8 @@ def find(name):
             e for e in known if e.stem.startswith(wanted)
         ]
         # a number means a chapter's first exercise, as 02_roofline beside 02_roofline_2_kernels
-        first = min(matching, key=lambda e: len(e.stem), default=None)
-        matching = [e for e in matching if e == first or not e.stem.startswith(first.stem)]
+        first = min((e.stem for e in matching), key=len, default="")
+        matching = [e for e in matching if e.stem == first or not e.stem.startswith(first)]
         if len(matching) != 1:
             what = "notebook" if path.suffix == ".ipynb" else "one assignment"
             raise ClassError(
