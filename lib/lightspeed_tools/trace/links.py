@@ -9,15 +9,12 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 COMMUNICATION = 1  # of reader's kinds
 
-if TYPE_CHECKING:
-    from lightspeed_tools.trace.reader import Trace
 
-
-def link(trace: Trace) -> None:
+def link(trace: Any) -> None:
     """Fill `trace.operator`, and names of collectives that stand round their launch alone.
 
     ROCm of old writes no correlation: launch and kernel share an External id of their own.
@@ -30,7 +27,7 @@ def link(trace: Trace) -> None:
         operators.place, operators.outer = array("i"), array("q")
 
 
-def _name_collectives(trace: Trace) -> None:
+def _name_collectives(trace: Any) -> None:
     """PyTorch before 2.2 names a collective by the operator and the annotation round its launch."""
     device, spans = trace.device, None
     launch: dict[int, int] = {}
@@ -49,7 +46,7 @@ def _name_collectives(trace: Trace) -> None:
             trace.collectives[row] = plain, 0.0, 0
 
 
-def _tie(trace: Trace) -> None:
+def _tie(trace: Any) -> None:
     """Kernels to their operators."""
     import numpy
 
@@ -80,7 +77,7 @@ def _tie(trace: Trace) -> None:
         _around(trace, thread, sorted(rows))
 
 
-def _around(trace: Trace, thread: int, launches: list[tuple[int, int]]) -> None:
+def _around(trace: Any, thread: int, launches: list[tuple[int, int]]) -> None:
     """Link launches of a thread, in order, to the innermost operator that was running then."""
     operators = trace.operators
     mine = [row for row in range(len(operators)) if operators.place[row] == thread]
