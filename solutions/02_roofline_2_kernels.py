@@ -1,7 +1,9 @@
 # %% [markdown]
 # # Exercises 2.2: twelve kernels
 #
-# No GPU needed: here kernels are counted. Lesson 2.2 has what you need.
+# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
+# happened. No GPU is needed, as kernels are counted here; lesson 2.2 has what you need, and you may use
+# `lightspeed.kernels`.
 
 # %%
 import math

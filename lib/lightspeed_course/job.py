@@ -101,7 +101,7 @@ def attention() -> tuple[float, float]:
     """Seconds of a layer's attention over `LONG` tokens on one of eight GPUs: what memory needs if
     its square crosses four times, and what its products need at the peak.
     """
-    model, chip = find(MODEL), accelerator(GPU)
+    model, chip = decoder(MODEL).attention, accelerator(GPU)
     heads, kv_heads = model.heads // PER_NODE, model.kv_heads // PER_NODE
     moved = naive_attention_bytes(heads, kv_heads, LONG, model.head_width)
     flops = 4 * heads * LONG**2 * model.head_width
