@@ -15,7 +15,7 @@
 from lightspeed.catalog import accelerator
 from lightspeed.kernels import *
 from lightspeed_course import ask, job, predict, reveal, si
-from lightspeed_course.explorers.kernels import *
+from lightspeed_course.explorers.kernels import REGISTERS, clocks, explore_clocks, explore_moves
 from lightspeed_models.simulators.kernels import Array, diagnose, launch, tl
 from lightspeed_models.simulators.kernels.record import SECTOR, WARP
 
@@ -38,7 +38,7 @@ predict("kernels.softmax_bytes", ..., seed="chapter")
 # has to leave in memory. Follow the blocks:
 
 # %%
-explore_attention_moves()
+explore_moves()
 
 # %% tags=["setup"]
 h100, N, D = accelerator("h100_sxm"), job.LONG, 128
@@ -159,7 +159,7 @@ assert h100.hbm_bandwidth < h100.l2_bandwidth_measured < 2 * h100.hbm_bandwidth,
 )
 
 # %%
-explore_attention_clocks()
+explore_clocks()
 
 # %% tags=["setup"]
 blocks = 64, 128, 256

@@ -16,6 +16,7 @@ from lightspeed_course.practice.variants import Variant
 PAIRS = {
     "01_numbers_to_know": ("numbers.claim_wider_link", "numbers.claim_hbm_over_l1"),
     "02_roofline": ("roofline.claim_upgrade", "roofline.claim_more_users"),
+    "02_roofline_2_kernels": ("kernels.split_decode", "kernels.registers_of_block"),
     "03_amdahl_gustafson": ("scaling.claim_near_linear", "scaling.claim_limit"),
     "04_littles_law": ("queueing.claim_a_tenth", "queueing.claim_spare_slots"),
     "05_precision": ("precision.claim_exact_count", "precision.claim_int8_arithmetic"),

@@ -72,8 +72,8 @@ class Plan:
     micro-batch, `expert` the ranks of a stage (data x context x tensor) over which experts are
     spread, `chunks` what a GPU of an interleaved pipeline holds. Full recomputation is of `part` of
     the layers; ZeRO splits over groups of `shard` ranks with a copy each (HSDP), 0 for one of all.
-    `placement` is the order in which ranks are numbered, the axis whose ranks are next to each other
-    first; a node takes the next `per_node` of them.
+    `placement` is the order in which ranks are numbered, the axis whose ranks are neighbours first;
+    a node takes the next `per_node` of them.
     """
 
     data: int = 1

@@ -256,7 +256,6 @@ def test_a_class_that_cannot_be_written_and_a_terminal_of_ascii(course, tmp_path
     assert "cannot be written" in done.stderr and str(course.root) in done.stderr
 
 
-@pytest.mark.holds("docs/teach.md", "come along")
 def test_files_beside_the_notebook_come_along_and_its_folder_is_importable(
     tmp_path, course, sandboxed
 ):

@@ -209,7 +209,6 @@ def test_two_of_one_name_and_for_whom_it_was_made(take):
     assert "It could be from dan or dan2. It was made for dan2." in row.note
 
 
-@pytest.mark.holds("docs/teach.md", "The last one of a student that can be read counts")
 @pytest.mark.parametrize("way", ["folder", "zip", "canvas", "moodle"])
 def test_the_last_act_counts(course, book, tmp_path, way):
     """A, then B by mistake, then A again."""

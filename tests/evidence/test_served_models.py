@@ -20,7 +20,7 @@ def test_a_hop_of_served_models_is_one_of_nccl():
     assert 0.4 < engine("vllm").hop / hop < 1
 
 
-@pytest.mark.holds("evidence", "prompts that join are not counted", "The bound holds for each row")
+@pytest.mark.holds("evidence", "prompts that join are not counted")
 def test_another_set_is_expected_by_the_same_engine():
     """No constant has seen a row of it. Where the law falls short, it falls short one way."""
     rows, bound = served_elsewhere.steps(dataset("serving_energy"), IDEAL)

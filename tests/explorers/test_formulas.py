@@ -236,8 +236,8 @@ RESULTS = {
         ),
         "s",
     ),
-    "kernels.explore_attention_clocks": (lambda s, _: kernel_clocks.clocks(**s).bound, "s"),
-    "kernels.explore_attention_moves": (lambda s, _: blocks_of_attention(s["way"]), "byte"),
+    "kernels.explore_clocks": (lambda s, _: kernel_clocks.clocks(**s).bound, "s"),
+    "kernels.explore_moves": (lambda s, _: blocks_of_attention(s["way"]), "byte"),
     "traffic.explore_tiles": (
         lambda s, _: tiled_matmul_bytes(*[s["side"]] * 3, *[s["side"] // s["across"]] * 2),
         "byte",

@@ -49,7 +49,7 @@ PICTURES = {
     "schedules": schedules.explore_schedules,
     "two clocks": traffic.explore_two_clocks,
     "tiles": traffic.explore_tiles,
-    "attention moves": kernels.explore_attention_moves,
+    "attention moves": kernels.explore_moves,
     "fusion": traffic.explore_fusion,
     "tokens": tokens.explore_tokens,
     "queue": requests.explore_queue,

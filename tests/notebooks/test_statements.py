@@ -197,10 +197,10 @@ def test_a_statement_of_a_question_is_held_for_each_variant():
     told = dataclasses.replace(
         q,
         solution="It is the same as ever.",
-        holds={"same as": lambda **given: given[name] == canonical},
+        holds={"the same as": lambda **given: given[name] == canonical},
     )
     assert [s.held for s in of_question(told) if s.text == "It is the same as ever."] == [True]
-    assert any("does not hold: same as" in fault for fault in false_statements(told))
+    assert any("does not hold: the same as" in fault for fault in false_statements(told))
     assert not any("seed None" in fault for fault in false_statements(told))
 
 

@@ -140,7 +140,7 @@ def test_published_runs_of_megatron_on_h100():
     found = checked_cases(published("megatron_h100"))
     assert not any(row["refused"] for row in found)
     errors = {row["name"]: row["error"] for row in found}
-    assert np.median(np.abs(list(errors.values()))) == pytest.approx(0.10, abs=0.02), errors
+    assert np.median(np.abs(list(errors.values()))) <= 0.05, errors
     assert all(row["memory"]["verdict"] == "fits" for row in found)
     assert sum(row["rank"] <= 25 for row in found) == 4, [row["rank"] for row in found]
 

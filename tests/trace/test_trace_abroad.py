@@ -151,7 +151,6 @@ def test_an_all_to_all_of_before_2_2_is_told_as_its_all_reduce_twin(tmp_path):
     assert "a slow rank (rank 2)" in said[""][0] and "The others wait for rank 2" in said[""][0]
 
 
-@pytest.mark.holds("docs/your-own-question.md", "One rank can't tell waiting from transferring")
 def test_waiting_and_transferring_are_apart_by_rank_and_one_rank_can_not_tell(tmp_path, capsys):
     paths = [str(p) for p in write(Job(faults={"slow_rank": 1.5, "no_overlap": 1}), tmp_path)]
     found = diagnose(paths)
@@ -212,7 +211,6 @@ def warm_up():
     return events
 
 
-@pytest.mark.holds("docs/your-own-question.md", "A step unlike the others")
 def test_a_step_unlike_the_others_is_set_aside_and_said(tmp_path):
     found = diagnosed(tmp_path, warm_up())
     said = headline(found)

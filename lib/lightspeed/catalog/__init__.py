@@ -234,7 +234,7 @@ def fitted(name: str) -> dict[str, Any]:
     has it.
 
     >>> sorted(fitted("stacks"))[0]
-    'foundry_a100_40gb'
+    'deepseek_v3'
     """
     return _toml(f"fitted_{one_of('fitted', 'name', name, FITTED)}")
 

@@ -27,7 +27,7 @@ from lightspeed_show import (
     si,
 )
 
-__all__ = ("REGISTERS", "clocks", "explore_attention_clocks", "explore_attention_moves")
+__all__ = ("REGISTERS", "clocks", "explore_clocks", "explore_moves")
 
 HEADS, KV_HEADS, WIDTH = 8, 1, 128  # one of eight GPUs' share of a Llama 3 70B layer
 KEYS, THREADS, REGISTERS = 64, 128, 255  # keys of a tile; threads of a program, and theirs at most
@@ -146,7 +146,7 @@ def clocks_verdict(now, way, causal, spills):
     return "The tensor cores are the slowest clock: this is as fast as a matmul can be."
 
 
-def explore_attention_clocks():
+def explore_clocks():
     """One attention on three clocks, by length, block of queries and chip."""
     return explorer(
         clocks_view,
@@ -337,7 +337,7 @@ def moves_chart(way, counts, last):
     return Chart(Axis(domain=(0, 15)), Axis(domain=(-0.4, 8.2)), marks, height=360, bare=True)
 
 
-def explore_attention_moves():
+def explore_moves():
     """Attention's blocks as they cross, in three launches or in one."""
     return explorer(
         moves_view,

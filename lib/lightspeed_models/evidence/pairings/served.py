@@ -39,7 +39,12 @@ def judged(rows):
     table = Table([*found.values(), *beside])
     times = [each[: len(found)] for each in left_out(table)]
     left = tuple((rows.name(i), reason) for i, reason in refused.items())
-    return list(found), table.part(np.arange(len(table.rows)) < len(found)), times, left
+    return (
+        list(found),
+        table.part(np.arange(len(table.rows), dtype=np.intp) < len(found)),
+        times,
+        left,
+    )
 
 
 def _judged(rows, which):
