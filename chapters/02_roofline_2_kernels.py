@@ -27,7 +27,7 @@ job.sheet(until="02.2")
 # then it can divide. Written down like that, it reads each row three times. How much does it move?
 
 # %%
-predict("kernels.softmax_bytes", ..., seed="chapter")
+predict("kernels.softmax_bytes", ..., seed="long")
 
 # %% [markdown]
 # ## What does attention write down?
@@ -191,10 +191,10 @@ assert warps / most == 1 / 8 and programs_per_sm(0, 16, 1024) == 2, "A profiler 
 assert small.l2 > large.l2, "smaller blocks ask L2 more often"
 
 # %%
-ask("kernels.block_ceiling", seed="chapter")
+ask("kernels.block_ceiling", seed="long")
 
 # %%
-ask("kernels.raise_occupancy", seed="chapter")
+ask("kernels.raise_occupancy", seed="b")
 
 # %% [markdown]
 # ## Is a byte that you ask for the byte that crosses?
@@ -265,7 +265,7 @@ assert partial_bytes(heads, D, parts) < 2 * N * D * 2, "What that costs is"
 ask("kernels.split_decode", seed="chapter")
 
 # %%
-reveal("kernels.softmax_bytes", seed="chapter")
+reveal("kernels.softmax_bytes", seed="long")
 
 # %% [markdown]
 # ## What did the line save?

@@ -90,7 +90,7 @@ def test_an_attack_in_a_container_finds_no_answers(engine, sandboxed):
     assert grade(right(asks), ASSIGNMENT, isolated="podman").notes == ()
     slow = grade(right("while True: pass"), ASSIGNMENT, isolated="podman",
                  limits=Limits(wall=20, cell=1))  # fmt: skip
-    assert slow.notes == ("Code cell 2 stopped with OutOfTime.",)
+    assert slow.notes == ("Code cell 2 stopped with OutOfTime in line 1.",)
 
 
 def test_an_engine_that_is_missing_or_fails_is_named(tmp_path, monkeypatch):

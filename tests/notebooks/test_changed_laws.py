@@ -89,7 +89,7 @@ LAWS = {
     ],
     ("06", "parallel"): [
         ("where(stage >= 3, 2 * micro_batches, 1)", "where(stage >= 3, micro_batches, 1)"),
-        ("(4 + 2 * forward_again) * layers * 2 * _once", "2 * layers * 2 * _once"),
+        ("(2 + forward_again) * others * element_bytes", "others * element_bytes"),
         ("peak / (bandwidth * axes * tensor)", "peak / (bandwidth * axes)"),
     ],
     ("06", "pipeline"): [
@@ -128,7 +128,7 @@ LAWS = {
         ("return batch / (tokens * step_time)", "return batch / step_time"),
     ],
     ("10", "parallel"): [
-        ("(4 + 2 * forward_again) * layers * 2 * _once", "2 * layers * 2 * _once"),
+        ("(2 + forward_again) * others * element_bytes", "others * element_bytes"),
     ],
     ("11", "parallel"): [
         ("where(stage >= 3, 2 * micro_batches, 1)", "where(stage >= 3, micro_batches, 1)"),
