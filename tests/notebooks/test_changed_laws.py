@@ -106,7 +106,7 @@ LAWS = {
         ("(2 if collective in TWICE else 1) * (n - 1) / n", "(n - 1) / n"),
         ("return algbw * busbw_factor", "return algbw / busbw_factor"),
         ("return ring_steps(collective, n) * (latency + size / (n * bandwidth))", "return size"),
-        ("minimum(n - 1, 2) * size / bandwidth", "size / bandwidth"),
+        ("latency + busiest * size / bandwidth", "latency + size / bandwidth"),
     ],
     ("08", "networks"): [
         ("return 1 / (1 + loss * window", "return 1 / (1 + loss"),
@@ -122,7 +122,7 @@ LAWS = {
         ("__wrapped__(size / per_node, network,", "__wrapped__(size, network,"),
     ],
     ("09", "inference"): [
-        ("(1 - acceptance ** (drafts + 1)) / lost", "1 + drafts * acceptance"),
+        ("kept = acceptance**i * fading ** (i * (i - 1) / 2)", "kept = acceptance"),
     ],
     ("09", "serving"): [
         ("return batch / (tokens * step_time)", "return batch / step_time"),
