@@ -39,6 +39,7 @@ def called(tmp_path_factory):
     """The names of all calls of the notebooks, each graded as it should be."""
     if not shutil.which("strace"):
         lacks("strace")
+    forkserver.close_all()
     grade(right(), ASSIGNMENT)  # so that a server is there
     (server,) = forkserver.servers()
     log = tmp_path_factory.mktemp("trace") / "calls"

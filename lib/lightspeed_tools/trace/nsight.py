@@ -5,13 +5,15 @@ the runtime and NVTX ranges. Times there are nanoseconds since the recording beg
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lightspeed_tools.trace.pieces import EXPECTED, TraceError
+
+if TYPE_CHECKING:
+    import sqlite3
 
 MAGIC = b"SQLite format 3\0"
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -31,6 +33,8 @@ def database_events(path: str | Path) -> Iterator[Any]:
 
     Raises TraceError for a database of another tool, or without kernels.
     """
+    import sqlite3  # a page of the web edition has none
+
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
         try:
             yield from _events(path, base)
