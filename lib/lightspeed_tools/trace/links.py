@@ -48,8 +48,6 @@ def _name_collectives(trace: Any) -> None:
 
 def _tie(trace: Any) -> None:
     """Kernels to their operators."""
-    import numpy
-
     device, calls, operators = trace.device, trace.calls, trace.operators
     untied = max(device.correlation, default=0) <= 0
     if untied and len(calls):
@@ -57,13 +55,13 @@ def _tie(trace: Any) -> None:
     trace.operator = array("i", [-1]) * len(device)
     if not len(device) or not len(operators):
         return
-    ids = numpy.frombuffer(operators.outer, "q")
-    order = numpy.argsort(ids, kind="stable")
-    place = numpy.searchsorted(ids[order], device.outer)
-    place = order[numpy.minimum(place, len(ids) - 1)]
-    same = (ids[place] == numpy.frombuffer(device.outer, "q")) & (ids[place] > 0)
-    if not untied and same.any():
-        trace.operator = array("i", numpy.where(same, place, -1).astype("i").tobytes())
+    ids = {one for one in device.outer if one > 0}
+    first: dict[int, int] = {}
+    for row, one in enumerate(operators.outer):
+        if one in ids:
+            first.setdefault(one, row)
+    if first and not untied:
+        trace.operator = array("i", (first.get(one, -1) for one in device.outer))
         return
     launches = {
         correlation: row for row, correlation in enumerate(calls.correlation) if correlation > 0
