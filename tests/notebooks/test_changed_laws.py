@@ -89,7 +89,7 @@ LAWS = {
     ],
     ("06", "parallel"): [
         ("where(stage >= 3, 2 * micro_batches, 1)", "where(stage >= 3, micro_batches, 1)"),
-        ("(2 + forward_again) * others * element_bytes", "others * element_bytes"),
+        ("halves = 8 + 4 * forward_again", "halves = 4"),
         ("peak / (bandwidth * axes * tensor)", "peak / (bandwidth * axes)"),
     ],
     ("06", "pipeline"): [
@@ -128,7 +128,7 @@ LAWS = {
         ("return batch / (tokens * step_time)", "return batch / step_time"),
     ],
     ("10", "parallel"): [
-        ("(2 + forward_again) * others * element_bytes", "others * element_bytes"),
+        ("halves = 8 + 4 * forward_again", "halves = 4"),
     ],
     ("11", "parallel"): [
         ("where(stage >= 3, 2 * micro_batches, 1)", "where(stage >= 3, micro_batches, 1)"),
