@@ -51,9 +51,9 @@ def add(parser):
 
 def run(options):
     """Print where the time went and what to fix first."""
+    from lightspeed_models.cards import chip_of
     from lightspeed_models.llm import load
     from lightspeed_tools.trace import report
-    from lightspeed_tools.trace.chips import chip_of
     from lightspeed_tools.trace.diagnosis import diagnose
     from lightspeed_tools.trace.folders import trace_files
 

@@ -6,7 +6,7 @@ import re
 from lightspeed.catalog import Entry, Number, entries, entry_of, find, parse
 from lightspeed.errors import BadArgument, meant
 
-__all__ = ("SIX", "card", "cards")
+__all__ = ("SIX", "card", "cards", "chip_of")
 
 # Names of the six numbers -> those of the catalog, and an example of each.
 SIX = {
@@ -16,8 +16,14 @@ SIX = {
 }  # fmt: skip
 EXAMPLE = ",".join(f"{name}={value}" for name, (_, value) in SIX.items())
 NOISE = {"nvidia", "amd", "apple", "intel", "geforce", "tesla", "instinct", "gpu", "hgx", "hbm3",
-         "hbm3e", "hbm2e", "nvl", "nvl72", "tensor", "core", "superchip", "laptop"}  # fmt: skip
+         "hbm3e", "hbm2e", "nvl72", "tensor", "core", "superchip", "ac", "vf", "hf", "oam", "sxm",
+         "generation", "graphics", "server", "workstation", "edition", "blackwell"}  # fmt: skip
 OTHERS = {"spark": "dgx_spark", "gb10": "dgx_spark", "leonardo": "a100_64gb", "v100": "v100_sxm"}
+# Drivers' names that say another memory than the GPU's, or a board's number.
+ALIASES = ((r"\bgh200 (480|120) ?gb", "gh200"), (r"\bgh200 144 ?g\w*", "gh200 144gb"),
+           (r"\ba100 pg509 \d+", "a100 40gb"))  # fmt: skip
+# Variants with clocks, cores or memory of their own.
+UNLIKE = re.compile(r"\b(laptop|max q|4090 d|h20 3e|mig)\b")
 NEAR = 0.075  # memory that a name tells may differ by this: 80 GB of 85.5, 141 of 151
 
 
@@ -49,17 +55,20 @@ def card(words: str) -> tuple[Entry, int | None]:
     if "=" in words:
         return _own(words), None
     text = re.sub(r"[\s_/-]+", " ", words.lower()).strip()
+    if variant := UNLIKE.search(text):
+        wanted = f"a card of the catalog (a {variant[0]} variant has clocks and memory of its own)"
+        raise BadArgument("card", "words", words, wanted, f"Six numbers of its own: {EXAMPLE}")
+    for pattern, plain in ALIASES:
+        text = re.sub(pattern, plain, text)
     many = re.match(r"(\d+) ?[x*×] ?(?=[a-z])|(\d+) (?=[a-z])", text)
     text = text[many.end() :] if many else text
     memory = re.search(r"\b(\d+) ?g(i?b)?\b", text)
     plain = text.replace(memory[0], " ") if memory else text
-    parts = [part for part in re.findall(r"[a-z0-9]+", plain) if part not in NOISE]
-    parts = [re.sub(r"^sxm\d$", "sxm", part) for part in parts]
-    name = "_".join(parts)
+    parts = [re.sub(r"^sxm\d$", "sxm", part) for part in re.findall(r"[a-z0-9]+", plain)]
+    name = "_".join(part for part in parts if part not in NOISE)
     size = f"_{memory[1]}gb" if memory else ""
-    tries = (name + size, name, f"{name}_sxm", f"{name}_80gb", name.removesuffix("_sxm") + size,
-             name.removesuffix("_sxm"), name.removesuffix("_sxm") + "_80gb", f"rtx_{name}",
-             name.removesuffix("_pcie"), OTHERS.get(name, ""))  # fmt: skip
+    tries = (f"{name}_sxm{size}", name + size, name, f"{name}_sxm", f"{name}_80gb",
+             f"rtx_{name}", OTHERS.get(name, ""))  # fmt: skip
     key = next((one for one in tries if one in cards()), None)
     if key is None:
         wanted = f"a GPU of the catalog ({meant(name, list(cards()))})"
@@ -70,6 +79,21 @@ def card(words: str) -> tuple[Entry, int | None]:
         hint = f"Or six numbers of its own: {EXAMPLE}"
         raise BadArgument("card", "words", words, f"{total / 2**30:.0f} GiB for {entry.name}", hint)
     return entry, int(many[1] or many[2]) if many else None
+
+
+def chip_of(name: str) -> Entry | None:
+    """The catalog's chip of a device, by the name that its driver has for it; None where there is
+    none.
+
+    >>> chip_of("NVIDIA A800-SXM4-80GB").key, chip_of("NVIDIA B300 SXM6 AC").key
+    ('a800', 'b300')
+    >>> chip_of("NVIDIA GeForce RTX 4090 Laptop GPU") is None
+    True
+    """
+    try:
+        return card(name)[0]
+    except BadArgument:
+        return None
 
 
 def _own(words: str) -> Entry:

@@ -16,6 +16,9 @@ def test_names_as_people_write_them_are_read_rightly():
         "a100_64gb": ("A100 64GB",), "h200_sxm": ("H200 141GB",), "b200": ("B200", "b200_sxm"),
         "rtx_4090": ("RTX 4090", "4090"), "rtx_5090": ("GeForce RTX 5090",),
         "rtx_6000_ada": ("rtx 6000 ada",), "dgx_spark": ("DGX Spark",), "mi300x": ("MI300X",),
+        "a100_pcie_40gb": ("A100-PCIE-40GB",), "a100_pcie_80gb": ("A100 PCIe", "A100 80GB PCIe"),
+        "h100_nvl": ("H100 NVL", "NVIDIA H100 NVL 94GB"), "h200_nvl": ("H200 NVL",),
+        "a800": ("A800-SXM4-80GB",), "v100_sxm_16gb": ("Tesla V100-SXM2-16GB",),
         "v100_sxm": ("V100 32GB",), "m1_max": ("apple m1 max",),
     }  # fmt: skip
     for key, names in named.items():
@@ -33,6 +36,7 @@ def test_a_card_of_ones_own_has_six_numbers():
     ("words", "says"),
     [
         ("H100 94GB", "80 GiB"), ("RTX 7090", "catalog"), ("b20", "b200"),
+        ("RTX 4090 Laptop GPU", "laptop"), ("A800 80GB PCIe", "catalog"),
         ("memory=48GB", "bandwidth, bf16 too"), ("memory=48", "byte above 0"),
         ("speed=1GB/s", "memory"),
         ("memory=48TFLOPS", "byte above 0"),

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from lightspeed_cli.main import main
-from lightspeed_tools.trace.chips import chip_of
+from lightspeed_models.cards import chip_of
 from lightspeed_tools.trace.diagnosis import diagnose
 from lightspeed_tools.trace.folders import trace_files
 from lightspeed_tools.trace.made import Job, write
@@ -321,12 +321,13 @@ def test_an_export_of_nsight_systems_gives_the_account_of_its_twin(tmp_path):
 @pytest.mark.parametrize(
     ("driver", "key"),
     [
-        ("NVIDIA H800", "h800"), ("NVIDIA A800-SXM4-80GB", "a100_80gb"), ("NVIDIA H20", "h20"),
+        ("NVIDIA H800", "h800"), ("NVIDIA A800-SXM4-80GB", "a800"), ("NVIDIA H20", "h20"),
         ("NVIDIA GH200 480GB", "gh200"), ("AMD Instinct MI325X", "mi325x"), ("NVIDIA L40S", "l40s"),
         ("NVIDIA A10G", "a10g"), ("AMD Instinct MI300X VF", "mi300x"), ("NVIDIA GB300", "gb300"),
-        ("NVIDIA B300 SXM6 AC", "b300"), ("Tesla V100-SXM2-16GB", "v100_sxm"),
+        ("NVIDIA B300 SXM6 AC", "b300"), ("Tesla V100-SXM2-16GB", "v100_sxm_16gb"),
         ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx_pro_6000"),
-        ("NVIDIA H100 NVL", None), ("NVIDIA GeForce RTX 4090 Laptop GPU", None), ("", None),
+        ("NVIDIA H100 NVL", "h100_nvl"), ("NVIDIA A100 80GB PCIe", "a100_pcie_80gb"),
+        ("NVIDIA A800 80GB PCIe", None), ("NVIDIA GeForce RTX 4090 Laptop GPU", None), ("", None),
     ],
 )  # fmt: skip
 def test_drivers_names_of_chips_and_their_variants(driver, key):

@@ -9,10 +9,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
+from lightspeed_models.cards import chip_of
 from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.llm.step import Replica, mixed_step
 from lightspeed_tools.trace.account import Account
-from lightspeed_tools.trace.chips import chip_of
 from lightspeed_tools.trace.pieces import TraceError
 from lightspeed_tools.trace.reader import Trace
 

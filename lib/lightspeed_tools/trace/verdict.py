@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 
+from lightspeed_models.cards import chip_of
 from lightspeed_show.format import si
 from lightspeed_tools.trace.account import Account
-from lightspeed_tools.trace.chips import chip_of
 from lightspeed_tools.trace.diagnosis import WORTH, Diagnosis, Gain
 from lightspeed_tools.trace.gaps import MOST, PAUSE, Stops
 from lightspeed_tools.trace.reader import Trace

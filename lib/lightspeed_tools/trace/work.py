@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from lightspeed.collectives import COLLECTIVES
 from lightspeed.errors import BadArgument
 from lightspeed.roofline import matmul_bytes, matmul_flops, time_bounds
+from lightspeed_models.cards import chip_of
 from lightspeed_models.nccl_fit import FABRICS, predict
 from lightspeed_models.products import kernel, product_time
 from lightspeed_tools.nccl.machine import KINDS
 from lightspeed_tools.trace.account import Account
-from lightspeed_tools.trace.chips import chip_of
 from lightspeed_tools.trace.operators import WIDTHS, Work, work_of
 from lightspeed_tools.trace.reader import COMPUTE, Trace
 from lightspeed_tools.trace.rebuild import Operation, Run
