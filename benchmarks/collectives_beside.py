@@ -32,7 +32,7 @@ from statistics import median
 
 import _beside
 
-from lightspeed_tools.measure.instruments import collectives, launch
+from lightspeed_tools.measure.instruments import collectives, ranks
 
 RANKS, ROUNDS, OFF, LARGE = 2, 7, 0.10, 2**18
 BLOCKS = 9
@@ -123,10 +123,10 @@ for size in map(int, sys.argv[2:]):
 
 def other(command, name):
     """size -> seconds, the median of what the program prints."""
-    *mpiexec, _ = launch.launcher("mpi", RANKS)  # the last is our Python
+    *mpiexec, _ = ranks.launcher(RANKS)  # the last is our Python
     done = subprocess.run(
         [*mpiexec, *command, name, *map(str, SIZES)],
-        env=launch.clean(),
+        env=ranks.clean(),
         capture_output=True,
         text=True,
         check=True,

@@ -353,7 +353,7 @@ assert decoding.regime(faulty).beaten > 0.2, "are faster than memory"
 assert max(e.beaten for e in beyond if e.regime != faulty) < 0.03, "the others at most"
 
 # %% [markdown]
-# ## Measure it here
+# ## Measured on two processes
 #
 # The MLP of the section on tensor parallelism again, larger, in float32, and on two real
 # processes that MPI joins. It is split both ways, in two different kinds of step:
@@ -363,41 +363,36 @@ assert max(e.beaten for e in beyond if e.regime != faulty) < 0.03, "the others a
 # - **data**: forward and backward pass, half of the tokens on each process, and an all-reduce of
 #   the gradients.
 #
-# The prediction needs two numbers of your machine, which are measured in the same run: what a
+# The prediction needs two numbers of the machine, which were measured in the same run: what a
 # process reaches in a large product, and how long an all-reduce of that many bytes takes. Then it
 # is a sum, as in this chapter: FLOPs over peak, then bytes over the link, with no overlap. Which of
 # the two gains from more tokens, and which does not? From how many tokens on does data parallelism
 # pay at all?
 
 # %%
-from lightspeed_course import measure_here, shipped
-from lightspeed_tools.measure.instruments.split_mlp import FLOPS, HIDDEN, TOKENS, WIDTH
-from lightspeed_tools.measure.pages.network_figures import split_figure, split_table
+from lightspeed_course import shipped
+from lightspeed_tools.measure.records.record import all_of, find as measured
 
-work = {k: {how: FLOPS[how] / 2 * k * WIDTH * HIDDEN for how in FLOPS} for k in TOKENS}
-rows = [
-    [k, si(work[k]["tensor"], "FLOP"), si(4 * k * WIDTH, "byte"),
-     si(work[k]["data"], "FLOP"), si(8 * WIDTH * HIDDEN, "byte")]
-    for k in TOKENS
-]
-columns = [
-    "tokens", "tensors: each computes", "tensors: all-reduce", "data: each computes",
-    "data: all-reduce",
-]
+recorded = shipped()["amd_epyc_2core"]
+product = measured(recorded, "split.gemm")
+peak = product.counted["flops"] / product.value
+rows = []
+for way in ("tensor", "data"):
+    for part in all_of(recorded, f"split.{way}"):
+        whole = measured(recorded, f"split.{way}_whole", tokens=part.parameters["tokens"])
+        sends = measured(recorded, "split.all_reduce", size=part.counted["bytes"])
+        predicted = part.counted["flops"] / peak + sends.value
+        noisy = not (part.trusted and sends.trusted)
+        rows.append([
+            way, part.parameters["tokens"], si(part.counted["bytes"], "byte"), si(predicted, "s"),
+            "too noisy to say" if noisy else f"{part.value / predicted:.2f}",
+            f"{whole.value / part.value:.2f}",
+        ])
 table(
-    rows, columns,
-    f"An MLP of width {WIDTH} with {HIDDEN} hidden. Before anything is timed, the two "
-    "columns of bytes say what will happen.",
+    rows,
+    ["split", "tokens", "all-reduce", "predicted", "measured over predicted", "times faster than one"],
+    f"Compute and then send, without overlap. Recorded on {recorded['name']}.",
 )
-
-# %% tags=["measured"]
-mine = measure_here("split")
-
-# %% tags=["measured"]
-split_figure(mine)
-
-# %% tags=["measured"]
-split_table(mine)
 
 # %% [markdown]
 # ### Explain the difference
@@ -414,12 +409,6 @@ split_table(mine)
 #   did not. A measured speedup can then lie above the predicted one.
 # - **Two processes share** memory and cores with each other and with other programs. The peak was
 #   measured with both at work, but the all-reduce runs alone.
-
-# %%
-split_figure(shipped()["amd_epyc_2core"])
-
-# %%
-split_table(shipped()["amd_epyc_2core"])
 
 # %% [markdown]
 # ## Gallery of wrong claims

@@ -1044,11 +1044,7 @@ table(
 #
 # ## Measure it here
 #
-# Two experiments with real messages, in seconds and without a GPU.
-#
-# ### Processes of one machine
-#
-# Processes that MPI starts send to each other through memory, in steps as before. First comes a
+# An experiment with real messages, in seconds and without a GPU: processes that MPI starts send to each other through memory, in steps as before. First comes a
 # *shift*: every process sends to its right neighbour and receives from its left one, all at once,
 # as in one step of a ring. A line through the times of the shift gives α and $W$ of your machine.
 # From these two the ring's all-reduce is computed, and set beside the measured one; nothing is
@@ -1063,8 +1059,6 @@ from lightspeed_tools.measure.pages.network_figures import (
     collectives_figure,
     collectives_findings,
     collectives_table,
-    network_figure,
-    network_findings,
 )
 
 # %% tags=["measured"]
@@ -1096,25 +1090,12 @@ collectives_findings(mine)
 #   runs again.
 #
 # A call is timed alone, after a barrier, and the mean over processes is taken; each result is
-# checked. In a terminal you choose the number of processes, or start the same command with the
-# launcher of your cluster. It prints the table of nccl-tests, which `lightspeed nccl report` reads:
+# checked. On a cluster use what everybody does, the OSU benchmarks or nccl-tests:
+# `lightspeed nccl report` reads what the latter print.
 #
-# ```
-# lightspeed measure collectives -n 4
-# mpirun --hostfile hosts lightspeed measure collectives
-# srun --mpi=pmi2 lightspeed measure collectives
-# torchrun --nproc-per-node gpu -m lightspeed_cli measure collectives
-# ```
+# ### The same on a recorded machine
 #
-# ### Nodes, and links of a known rate
-#
-# The other experiment needs Linux and the right to make network namespaces (root has it). Every
-# node is a process with one link to a switch, and the kernel lets through only so many bytes a
-# second in each direction. The ring and the tree are short programs on plain sockets. So this time
-# $W$ is known beforehand, and the question is what the number of nodes does.
-#
-# How many times longer will the ring take on six nodes than on two, for a tiny message and for a
-# large one? And the tree? By the formulas of this chapter:
+# This record was made for the course.
 
 # %% tags=["holds"]
 assert number("h100_sxm.hbm_bandwidth") > 5 * nvlink.bandwidth, "far above its links"
@@ -1123,45 +1104,51 @@ assert recursive_doubling_time(0.0, 2, 1.0, 1.0) == 1 and ring_time(0.0, 2, 1.0,
 )
 
 # %%
-from lightspeed_tools.measure.instruments.network import NODES, RATE, SIZES
+recorded = shipped()["amd_epyc_2core"]
+collectives_figure(recorded)
 
-steps = {k: [float(law(0.0, k, 1.0, 1.0)) for law in (ring_time, tree_time)] for k in NODES}
-bytes_sent = {k: [float(law(1.0, k, 1.0)) for law in (ring_time, tree_time)] for k in NODES}
-table(
-    [[k, *steps[k], *bytes_sent[k]] for k in NODES],
-    ["nodes", "steps, ring", "steps, tree", "buffers sent, ring", "buffers sent, tree"],
-    caption=f"Times α, and times S/W. The links: {si(RATE, 'byte/s')} a direction. The messages: "
-    f"{si(float(SIZES[0]), 'byte')} and {si(float(SIZES[1]), 'byte')}.",
-)
-
-# %% tags=["measured"]
-network = measure_here("network")
-
-# %% tags=["measured"]
-network_figure(network)
-
-# %% tags=["measured"]
-network_findings(network)
+# %%
+collectives_findings(recorded)
 
 # %% [markdown]
-# ### Links of a known rate
+# ### Nodes, and links of a known rate
 #
+# On the same machine Linux made a network: every node a process in a namespace of its own, with one
+# link to a switch, and the kernel let through only so many bytes a second in each direction. The
+# ring and the tree were short programs on plain sockets. So this time $W$ is known beforehand, and
+# the question is what the number of nodes does.
+#
+# How many times longer did the ring take on six nodes than on two, for a tiny message and for a
+# large one? And the tree? Only α is taken from the measurement, of the tiny ring over two nodes.
+
+# %%
+from lightspeed_tools.measure.records.record import all_of, find as measured
+
+tiny, large = 1024.0, 4.0 * 2**20
+two = measured(recorded, "network.ring", nodes=2, size=1024)
+rate = two.parameters["rate"]
+step = (two.value - ring_time(tiny, 2, rate)) / 2
+laws = {"ring": ring_time, "tree": tree_time}
+rows = []
+for way, law in laws.items():
+    for size in (tiny, large):
+        for q in all_of(recorded, f"network.{way}", size=int(size)):
+            k, time = q.parameters["nodes"], q.value
+            ratio = f"{time / law(size, k, rate, step):.2f}" if q.trusted else "too noisy to say"
+            rows.append([way, si(size, "byte"), k, si(time, "s"), ratio])
+table(rows, ["", "message", "nodes", "measured", "over the law"], f"Links: {si(rate, 'byte/s')}.")
+
+# %% [markdown]
 # - **The large message** shows the factor of busbw at work: the ring rises towards twice $S/W$ and
 #   stays below it, however many nodes. The tree takes two whole buffers longer with every doubling,
 #   one up and one down.
 # - **The small message** is for the steps: by the law the ring's grow with every node, the tree's
 #   with every doubling.
 # - **A rate not reached.** The kernel counts headers, too, nearly a twentieth of a full packet. So
-#   the fitted $W$ cannot reach the rate of the link.
-# - **A time off the line.** The nodes share your cores. The more of them there are, the longer each
+#   even the large message takes longer than its bytes over the rate of the link.
+# - **A time off the line.** The nodes share the cores. The more of them there are, the longer each
 #   waits to be woken, so here α itself grows with the nodes. In a ring all of them send in each
 #   step, in a tree at most half.
-# - **Too short a time?** A shaper lets the first few packets pass at once, so a short test
-#   misleads.
-#
-# ### The same on a recorded machine
-#
-# This record was made for the course.
 
 # %% tags=["holds"]
 assert all(ring_time(1.0, k, 1.0) < ring_time(1.0, k + 1, 1.0) < 2 for k in range(2, 100)), (
@@ -1175,19 +1162,6 @@ assert (
     == 2
     == tree_time(0.0, 16, 1.0, 1.0) - tree_time(0.0, 8, 1.0, 1.0)
 ), "tree's with every doubling"
-
-# %%
-recorded = shipped()["amd_epyc_2core"]
-collectives_figure(recorded)
-
-# %%
-collectives_findings(recorded)
-
-# %%
-network_figure(recorded)
-
-# %%
-network_findings(recorded)
 
 # %% [markdown]
 # ## Gallery of wrong claims

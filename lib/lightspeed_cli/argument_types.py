@@ -96,22 +96,3 @@ def duration(text):
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a time with its unit, such as 500ms")
     return seconds(found[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[found[2]]
-
-
-def sizes_of(text):
-    """Bytes in "8,64K,1MiB", as a tuple.
-
-    >>> sizes_of("8,64K,1MiB")
-    (8, 65536, 1048576)
-    """
-    scale = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-    sizes = []
-    for word in text.split(","):
-        digits = word.strip().upper().removesuffix("B").removesuffix("I")
-        unit = digits.lstrip("0123456789")
-        if unit not in scale or not digits.removesuffix(unit).isdigit():
-            raise argparse.ArgumentTypeError(f"'{word}': expected bytes, such as 8, 64K or 64MiB")
-        sizes.append(int(digits.removesuffix(unit)) * scale[unit])
-        if sizes[-1] < 4:
-            raise argparse.ArgumentTypeError(f"'{word}': an element has four bytes")
-    return tuple(sizes)

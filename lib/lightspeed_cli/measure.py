@@ -5,16 +5,13 @@ import sys
 from pathlib import Path
 
 from lightspeed.errors import meant
-from lightspeed_cli.argument_types import count, seconds
 from lightspeed_cli.errors import UserError, cause
 from lightspeed_show.new_file import write_new
 
 VERBS = """verbs:
   all                 every part (the default); one that this machine cannot give is named and
                       passed over
-  PART                one part: host, roofline, precision, scaling, queueing, collectives, split,
-                      network, lossy, serving, gpu
-  collectives -n 4    over so many processes; the same under mpirun, srun or torchrun, over theirs
+  PART                one part: host, roofline, precision, scaling, queueing, collectives, gpu
   compare A B         two records (files, or names of shipped ones) side by side
   show [FILE]         a record: yours of last time, or that of a file
 """
@@ -40,20 +37,6 @@ def add(parser):
         metavar="FILE",
         help="write the HTML page here; a measurement keeps one beside its record, too",
     )
-    parser.add_argument(
-        "-n", type=count, metavar="N", dest="ranks", help="of collectives: processes"
-    )
-    parser.add_argument(
-        "--size", metavar="S[,S...]", help="of collectives: message sizes, such as 8,64K,64M"
-    )
-    parser.add_argument(
-        "--backend",
-        choices=("mpi", "gloo", "nccl"),
-        help="of collectives: what carries the messages",
-    )
-    parser.add_argument(
-        "--limit", type=seconds, metavar="S", help="of collectives: seconds that one size may take"
-    )
 
 
 def run(options):
@@ -75,22 +58,6 @@ def run(options):
             " measure all`"
         )
     _can_be_written(options)
-    words = _words(options)
-    if options.what == "collectives" and (words or _launched()):
-        from lightspeed_cli import measure_collectives
-
-        if options.page:
-            raise UserError(
-                "a page is made of a record: keep one with --into DIR, then: lightspeed measure"
-                " show FILE --page PAGE"
-            )
-        more = [
-            *(["--full"] if options.full else []),
-            *(["--into", options.into] if options.into else []),
-        ]
-        return measure_collectives.main([*words, *more])
-    if words:
-        raise UserError(f"{words[0]} belongs to `lightspeed measure collectives`")
     return _measure(tuple(runner.PARTS) if options.what == "all" else (options.what,), options)
 
 
@@ -167,26 +134,6 @@ def _keep(said, report, options):
     )
     print(record.dumps(said), end="")
     return 1
-
-
-def _words(options):
-    """What was said for collectives alone, as the words of their own command."""
-    said = {
-        "-n": options.ranks,
-        "--size": options.size,
-        "--backend": options.backend,
-        "--limit": options.limit,
-    }
-    return [
-        word for name, value in said.items() if value is not None for word in (name, str(value))
-    ]
-
-
-def _launched():
-    """Whether mpirun, srun or torchrun started this process as one of several."""
-    from lightspeed_tools.measure.instruments.launch import world
-
-    return world()
 
 
 def _compare(options):

@@ -41,14 +41,12 @@ __getattr__, __dir__, __all__ = lazy(
         "lightspeed_tools.measure.pages.record_tables": (
             "compare_here", "measure_here", "row", "show_recorded",
         ),
-        "lightspeed_tools.measure.pages.loss_figures": ("loss_figure", "loss_table"),
         "lightspeed_tools.measure.pages.machine_figures": (
             "in_flight", "ladder_figure", "ladder_findings", "peaks_table", "products_table",
             "roofline_figure", "roofline_table", "sums_table",
         ),
         "lightspeed_tools.measure.pages.network_figures": (
-            "collectives_figure", "collectives_findings", "collectives_table", "network_figure",
-            "network_findings", "split_figure", "split_table",
+            "collectives_figure", "collectives_findings", "collectives_table",
         ),
         "lightspeed_tools.measure.pages.scaling_figures": (
             "queueing_latency", "queueing_little", "queueing_omission", "queueing_tail",

@@ -283,14 +283,9 @@ def test_a_part_alone_points_to_the_fuller_record(own_records, capsys):
 
 
 SLIPS = {
-    "measure collectives -n -3": "-n: '-3' is not a whole number above 0",
-    "measure collectives -n 0": "-n: '0' is not a whole number above 0",
-    "measure collectives --limit -1": "--limit: '-1' is not a time above 0 s",
-    "measure collectives -n 2 --page a.html": "lightspeed measure show FILE --page PAGE",
     "measure show .": ".: is a directory",
     "measure hots": "did you mean host?",
     "measure host roofline": "one word too many",
-    "measure host -n 4": "-n belongs to `lightspeed measure collectives`",
     "measure host --fulll": "did you mean --full?",
     "measure compare a.json": "compare takes two records",
     "measure compare a.json b.json": (

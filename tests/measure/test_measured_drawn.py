@@ -1,13 +1,11 @@
 """Chapters' scaling and queueing records: same record, same page; or words."""
 
-from dataclasses import replace
-
 import pytest
 from test_measured_queueing import ideal
 from test_measured_scaling import N, amdahl, made_up, usl
 
-from lightspeed_tools.measure.instruments import lossy, queueing, queueing_load, scaling
-from lightspeed_tools.measure.pages import loss_figures, scaling_figures
+from lightspeed_tools.measure.instruments import queueing, queueing_load, scaling
+from lightspeed_tools.measure.pages import scaling_figures
 from lightspeed_tools.measure.records import record
 
 SHOWS = [
@@ -90,20 +88,6 @@ def test_the_law_and_the_measurement_are_side_by_side(full, shown):
     text = shown(scaling_figures.scaling_table, full)
     assert f"| {scaling.JOBS['wait']} | 16 |" in text and "9.14" in text
     assert shown(scaling_figures.queueing_tail, full).count("| p99 |") == len(queueing_load.LOADS)
-
-
-@pytest.mark.parametrize("slower", [1, 2])
-def test_a_description_says_how_far_off_the_points_are(slower, shown):
-    noisy = [
-        replace(q, samples=tuple(slower * x for x in q.samples))
-        for q in record.quantities(record.shipped()["lossy_2core"])
-        if q.key == "lossy.go_back_n"
-    ]
-    alone = record.new(noisy, name="one scheme")
-    worst = max(abs(r.measured / r.law - 1) for r in lossy.rows(alone))
-    assert (worst > 0.4) == (slower == 2)
-    words = shown(loss_figures.loss_figure, alone)
-    assert f"points of go back n by {worst:.0%} at most" in words
 
 
 def test_a_late_sender_gets_no_figure_but_littles_law(shown):

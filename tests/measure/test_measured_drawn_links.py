@@ -1,13 +1,12 @@
-"""Chapters 6 and 7, on records that obey the laws, on a scattered one, and on none."""
+"""Chapter 7, on records that obey the laws, on a scattered one, and on none."""
 
 import inspect
 
 import numpy as np
 import pytest
-from test_measured_split_gpu import split_rows
 
 from lightspeed.collectives import ring_time
-from lightspeed_tools.measure.instruments import collectives, network, split_mlp
+from lightspeed_tools.measure.instruments import collectives
 from lightspeed_tools.measure.instruments.timing import Quantity
 from lightspeed_tools.measure.pages import network_figures
 from lightspeed_tools.measure.records import record
@@ -15,15 +14,14 @@ from lightspeed_tools.measure.records import record
 SHOWN = [
     f
     for name, f in inspect.getmembers(network_figures, inspect.isfunction)
-    if f.__module__ == network_figures.__name__
-    and name.startswith(("collectives_", "network_", "split_"))
+    if f.__module__ == network_figures.__name__ and name.startswith("collectives_")
 ]
 ALPHA, W = 2e-6, 4e9
 
 
 def lawful(jitter, noisy=()):
-    """A record of four processes, an emulated network and a split MLP that obey the laws, but
-    for noise; the collectives named `noisy` scatter whatever the jitter.
+    """A record of four processes that obey the laws, but for noise; the collectives named `noisy`
+    scatter whatever the jitter.
     """
     rng = np.random.default_rng(3)
 
@@ -47,18 +45,6 @@ def lawful(jitter, noisy=()):
                     better="lower",
                 )
             )
-    for n in network.NODES:
-        for size in network.SIZES:
-            rows += [
-                Quantity(
-                    f"network.{way}",
-                    "s",
-                    times(law(float(size), n, network.RATE, 1e-4)),
-                    {"nodes": n, "size": size, "rate": network.RATE},
-                )
-                for way, law in network.LAWS.items()
-            ]
-    rows += split_rows(1e11, W, times=times, tokens=split_mlp.TOKENS)
     return record.new(rows, machine={"cores": 2}, name="made up")
 
 
@@ -68,7 +54,7 @@ def said(show, shown, capsys):
 
 
 def test_there_are_functions_to_show():
-    assert len(SHOWN) == 7
+    assert len(SHOWN) == 3
 
 
 @pytest.mark.parametrize("show", SHOWN, ids=lambda f: f.__name__)
@@ -99,12 +85,6 @@ def test_a_steady_record_is_concluded_from_and_a_noisy_one_is_not(capsys):
     assert "W 4" in words and "All-reduce from" in words and "ring 1.0" in words
     assert "No conclusion" in said(network_figures.collectives_findings, noisy, capsys)
     assert "scatters too much" in said(network_figures.collectives_table, noisy, capsys)
-    words = said(network_figures.network_findings, steady, capsys)
-    assert "alpha is 1" in words or "alpha is 99" in words or "alpha is 98" in words
-    assert "No conclusion" not in words
-    assert said(network_figures.network_findings, noisy, capsys).count("No conclusion") == 2
-    assert "too noisy to say" not in said(network_figures.split_table, steady, capsys)
-    assert "too noisy to say" in said(network_figures.split_table, noisy, capsys)
 
 
 def test_the_run_of_most_ranks_is_taken():
@@ -117,8 +97,3 @@ def test_the_run_of_most_ranks_is_taken():
         ]
     )
     assert collectives.run_in(both).ranks == 4
-
-
-def test_what_is_foretold_comes_from_two_nodes_alone():
-    alpha, rate = network_figures._foretold(lawful(0.0))
-    assert alpha == pytest.approx(1e-4, rel=1e-3) and rate == network.RATE

@@ -151,7 +151,6 @@ def test_every_part_of_ours_is_there_and_estimated():
         "scaling",
         "queueing",
         "collectives",
-        "network",
         "gpu",
     } <= set(runner.PARTS)
     for part in runner.PARTS.values():

@@ -49,10 +49,6 @@ PARTS = dict(
         _part("scaling", "scaling", "one job on more and more processes"),
         _part("queueing", "queueing", "a server under load"),
         _part("collectives", "collectives", "all-reduce and its kin over processes"),
-        _part("split", "split_mlp", "one model on two processes", 6, 15),
-        _part("network", "network", "nodes on emulated links"),
-        _part("lossy", "lossy", "messages over a line that loses packets", 25, 45),
-        _part("serving", "serving", "a small engine under load beside its simulator", 20, 40),
         _part("gpu", "gpu", "bandwidth, matrix products and launches of a GPU"),
     )
 )

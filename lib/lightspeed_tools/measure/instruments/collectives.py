@@ -1,20 +1,14 @@
-"""All-reduce, all-gather, reduce-scatter, all-to-all and a shift to the neighbour, over processes.
-Measured for chapter 7.
-
-`lightspeed measure collectives -n 4` starts four processes with the mpiexec of this environment;
-under mpirun, Slurm or torchrun the same command is one of the processes, and rank 0 speaks. How a
-call is timed: `ranks`.
+"""All-reduce, all-gather, reduce-scatter, all-to-all and a shift to the neighbour, over processes
+of this machine. Measured for chapter 7; how a call is timed: `ranks`.
 """
 
-import json
+import importlib.util
 import math
 import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
 from lightspeed.collectives import (
-    algbw,
-    busbw,
     double_tree_time,
     halving_doubling_time,
     recursive_doubling_time,
@@ -24,24 +18,20 @@ from lightspeed.collectives import (
 from lightspeed_models.fits import fit_alpha_beta
 from lightspeed_show import si
 from lightspeed_tools.measure.environment import usable_cores
-from lightspeed_tools.measure.instruments.launch import (
-    INSTALL,
+from lightspeed_tools.measure.instruments.ranks import COLLECTIVES, INSTALL, LONGEST, start, turns
+from lightspeed_tools.measure.instruments.timing import (
     LIMIT,
-    answers,
-    clean,
-    launcher,
-    module,
-    needs,
-    turns,
+    Missing,
+    Quantity,
+    Unavailable,
+    spread,
 )
-from lightspeed_tools.measure.instruments.ranks import COLLECTIVES, LONGEST
-from lightspeed_tools.measure.instruments.timing import LIMIT as LIMIT_OF_SPREAD
-from lightspeed_tools.measure.instruments.timing import Missing, Quantity, Unavailable, spread
 from lightspeed_tools.measure.records import record
 
 QUICK_SIZES = (*(8 * 8**k for k in range(8)), 2**26)  # 8 B to 16 MiB, and 64 MiB
 FULL_SIZES = tuple(2**k for k in range(3, 27))
 BUDGET = {True: 0.1, False: 0.5}  # s for each size, quick and full
+PATIENCE = 120  # s until processes that do not answer are given up
 SMALL, LARGE = 4096, 2**20  # bytes: up to here steps count, from here bytes do
 ALGORITHMS: dict[str, Any] = {
     "ring": ring_time,
@@ -54,120 +44,49 @@ ALGORITHMS: dict[str, Any] = {
 
 @dataclass
 class Run:
-    """A run of n ranks: `rows` as rank 0 said them, `nodes` of ranks, `lacking` what could not."""
+    """A run of n ranks: `rows` as rank 0 measured them, sizes without a sample among them."""
 
-    backend: str
     ranks: int
-    nodes: list = field(default_factory=list)
     rows: list = field(default_factory=list)
-    lacking: list = field(default_factory=list)
 
 
-# ---------------------------------------------------------------- running
-
-
-def run(
-    n,
-    sizes=QUICK_SIZES,
-    collectives=COLLECTIVES,
-    backend="mpi",
-    budget=0.1,
-    limit=LIMIT,
-    report=None,
-    longest=LONGEST,
-):
-    """The `Run` of n processes started here. `longest`: a size that takes so many budgets is
-    left out. Raises Unavailable, in words, if they cannot start, hang or die.
+def run(n, sizes=QUICK_SIZES, collectives=COLLECTIVES, budget=0.1, longest=LONGEST):
+    """The `Run` of n processes started here. `longest`: a size that takes so many budgets is left
+    out. Raises Unavailable, in words, if they cannot start, hang or die.
     """
-    if backend == "mpi":
-        needs("mpi4py", INSTALL)
-    else:
-        needs("torch", "pip install torch")
-    job = {
-        "backend": backend,
-        "collectives": list(collectives),
-        "sizes": list(sizes),
-        "budget": budget,
-        "longest": longest,
-        "limit": limit,
-    }
-    command = [*launcher(backend, n), *module("rank_worker", json.dumps(job))]
-    found, now = Run(backend, n), f"the start of {n} ranks"
-    try:
-        for said in answers(command, limit + 10, clean()):
-            if "begin" in said:
-                now = f"{said['begin']} of {said['size']:,} bytes over {n} ranks"
-                if report and said["size"] in (min(sizes), max(sizes)):
-                    report(now)
-            note(found, said)
-    except Unavailable as error:
-        at = "" if now in error.why else f"{now}: "
-        raise Unavailable(f"{at}{error.why}", error.remedy) from error
-    return found
+    if importlib.util.find_spec("mpi4py") is None:
+        raise Unavailable("mpi4py is not installed.", INSTALL)
+    job = {"collectives": list(collectives), "sizes": list(sizes)}
+    return Run(n, start(n, job | {"budget": budget, "longest": longest}, PATIENCE))
 
 
-def note(found, said):
-    """Put what rank 0 said into the `Run`."""
-    if "nodes" in said:
-        found.nodes = said["nodes"]
-    elif "lacking" in said:
-        found.lacking.append(
-            Missing(
-                f"collectives.{said['collective']}", f"{found.backend} cannot: {said['lacking']}"
-            )
-        )
-    elif "samples" in said and not said["samples"]:
-        found.lacking.append(
-            Missing(
-                f"collectives.{said['collective']}",
-                f"{said['size']:,} bytes and more over {found.ranks} ranks take too long here.",
-                "Give it more time with --full, or fewer ranks.",
-            )
-        )
-    elif "samples" in said:
-        found.rows.append(said)
-
-
-def quantities(found):
-    """The `Quantity`s of a run; a size with a wrong result is none, but a `Missing`."""
-    for row in found.rows:
-        parameters = (
-            {"size": row["size"], "ranks": found.ranks, "backend": found.backend}
-            if row["size"]
-            else {"backend": found.backend}
-        )
-        key = f"collectives.{row['collective']}"
-        if row.get("wrong"):
-            yield Missing(
-                key,
-                f"{row['wrong']} wrong elements at {row['size']:,} bytes over {found.ranks} ranks.",
-                "Do not use this MPI.",
-            )
+def quantities(run_of):
+    """The `Quantity`s of a run; a size with a wrong result or no sample is a `Missing`."""
+    n = run_of.ranks
+    for row in run_of.rows:
+        key, size = f"collectives.{row['collective']}", row["size"]
+        if not row["samples"]:
+            why = f"{size:,} bytes and more over {n} ranks take too long here."
+            yield Missing(key, why, "Give it more time with --full.")
+        elif row.get("wrong"):
+            why = f"{row['wrong']} wrong elements at {size:,} bytes over {n} ranks."
+            yield Missing(key, why, "Do not use this MPI.")
         else:
-            yield Quantity(
-                key, "s", tuple(row["samples"]), parameters, better="lower", note=turns(found.ranks)
-            )
-    yield from found.lacking
+            which = {"size": size, "ranks": n} if size else {}
+            which["backend"] = "mpi"
+            yield Quantity(key, "s", tuple(row["samples"]), which, "lower", note=turns(n))
 
 
 def measure(quick=True, report=None):
     """Quantities of collectives over MPI: two processes, and one a core (four at most)."""
-    cores = usable_cores()
-    counts = sorted({2, min(4, cores)} - {1})
-    found = []
+    counts = sorted({2, min(4, usable_cores())} - {1})
+    rows = []
     for n in counts:
         if report:
             report(f"{n} processes. {turns(n)}".strip())
-        budget = BUDGET[quick] / len(counts)
-        found += quantities(
-            run(
-                n,
-                QUICK_SIZES if quick else FULL_SIZES,
-                budget=budget,
-                report=None if quick else report,
-            )
-        )
-    return found
+        sizes = QUICK_SIZES if quick else FULL_SIZES
+        rows += quantities(run(n, sizes, budget=BUDGET[quick] / len(counts)))
+    return rows
 
 
 # ---------------------------------------------------------------- conclusions
@@ -216,11 +135,11 @@ def explain(n, rows, fit):
     return sorted(explanations, key=lambda e: (math.isnan(e.large), e.large))
 
 
-def conclusions(found):
+def conclusions(run_of):
     """Sentences on a run: alpha and bandwidth of the neighbour's shift, and what explains the
     all-reduce, by sizes whose samples agree, if they are enough.
     """
-    steady = [r for r in found.rows if spread(r["samples"]) <= LIMIT_OF_SPREAD]
+    steady = [r for r in run_of.rows if spread(r["samples"]) <= LIMIT]
     times = {
         c: [(r["size"], statistics.median(r["samples"])) for r in steady if r["collective"] == c]
         for c in (*COLLECTIVES, "call")
@@ -236,7 +155,7 @@ def conclusions(found):
         return [f"No line fits the shift to the neighbour: {error}"]
     worst = max(abs(r) for r in fit.residuals)
     lines = [
-        f"A shift to the neighbour, all {found.ranks} ranks at once: alpha {si(fit.latency, 's')},"
+        f"A shift to the neighbour, all {run_of.ranks} ranks at once: alpha {si(fit.latency, 's')},"
         f" W {si(fit.bandwidth, 'byte/s')}; this line misses single sizes by up to {worst:.0%}."
     ]
     if times["call"]:
@@ -244,8 +163,8 @@ def conclusions(found):
             f"A call that sends nothing takes {si(times['call'][0][1], 's', 2)} of it: Python and"
             " the library."
         )
-    if times["all_reduce"] and found.ranks > 2:
-        ranked = explain(found.ranks, times["all_reduce"], fit)
+    if times["all_reduce"] and run_of.ranks > 2:
+        ranked = explain(run_of.ranks, times["all_reduce"], fit)
         for what, column in (
             (f"up to {SMALL:,} bytes", "small"),
             (f"from {LARGE:,} bytes", "large"),
@@ -281,68 +200,19 @@ def _nearest(what, ranked, column):
     ]
 
 
-def run_in(kept, backend="mpi"):
+def run_in(shown):
     """The `Run` of most ranks in a record. Raises NotMeasured (a LookupError) if it has none."""
-    found = [
-        q
-        for c in COLLECTIVES
-        for q in record.all_of(kept, f"collectives.{c}", backend=backend)
-        if q.samples
+    measured = [
+        q for c in COLLECTIVES for q in record.all_of(shown, f"collectives.{c}") if q.samples
     ]
-    if not found:
+    if not measured:
         raise record.NotMeasured("this record has no samples of collectives")
-    ranks = max(q.parameters["ranks"] for q in found)
-    call = [
-        {"collective": "call", "size": 0, "samples": q.samples}
-        for q in record.all_of(kept, "collectives.call", backend=backend)[:1]
-    ]
-    rows = [
+    ranks = max(q.parameters["ranks"] for q in measured)
+    calls = record.all_of(shown, "collectives.call")[:1]
+    rows = [{"collective": "call", "size": 0, "samples": q.samples} for q in calls]
+    rows += [
         {"collective": q.key.rpartition(".")[2], "size": q.parameters["size"], "samples": q.samples}
-        for q in found
+        for q in measured
         if q.parameters["ranks"] == ranks
     ]
-    return Run(backend, ranks, rows=call + rows)
-
-
-# ---------------------------------------------------------------- the table of nccl-tests
-
-
-def report_lines(found):
-    """What nccl-tests would print for this run; `lightspeed nccl report` reads it."""
-    lines = []
-    for collective in dict.fromkeys(r["collective"] for r in found.rows if r["size"]):
-        rows = [r for r in found.rows if r["collective"] == collective]
-        redop = "sum" if collective in ("all_reduce", "reduce_scatter") else "none"
-        lines += [f"# Collective test starting: {collective}_perf", *_ranks(found)]
-        lines += [
-            f"# {'size':>12} {'count':>12} {'type':>8} {'redop':>6} {'root':>5} {'time':>10}"
-            f" {'algbw':>8} {'busbw':>8} {'#wrong':>7}"
-        ]
-        lines += [
-            f"# {'(B)':>12} {'(elements)':>12} {'':>8} {'':>6} {'':>5} {'(us)':>10} {'(GB/s)':>8}"
-            f" {'(GB/s)':>8} {'':>7}"
-        ]
-        rates = []
-        for r in rows:
-            time = statistics.median(r["samples"])
-            rate = algbw(float(r["size"]), time)
-            rates.append(busbw(collective, found.ranks, rate))
-            lines.append(
-                f"  {r['size']:>12} {r['count']:>12} {'float':>8} {redop:>6} {-1:>5}"
-                f" {time * 1e6:>10.2f} {rate / 1e9:>8.4f} {rates[-1] / 1e9:>8.4f} {r['wrong']:>7}"
-            )
-        wrong = sum(r["wrong"] for r in rows)
-        lines += [
-            f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}",
-            f"# Avg bus bandwidth    : {statistics.fmean(rates) / 1e9:.6g}",
-            "#",
-            "",
-        ]
-    return lines
-
-
-def _ranks(found):
-    return [
-        f"#  Rank {rank:>3} on node{node} device {rank:>3} [{found.backend}] process"
-        for rank, node in enumerate(found.nodes)
-    ]
+    return Run(ranks, rows)

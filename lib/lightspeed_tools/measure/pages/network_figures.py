@@ -1,5 +1,4 @@
-"""What chapters 6 and 7 show of their own measurements: collectives, an emulated network and a
-split MLP beside the laws.
+"""What chapter 7 shows of its own measurement: collectives beside the laws.
 
 Each function takes a record and shows one table or figure, or says in words what the record does
 not have or what cannot be concluded from it (see `drawn`).
@@ -8,13 +7,12 @@ not have or what cannot be concluded from it (see `drawn`).
 import statistics
 
 from lightspeed.collectives import busbw, ring_time
-from lightspeed_show import Axis, Chart, Line, Points, Rule, figure, si, table
-from lightspeed_tools.measure.instruments import collectives, network, split_mlp
-from lightspeed_tools.measure.instruments.launch import turns
+from lightspeed_show import Axis, Chart, Line, Points, figure, si, table
+from lightspeed_tools.measure.instruments import collectives
+from lightspeed_tools.measure.instruments.ranks import turns
 from lightspeed_tools.measure.instruments.timing import LIMIT, spread
 from lightspeed_tools.measure.pages.record_tables import about
 from lightspeed_tools.measure.pages.scaling_figures import _or_words
-from lightspeed_tools.measure.records.record import NotMeasured, all_of
 
 LOOKS = {
     "all_reduce": ("blue", "circle"),
@@ -23,8 +21,6 @@ LOOKS = {
     "alltoall": ("orange", "diamond"),
     "sendrecv": ("grey", "circle"),
 }
-WAYS = {"ring": ("blue", "circle"), "tree": ("orange", "square")}
-SPLITS = {"tensor": ("blue", "circle"), "data": ("orange", "square")}
 NOISY = f"Crosses scatter by more than {LIMIT:.0%} and prove nothing."
 
 
@@ -39,9 +35,6 @@ def _marked(rows, color, marker, label):
         for points, look, text in groups
         if points
     ]
-
-
-# ---------------------------------------------------------------- chapter 7: processes
 
 
 @_or_words
@@ -155,161 +148,3 @@ def collectives_table(shown, found):
 def collectives_findings(shown, found):
     """What the times say about alpha, bandwidth and algorithm, in sentences."""
     print(" ".join(collectives.conclusions(collectives.run_in(shown))))
-
-
-# ---------------------------------------------------------------- chapter 7: emulated nodes
-
-
-def _foretold(shown):
-    """(alpha, W): of the small ring over two nodes, and the links' given rate; NotMeasured."""
-    two = [q for q in all_of(shown, "network.ring", nodes=2)]
-    if not two:
-        raise NotMeasured("no ring over two nodes")
-    small = min(two, key=lambda q: q.parameters["size"])
-    rate = small.parameters["rate"]
-    return (small.value - ring_time(float(small.parameters["size"]), 2, rate)) / 2, rate
-
-
-@_or_words
-def network_figure(shown, found):
-    """Time over nodes, small and large message: ring and tree, and laws told from two nodes."""
-    alpha, rate = _foretold(shown)
-    charts, nodes = [], sorted({q.parameters["nodes"] for q in all_of(shown, "network.ring")})
-    sizes = sorted({q.parameters["size"] for q in all_of(shown, "network.ring")})
-    for size in (sizes[0], sizes[-1]):
-        marks = []
-        for way, (color, marker) in WAYS.items():
-            marks.append(
-                Line(
-                    nodes,
-                    [network.LAWS[way](float(size), n, rate, max(alpha, 0.0)) for n in nodes],
-                    f"{way}, law",
-                    color,
-                    dash=way == "tree",
-                )
-            )
-            rows = [
-                (q.parameters["nodes"], q.value, q.trusted)
-                for q in all_of(shown, f"network.{way}", size=size)
-            ]
-            marks += _marked(rows, color, marker, "")
-        charts.append(
-            Chart(
-                Axis("nodes", "", ticks=nodes),
-                Axis("time", "s"),
-                marks,
-                title=f"{way_of(size)} of {si(float(size), 'byte')}",
-                height=230,
-            )
-        )
-    figure(
-        charts,
-        caption=(
-            f"Links of {si(8 * rate, 'bit/s')} a direction. Lines: α of the small ring over two"
-            f" nodes and the links' own rate; nothing else is fitted. {NOISY} {about(shown)}"
-        ),
-        alt=(
-            "Two charts of time over the number of nodes. For the small message the ring rises in a"
-            " straight line and the tree in steps; for the large one the ring levels off and the"
-            " tree climbs."
-        ),
-    )
-
-
-def way_of(size):
-    """What a message of so many bytes shows."""
-    return "Steps: a message" if size <= collectives.SMALL else "Bytes: a message"
-
-
-@_or_words
-def network_findings(shown, found):
-    """The fit over all nodes and sizes, and what the links carried, in sentences."""
-    rate = _foretold(shown)[1]
-    for way in WAYS:
-        try:
-            effect = network.node_effect(shown, way)
-        except NotMeasured as error:
-            print(f"No conclusion: {error}.")
-            continue
-        worst = max(max(time / law, law / time) for *_, time, law in effect.rows)
-        alpha = (
-            f"alpha is {si(effect.alpha, 's', 2)} a step"
-            if effect.alpha
-            else "alpha is too small to tell beside the time of the bytes"
-        )
-        print(
-            f"{way.capitalize()}: fitted to all times that are steady, {alpha}, and W is"
-            f" {si(effect.bandwidth, 'byte/s', 3)}, {effect.bandwidth / rate:.0%} of the links'"
-            f" rate; single times are off by up to a factor of {worst:.2f}."
-        )
-
-
-# ---------------------------------------------------------------- chapter 6
-
-
-@_or_words
-def split_figure(shown, found):
-    """Speedup of two processes over one by tokens, both splits: predicted and measured."""
-    parts, marks = split_mlp.splits(shown), [Rule(y=1, label="as fast as one")]
-    for way, (color, marker) in SPLITS.items():
-        mine = [s for s in parts if s.way == way]
-        if mine:
-            marks.append(
-                Line(
-                    [s.tokens for s in mine],
-                    [s.predicted_speedup for s in mine],
-                    f"{way}, predicted",
-                    color,
-                    dash=True,
-                )
-            )
-            marks += _marked([(s.tokens, s.speedup, s.steady) for s in mine], color, marker, "")
-    if not parts:
-        raise NotMeasured("this record has no split")
-    tokens = [s.tokens for s in parts]
-    figure(  # lines that end at the frame have their labels beside it, apart from each other
-        Chart(
-            Axis("tokens of the step", "", "log", domain=(min(tokens) / 1.2, max(tokens) * 1.05)),
-            Axis("times faster than one process", "", domain=(0, 2.2)),
-            marks,
-            height=300,
-        ),
-        caption=(
-            f"An MLP on {split_mlp.RANKS} processes, split two ways. Dashed: from this machine's"
-            f" own peak and all-reduce. {NOISY} {about(shown)}"
-        ),
-        alt=(
-            "Speedup over tokens. The split of tensors is flat by prediction; that of data begins"
-            " below one and rises with the tokens."
-        ),
-    )
-
-
-@_or_words
-def split_table(shown, found):
-    """Seconds predicted and measured for both ways to split, and what the prediction is made of."""
-    rows = [
-        [
-            s.way,
-            s.tokens,
-            si(s.compute, "s"),
-            si(s.send, "s"),
-            si(s.predicted, "s"),
-            si(s.time, "s"),
-            f"{s.time / s.predicted:.2f}" if s.steady else "too noisy to say",
-        ]
-        for s in split_mlp.splits(shown)
-    ]
-    table(
-        rows,
-        [
-            "split",
-            "tokens",
-            "compute",
-            "all-reduce",
-            "predicted",
-            "measured",
-            "measured over predicted",
-        ],
-        f"Compute and then send, without overlap. {about(shown)}",
-    )
