@@ -30,7 +30,7 @@ test-slow: dev  ## the rest of the proof: a real JupyterLab in a real Chromium, 
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m slow $(ARGS)
 
 test-install: dev  ## whatever installs: the lock by uv and by pip, a Dask cluster
-	@$(BIN)/python -m pytest -m install tests/install tests/classroom/test_cluster.py
+	@$(BIN)/python -m pytest -m install tests/install tests/classroom/test_cluster.py tests/classroom/test_similarity.py
 
 check: dev  ## fail if `lightspeed check` finds a fault; the sources alone, in seconds: make check ARGS=--fast
 	@$(BIN)/lightspeed check $(ARGS)

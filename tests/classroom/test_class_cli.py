@@ -310,6 +310,7 @@ def test_help_tells_the_tour(say):
         "status",
         "sample",
         "vote",
+        "code",
     ]
 
 

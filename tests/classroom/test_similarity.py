@@ -1,5 +1,10 @@
 """Alike code is a hint: a renamed copy is seen, common code is not, no mark knows of it."""
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from scored import assignment_of, graded, right
 from test_marking_desk import NAME, Browser, code, desk, notebook  # noqa: F401
@@ -120,3 +125,37 @@ def test_thirty_students_who_did_not_copy_give_no_hint(tmp_path):
         collect(course, book, path.stem, [tmp_path / "in/canvas.zip"])
         assert len(book.counting(path.stem)) >= 28
         assert alike(book, path.stem) == {}
+
+
+@pytest.mark.install
+def test_copydetect_finds_last_years_code_and_not_what_was_given(tmp_path):
+    """The kept tool on what `lightspeed class code` writes, as its last line says."""
+    from lightspeed_class.class_folder import new
+
+    given = "from lightspeed.roofline import *\npeak, bandwidth = accelerator('x').bf16, 3.35e12"
+    for year, students in {"last": (ORIGINAL, OTHERS[0]), "this": (COPY, OTHERS[1])}.items():
+        course = new(tmp_path / year)
+        with course.book() as book:
+            book.add_assignment(assignment_of(RIDGE), seeded=False)
+            for student, source in zip("ab", students, strict=True):
+                hand_in(book, f"{year}_{student}", source)
+        course.released(NAME).mkdir(parents=True)
+        (course.released(NAME) / "all.ipynb").write_bytes(notebook(code(given)))
+        written = subprocess.run(
+            [sys.executable, "-m", "lightspeed_cli", "class", "code", NAME, "--class", course.root],
+            check=True, capture_output=True, text=True,
+        ).stdout  # fmt: skip
+    command = written.splitlines()[-1].split()
+    assert command[:2] == ["uvx", "copydetect"]
+    command = [part.replace("LAST", str(tmp_path / "last")) for part in command[2:]]
+    uv = Path(sys.executable).with_name("uv")
+    subprocess.run(
+        [uv, "tool", "run", "copydetect", *command, "-O", tmp_path / "report.html"],
+        check=True, cwd=tmp_path, capture_output=True,
+    )  # fmt: skip
+    report = (tmp_path / "report.html").read_text("utf-8")
+    pairs = re.findall(r"(?:Test|Reference) file: <i>\S*/(\w+)\.py</i> \(<b>([\d.]+)%", report)
+    assert [name for name, _ in pairs[:2]] == ["this_a", "last_a"]
+    # of the two who did not copy, a short one may look like a part of a long one: not both ways
+    assert min(float(share) for _, share in pairs[:2]) > 40
+    assert all(float(share) < 20 for _, share in pairs[3::2])

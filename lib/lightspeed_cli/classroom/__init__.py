@@ -6,6 +6,7 @@ import sys
 
 from lightspeed_cli.classroom import (
     choose,
+    code,
     collect,
     desk,
     exam,
@@ -59,6 +60,7 @@ VERBS = {
     "status": status,
     "sample": sample,
     "vote": vote,
+    "code": code,
 }
 WITHOUT_CLASS = (new, sample, vote)
 TOUR = """\
