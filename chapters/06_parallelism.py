@@ -117,9 +117,9 @@ explore_states()
 # On four GPUs, stages 0 to 3 need {{", ".join(f"{zero_bytes_per_device(1, 4, s):g}" for s in range(4))}}
 # bytes for each weight. The first stage saves the most, because the optimizer is three
 # quarters of the sixteen bytes. In stages 1 and 2 something stays whole on each GPU, so there is a
-# floor that no number of GPUs gets below, and in stage 3 there is none. PyTorch's *FSDP* is stage 3
-# (`FULL_SHARD`). While a GPU computes, its `SHARD_GRAD_OP` holds what stage 2 holds, but it sends
-# more: [lesson 6.2](06_parallelism_2_sent.ipynb#What-does-ZeRO-send?) counts it.
+# floor that no number of GPUs gets below, and in stage 3 there is none. In PyTorch, `DDP` is stage 0 and
+# `fully_shard` (FSDP) stage 3. There is no switch called stage 1 or 2;
+# [lesson 6.2](06_parallelism_2_sent.ipynb#Which-switch-is-that?) has those that make them.
 #
 # So is the job saved? Over its {{job.GPUS}} GPUs, stage 3 leaves
 # {{si(job.states() / job.GPUS, "byte")}} of states for each, and an H100 has
@@ -214,7 +214,8 @@ reveal("parallelism.kept_of_sequence")
 #
 # A *pipeline* gives each GPU some of the layers, and you'd think that this helps as well. It
 # doesn't: the first of $p$ stages has $1/p$ of the layers, but in the usual schedule it holds $p$
-# micro-batches at a time, and $p$ cancels ([lesson 6.3](06_parallelism_3_waits.ipynb) shows why).
+# micro-batches at a time, and $p$ cancels ([lesson 6.3](06_parallelism_3_waits.ipynb) shows why). What
+# a pipeline does split are the states.
 
 # %% tags=["holds"]
 assert job.activations() > 2 * h100.hbm_capacity > states.weights, "more than two H100s"
@@ -234,10 +235,18 @@ assert model_activation_bytes(gpt3, 2048, pipeline=8) == model_activation_bytes(
 # ## Does it fit, and what is the largest part?
 #
 # Beside states and activations there are three smaller things: the *logits*, a number for each
-# word of the vocabulary at each token; *buffers* for what is sent and for products that aren't fused; and the
-# gaps that an allocator leaves, for which a tenth is a fair premise until you've measured your own.
-# One function adds it all up. Your job's sequences have {{job.SEQUENCE:,}} tokens, but Llama 3 was
-# trained on {{job.LONG:,}}, so here are seven plans for one of those:
+# word of the vocabulary at each token; *buffers* for what is sent and for products that aren't fused,
+# with what CUDA and NCCL take for themselves; and the gaps that an allocator leaves. For all of these a
+# tenth is a fair premise until you've measured your own. One function adds it up. Put your own model and
+# GPU in place of the job's, and say how it is split:
+
+# %%
+use = training_memory(decoder("llama3_70b"), accelerator("h100_sxm").hbm_capacity, job.LONG, data=64, stage=3)
+use.total, use.largest, use.fits
+
+# %% [markdown]
+# Your job's sequences have {{job.SEQUENCE:,}} tokens, but Llama 3 was trained on {{job.LONG:,}}, so that
+# was one of those. Here it is beside other plans:
 
 # %% tags=["figure"]
 ranks = job.GPUS
@@ -293,7 +302,7 @@ figure(
 # | the batch | many samples | the batch: data parallelism |
 # | optimizer, gradients, then weights | repeated on each rank | the states: ZeRO, FSDP |
 # | a layer, or its activations | wide matrices, long sequences | the products: tensor and sequence parallelism; the sequence: context parallelism (lesson 6.3) |
-# | the number of layers | a deep model | the layers: pipeline parallelism |
+# | the states, still | a deep model | the layers: pipeline parallelism |
 # | the experts | a mixture of many | the experts: expert parallelism (lesson 6.3) |
 
 # %% tags=["holds"]
@@ -358,6 +367,7 @@ ask("parallelism.which_split")
 # | $2P + (2 + K)P/n$ | of a GPU in stage 2 | byte | {{si(zero_bytes_per_device(llama.parameters, ranks, 2), "byte")}} |
 # | $(4 + K)P/n$ | of a GPU in stage 3 | byte | {{si(zero_bytes_per_device(llama.parameters, ranks, 3), "byte")}} |
 # | about {{of_gpt:.0f}}$\,t\,D$ | what a layer of width $D$ keeps of $t$ tokens, without scores | byte | {{si(token / llama.depth * job.SEQUENCE, "byte")}} |
+# | $2\,t\,D$ | the same, if the layer is run again (full recomputation) | byte | {{si(model_activation_bytes(llama, job.SEQUENCE, recompute="full") / llama.depth, "byte")}} |
 
 # %% [markdown]
 # ## In your own framework

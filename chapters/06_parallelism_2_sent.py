@@ -21,6 +21,7 @@ from lightspeed.parallel import *
 from lightspeed.roofline import transfer_time
 from lightspeed_models.llm import decoder, model_activation_bytes
 from lightspeed_course import Axis, Bars, Chart, ask, bench, beside, figure, job, predict, reveal, si
+from lightspeed_course import table
 
 # %%
 job.sheet(until="06.2")
@@ -38,10 +39,11 @@ predict("parallelism.zero3_accumulated", ..., seed="chapter")
 # %% [markdown]
 # ## How do GPUs add up what they found?
 #
-# Each GPU has seen different samples, so it comes out of its backward pass with gradients of its own.
-# If each stepped by those alone, the copies of the model would drift apart. So before each step of
-# the optimizer the gradients are added up over all GPUs, and since no single GPU should do all the
-# adding, everybody adds a share. Here are four of them, after the first half of that work:
+# Begin with the code that most people begin with, `DistributedDataParallel(model)`, *DDP* for short.
+# Each GPU has a copy of the model and sees samples of its own, so it comes out of its backward pass
+# with gradients of its own. If each stepped by those alone, the copies would drift apart. So before
+# each step of the optimizer the gradients are added up over all GPUs, and since no single GPU should do
+# all the adding, everybody adds a share. Here are four of them, after the first half of that work:
 
 # %%
 from lightspeed_course.explorers.sums import explore_sum
@@ -52,11 +54,75 @@ explore_sum()
 # Step back once, and each row has one colour: a whole gradient, but only of that GPU's own samples.
 # Then each GPU collects *one* quarter from the others, adds it up and drops the rest. That is a
 # **reduce-scatter**. Step on, and the finished quarters are copied to everybody, an **all-gather**.
-# The two together are an **all-reduce**, and plain data parallelism does one for each optimizer
-# step. Each half sends three quarters of the gradients; with $n$ GPUs it's $(n - 1)/n$ of them.
+# The two together are an **all-reduce**. Each half sends three quarters of the gradients; with $n$
+# GPUs it's $(n - 1)/n$ of them.
 #
-# Why look at the halves? Because ZeRO takes them apart.
+# ## When do they leave?
 #
+# Not at the end. The backward pass begins at the last layer, whose gradients are finished while all
+# other layers are still to come. So DDP collects them in *buckets* (`bucket_cap_mb`), and each bucket
+# leaves as soon as it is full, while the GPU goes on with the layer before. Here is a backward pass of
+# eight of our layers, with one bucket for each, over ports four times as fast as ours:
+
+# %% tags=["holds"]
+assert data_parallel_bytes(1, 4, gradient_bytes=1) / 2 == 3 / 4, (
+    "sends three quarters of the gradients"
+)
+
+# %% tags=["figure"]
+from lightspeed_models.training_runs import fit_share
+
+back, late = 2 * job.layer(job.SEQUENCE).math / fit_share(), {}
+layers = range(8)
+ready = [(n + 1) * back for n in layers]
+for key in (job.NETWORK, job.BETTER):
+    each = transfer_time(data_parallel_bytes(job.layer_bytes() / 2, job.GPUS), 8 * link(key).bandwidth)
+    leaves = [ready[0]]
+    for done in ready[1:]:
+        leaves.append(max(done, leaves[-1] + each))
+    late[key] = each, leaves, leaves[-1] + each
+each, leaves, end = late[job.BETTER]
+tracks = ["backward pass", "sums, by buckets", "sums, at the end"]
+names = [f"layer {8 - n}" for n in layers]
+figure(
+    Chart(
+        Axis("time since the backward pass began", "s", domain=(0, 8 * (back + each))),
+        Axis(scale="category", categories=tracks),
+        [
+            Bars([tracks[0]] * 8, ready, [r - back for r in ready], "computes", names, "blue", 0.6),
+            Bars([tracks[1]] * 8, [t + each for t in leaves], leaves, "all-reduce", names, "orange", 0.6),
+            Bars([tracks[2]], [8 * (back + each)], [8 * back], color="orange", width=0.6),
+        ],
+        height=200,
+    ),
+    caption=f"Buckets leave while the pass goes on, so only the last of them sticks out, {si(each, 's', 2)}."
+    f" Sent in one piece, the sums would take {si(8 * each, 's', 2)} more.",
+    alt="Three rows over time. Above, eight blue bars, from layer 8 to layer 1. Below it an orange bar"
+    " for each, a layer late, the last of which ends shortly after the blue ones. In the third row one"
+    " long orange bar begins only when the blue ones have ended.",
+)  # fmt: skip
+
+# %% tags=["holds"]
+assert abs(end - 8 * back - each) < 1e-12, "only the last of them sticks out"
+
+# %% [markdown]
+# On our own ports a bucket takes longer than the layer behind which it should hide, so the sums pile up
+# and the pass takes {{late[job.NETWORK][2] / (8 * back):.1f}} times as long. What can you do without
+# buying anything? Send less often. A step may add up several *micro-batches* before it sums:
+#
+# $$\text{global batch} = \text{micro-batch} \times \text{accumulation} \times \text{replicas}$$
+#
+# Left alone, DDP sums after each of them; inside `with model.no_sync():` it doesn't, and you leave that
+# for the last one only. But all of this needs a whole model on each GPU, and ours doesn't fit. So ZeRO
+# takes the two halves apart.
+
+# %% tags=["holds"]
+assert late[job.NETWORK][0] > back and late[job.NETWORK][2] > 2 * 8 * back, (
+    "a bucket takes longer than the layer behind which it should hide"
+)
+assert job.states() / job.GPUS < accelerator(job.GPU).hbm_capacity < job.states(), "needs a whole model on each GPU, and ours doesn't fit"
+
+# %% [markdown]
 # ## What does ZeRO send?
 #
 # In stages 1 and 2 each GPU updates its quarter of the weights and nothing else, so the second half
@@ -67,9 +133,6 @@ explore_sum()
 # pass and in every backward pass. Follow one layer:
 
 # %% tags=["holds"]
-assert data_parallel_bytes(1, 4, gradient_bytes=1) / 2 == 3 / 4, (
-    "sends three quarters of the gradients"
-)
 assert data_parallel_bytes(1, 4, 3, 1, 1, 1) - data_parallel_bytes(1, 4, 1, 1, 1, 1) == 3 / 4, (
     "It does so in every forward pass"
 )
@@ -89,14 +152,7 @@ explore_shards()
 #
 # $$mG + W \;\text{(stage 2)} \qquad mG + 2mW \;\text{(stage 3)}$$
 #
-# These are the stages of ZeRO's paper, and of DeepSpeed. PyTorch's `FULL_SHARD` is stage 3, but its
-# `SHARD_GRAD_OP` is not quite stage 2. After each backward pass it drops the weights, and before the
-# next forward pass it gathers them again, so it sends $mG + mW$. (The end of this page counts it.)
-
 # %% tags=["holds"]
-assert [
-    4 * hybrid_sharded_bytes(1, 4, 1, again, 2, 1, 1).inside / 3 for again in (4, 1)
-] == [4 * data_parallel_bytes(1, 4, 3, 2, 1, 1) / 3, 4 * (2 + 2) * 3 / 4 / 3], "is not quite stage 2"
 assert [4 * data_parallel_bytes(1, 4, s, m, 1, 1) for s, m in ((0, 1), (3, 1), (3, 2))] == [
     6,
     9,
@@ -110,17 +166,17 @@ reveal("parallelism.zero3_accumulated", seed="chapter")
 # With a single micro-batch, stage 3 sends one and a half times what plain data parallelism sends,
 # which is why it's often called cheap. But your job adds up several, and while plain data
 # parallelism still sends its gradients once a step, stage 3 sends everything again for each of
-# them. (Stage 2 is in between: with three micro-batches it sends twice as much as plain.) You can
-# trade that back for memory: frameworks can keep whole gradients, or whole weights, between
-# micro-batches.
+# them. That is also why stage 1, and not 3, is used beside a pipeline, which has many.
 #
-# Still, bytes aren't seconds. While a GPU sends, it also computes. When is that enough?
+# ## Which switch is that?
+#
+# PyTorch has no stages, it has switches. Here is what each of them sends in a step of three
+# micro-batches on {{job.GPUS}} ranks, in copies of the model, and what it keeps whole to save that:
 
 # %% tags=["holds"]
 assert 2 * data_parallel_bytes(8e9, 64, 3) == 3 * data_parallel_bytes(8e9, 64), (
     "what plain data parallelism sends"
 )
-assert data_parallel_bytes(8e9, 64, 2, 3) == 2 * data_parallel_bytes(8e9, 64), "is in between"
 assert all(data_parallel_bytes(1, 4, 3) > data_parallel_bytes(1, 4, s) for s in range(3)), (
     "what plain data parallelism sends"
 )
@@ -129,38 +185,65 @@ assert data_parallel_bytes(8e9, 64, 3, 8) == 8 * data_parallel_bytes(8e9, 64, 3)
     "gradients once a step"
 )
 
-# %% [markdown]
-# ## Two chips, one product: when is it worth it?
-#
-# Take the smallest case: two chips share the product of a matrix of $B$ rows and $D$ columns with
-# one of $D$ rows and $F$ columns. They cut along $D$, so each does half of the FLOPs, at its peak
-# $C$, and ends up with a partial sum of the whole result. They exchange those over a link of $R$
-# bytes a second. These are the two clocks of chapter 2 again, except that the second one is a link
-# now:
-#
-# $$T_\text{math} = \frac{2BDF}{2 C} \qquad T_\text{comms} = \frac{2BF}{R}$$
-#
-# $$T_\text{math} > T_\text{comms} \iff \frac{D}{2} > \frac{C}{R}$$
-#
-# The batch has cancelled! In chapter 2 it was the batch that had to be large, and here it's $D$.
-# Each link has a roofline of its own, and each time you have to ask what it is that must be large
-# enough. ([Proof](02_roofline_proof.ipynb#A-roofline-with-a-link-in-it))
+# %% tags=["figure"]
+from lightspeed.collectives import busbw_factor
+
+m, n, node = 3, job.GPUS, job.PER_NODE
+once, near = busbw_factor("all_gather", n), busbw_factor("all_gather", node)
+sharded = {again: hybrid_sharded_bytes(1, n, 1, again, m, 1, 1).inside for again in (n, 1, node)}
+hybrid = hybrid_sharded_bytes(1, node, n // node, node, m, 1, 1)
+switches = [  # what is written, its law, bytes in copies of the model, what stays whole
+    ["DDP(model)", "$2mG$", m * 2 * once, "weights, gradients"],
+    ["… no_sync() but for the last", "$2G$: stage 0", data_parallel_bytes(1, n, 0, m, 1, 1), "weights, gradients"],
+    ["fully_shard", "$mG + 2mW$: stage 3", sharded[n], "the layer at work"],
+    ["… reshard_after_forward=False", "$mG + mW$", sharded[1], "weights, until the backward pass is over"],
+    ["… reshard_after_forward=8", "the same as stage 3, half of it inside the node", sharded[node], "an eighth of the weights"],
+    ["… set_requires_gradient_sync(last)", "$G + 2mW$", sharded[n] - (m - 1) * once, "gradients"],
+    ["… set_reshard_after_backward(last)", "$mG + W$: stage 2", data_parallel_bytes(1, n, 2, m, 1, 1), "weights"],
+    ["… both of these", "$G + W$: stage 1", data_parallel_bytes(1, n, 1, m, 1, 1), "weights, gradients"],
+    ["… on a mesh of 8 copies × 8 shards", "$mG + 2mW$ inside, $2mG/8$ across", hybrid.inside + m * hybrid.across, "an eighth of the states, always"],
+    ["… set_requires_all_reduce(last)", "$mG + 2mW$ inside, $2G/8$ across", hybrid.inside + hybrid.across, "the same, and an eighth of the gradients"],
+    ["… reduce_dtype=torch.float32", "$2mG + 2mW$", hybrid_sharded_bytes(1, n, 1, n, m, 1, 2).inside, "the layer at work"],
+]  # fmt: skip
+table(
+    [[f"`{what}`", law, f"{sent:.2f}", kept] for what, law, sent, kept in switches],
+    ["you write", "a rank sends, times (n − 1)/n", "copies sent", "stays whole on each GPU"],
+    caption="Weights and gradients in two bytes. A line with three dots changes the one above that has"
+    " none; `last` is true in the last micro-batch. Both set_reshard lines keep the weights after the"
+    " forward pass, too. Each line was counted in torch itself.",
+)
 
 # %% tags=["holds"]
-from lightspeed.roofline import compute_time, split_matmul_bounds
+import re
+from lightspeed_course.in_torch import records
 
-tpu = accelerator("tpu_v5e")
-assert split_matmul_bounds(1024, 8192, 32768, tpu.bf16, 45e9).math == compute_time(
-    2 * 1024 * 8192 * 32768 / 2, tpu.bf16
-), "half of the FLOPs"
+recorded = re.findall(r"sends ([\d.]+), holds", records()["06_switches"]["output"])
+assert len(recorded) == len(switches) and all(
+    abs(float(count) - row[2]) < 0.001 for count, row in zip(recorded, switches)
+), "Each line was counted in torch itself"
+
+# %% [markdown]
+# ([The script](06_parallelism_proof.ipynb#The-switches,-counted) runs without a second GPU.) Three
+# lines are worth knowing by heart. `reshard_after_forward=False`, which the older FSDP calls
+# `SHARD_GRAD_OP`, is not yet stage 2: it drops the weights after each backward pass and gathers them
+# again. Summing in fp32 makes gradients twice as wide. And on a two-dimensional mesh, *hybrid sharding*
+# (HSDP), each node has a copy of all states, so little of it has to cross the network: a shard of the
+# gradients. What you pay is memory, since the states are shared by {{node}} GPUs and not by {{n}}.
+#
+# Still, bytes aren't seconds. While a GPU sends, it also computes. When is that enough?
+
+# %% tags=["holds"]
+assert switches[3][2] > switches[6][2] and switches[3][1] == "$mG + mW$", "is not yet stage 2"
+assert hybrid.across < hybrid.inside / 10, "little of it has to cross the network"
 
 # %% [markdown]
 # ## How many tokens pay for a weight's journey?
 #
-# Now put that question to ZeRO-3, which PyTorch calls FSDP, and ask it about a single weight. In
+# Ask it about ZeRO-3, which PyTorch calls FSDP, and about a single weight. In
 # the forward pass the weight takes part in two FLOPs for each token that passes it, and two bytes
 # have to be gathered. In the backward pass both are doubled: four FLOPs, and four bytes, of which
-# two bring the weight back and two send its gradient away. With $t$ tokens on the GPU, arithmetic
+# two bring the weight back and two send its gradient away (four, if it is summed in fp32). Let $C$ be
+# the peak of a GPU and $R$ the bytes a second that reach it. With $t$ tokens on the GPU, arithmetic
 # takes longer than the journey if
 #
 # $$\frac{2t}{C} > \frac{2}{R} \qquad\text{so}\qquad t > \frac{C}{R}$$
@@ -197,32 +280,31 @@ llama, h100 = decoder(job.MODEL), accelerator(job.GPU)
 peak, inside, large = h100.bf16, h100.link_bandwidth, 16384
 ports = [8 * link(name).bandwidth for name in (job.NETWORK, job.BETTER)]
 ways_in, *ways_out = (tensor_parallel_ways(llama.mlp.hidden, peak, w) for w in (inside, *ports))
+alone_in = data_parallel_tokens(peak, ports[0] / 8)
 
 # %% [markdown]
 # ## Whose rate is R?
 #
-# The picture has a second control, because "the network" could mean several things. Now let $R$ be
-# the rate of *one* port, and ask how a weight gets into a node of eight GPUs.
+# The picture has a second control, because "the network" could mean several things. Let $R$ be the
+# rate of *one* port. Then it depends on who is in the group that shares the weights:
 #
-# If the FSDP group has one GPU of each node, the whole weight comes in by that GPU's port, and the
-# limit is $C/R$. If the group has whole nodes, each GPU needs the whole weight, but the *node* needs
-# it only once. So its eight ports bring an eighth each, while NVLink hands the eighths round, and
-# the limit falls to $C/8R$. That is our job, and
-# where the {{job.tokens_to_hide():,.0f}} tokens came from. On
-# NVLink alone {{data_parallel_tokens(peak, inside):,.0f}} would do.
+# | the group | who brings a weight into the node | a GPU needs, each time |
+# |---|---|---|
+# | one GPU of each node | its own port, all of it | $C/R$ = {{alone_in:,.0f}} tokens |
+# | whole nodes, as in our job | eight ports an eighth each, and NVLink hands them round | $C/8R$ = {{job.tokens_to_hide():,.0f}} |
+# | one GPU of each node, beside tensor parallelism of eight | each port the eighth that its GPU needs | $C/8R$, the same |
+# | one node (hybrid) | nobody: NVLink alone | $C/L$ = {{data_parallel_tokens(peak, inside):,.0f}}, and once a step $C/8R$ |
 #
-# Could we bring in less? Split each layer over $Y$ GPUs, by tensor parallelism, and each needs just
-# a $Y$th of a gathered weight, which comes in through its port. But then it also does just a $Y$th
-# of the arithmetic on a token. So $C/R$ tokens are what the whole *group* needs, and for each of
-# its GPUs that is
+# Look at the third line. Each GPU needs just an eighth of a gathered weight, but it also does just an
+# eighth of the arithmetic on a token, so tensor parallelism sends just as much between nodes. What it
+# saves is memory, and it lets you get away with a smaller batch, since a micro-batch has at least one
+# sequence: on {{large:,}} GPUs, as Llama 3 had, one sequence of {{job.LONG:,}} tokens for each GPU makes
+# a step of {{si(large * job.LONG, "token")}}, one for each node {{si(large / 8 * job.LONG, "token")}}.
 #
-# $$t > \frac{C}{R\,Y}$$
-#
-# which for $Y = 8$ is the same limit as before. Tensor parallelism sends just as much between
-# nodes. What it saves is memory, and it lets you get away with a smaller batch, since a micro-batch
-# has at least one sequence. Take {{large:,}} GPUs, as Llama 3 had, and sequences of {{job.LONG:,}}
-# tokens: one sequence for each GPU makes a step of {{si(large * job.LONG, "token")}}, one for each
-# node {{si(large / 8 * job.LONG, "token")}}.
+# And the fourth: only gradients cross the network, once, behind the last micro-batch's backward pass,
+# and our {{job.SEQUENCE:,}} tokens would nearly hide the rest behind NVLink. Why not do that? Because a
+# node's eight GPUs would hold {{si(job.states() / 8, "byte")}} of states each. Lesson 6.1 forbids it
+# here, and allows it for a model of a tenth of the size.
 #
 # So how do you split a layer?
 
@@ -239,16 +321,18 @@ assert (
     )
     < 1e-9
 ), "saves is memory"
-assert data_parallel_tokens(peak, 5e10, tensor=8) == data_parallel_tokens(peak, 8 * 5e10), (
-    "the same limit as before"
-)
+across = 2 * 2 * llama.parameters / 8 / (ports[0] / 8)  # gradients both ways, an eighth of them
+last = 4 * job.tokens_to_hide() * llama.parameters / peak
+assert abs(last / across - 1) < 0.01, "once a step"
+assert 0.9 < job.SEQUENCE / data_parallel_tokens(peak, inside) < 1, "would nearly hide the rest"
+assert job.states() / 8 > h100.hbm_capacity > job.states() / 80, "a model of a tenth of the size"
 
 # %% [markdown]
 # ## Can two GPUs share one product?
 #
 # Take an MLP: a matrix `up`, ReLU, a matrix `down`. You may cut each of them by columns or by rows.
-# Before you touch the picture, decide: which cut would you choose for which matrix, so that the two
-# GPUs talk as little as possible?
+# Here is one of the two ways, rows first, in the moment in which the GPUs have to talk. Before you set
+# the picture to the other, decide: would they talk less, and where?
 
 # %%
 from lightspeed_course.explorers.split_mlp import explore_split_mlp
@@ -259,8 +343,8 @@ explore_split_mlp()
 # Follow the blue row. The blue columns of `up` make the blue hidden columns, complete. ReLU works
 # on each number by itself, so it needs nobody else, and the blue hidden columns need just the blue
 # rows of `down`. What comes out is a part of every number of the result. **Columns first, rows
-# second: nothing is sent between the two, and one all-reduce comes after.** Now set the picture to
-# the other cut, and watch where the second exchange comes from.
+# second: nothing is sent between the two, and one all-reduce comes after.** Rows first, ReLU
+# needs whole sums, so they talk before it as well.
 #
 # Attention is even friendlier, since it is already cut into heads: give each GPU some of them, with
 # their columns of Q, K and V and their rows of the output matrix. No head reads another's K or V,
@@ -270,7 +354,7 @@ explore_split_mlp()
 # the *input*.
 #
 # Now count. A layer has two blocks, and each sums once forward and once backward. That makes four
-# all-reduces, each over the $tD$ activations of $t$ tokens.
+# all-reduces (six, if the forward pass is run again), each over the $tD$ activations of $t$ tokens.
 # ([Proof](06_parallelism_proof.ipynb#The-parts-of-a-cut-product), to the last number)
 #
 # ## What does that cost?
@@ -347,8 +431,7 @@ assert sums["a port each"] > 10 * part, "with slivers of arithmetic before each"
 # waits for what. ([An example](06_parallelism_proof.ipynb#The-critical-path-of-a-training-step), in
 # which the network should be mended although the GPUs are busier.)
 #
-# Plain data parallelism, by contrast, hides well, as long as gradients leave layer by layer,
-# while the backward pass goes on in the layers before. Sequence parallelism, which shares out norms
+# Sequence parallelism, which shares out norms
 # and dropout too, replaces each all-reduce by a reduce-scatter and an all-gather. Those send the same
 # bytes, but they don't come free: a GPU keeps only its share of what was gathered, and gathers it
 # once more in the backward pass. That makes ten halves of an all-reduce in a layer where there were
@@ -394,8 +477,6 @@ assert (
 ), "over the slowest wires"
 
 # %% tags=["setup"]
-from lightspeed_models.training_runs import fit_share
-
 spread = job.step()
 alone = spread.mfu / fit_share()
 
@@ -465,13 +546,12 @@ ask("parallelism.tensor_over_network", seed="chapter")
 # %% [markdown]
 # ## In your own framework
 #
-# Count the collectives of FSDP yourself, without a second GPU: a *fake* process group takes part in
-# them and sends nothing. Of four layers each gathers twice and scatters once if the weights are
-# dropped after the forward pass (`FULL_SHARD`), and gathers once and scatters once if they stay until
-# the backward pass is over (`SHARD_GRAD_OP`). All of it comes again with every micro-batch.
+# Count tensor parallelism's collectives yourself, without a second GPU: a *fake* process group takes
+# part in them and sends nothing. Cut by columns and then rows, an MLP sums once forward and once
+# backward, so a layer with its attention makes four; cut the other way it gathers as well.
 
 # %% tags=["figure"]
-beside("06_gathers")
+beside("06_tensor")
 
 # %% [markdown]
 # ## One reading

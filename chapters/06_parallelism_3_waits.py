@@ -50,9 +50,7 @@ mtbf = observed_mtbf(record.length, record.unexpected)
 # in a single layer. So the price of a pipeline isn't its traffic. What is it, then?
 #
 # Cut a model into four stages with a GPU each, and the batch into micro-batches that follow one
-# another down the line, first forward and then back. The picture stands still at a telling moment:
-# three GPUs have been at work, and the last one is still waiting for its first micro-batch. Before
-# you let it run, guess: when does the *first* GPU begin its first backward pass?
+# another down the line, first forward and then back. Watch who has nothing to do, and when:
 
 # %% tags=["holds"]
 assert all(pipeline_bytes(1024, 8192) < tensor_parallel_bytes(1024, 8192, t) for t in (2, 4, 8)), (
@@ -65,8 +63,8 @@ from lightspeed_course.explorers.schedules import explore_schedules
 explore_schedules()
 
 # %% [markdown]
-# The last GPU has to wait until the first micro-batch has come down the line, and the first GPU has
-# to wait until it comes back. Every row has the same amount of blank, and you pay for it. It's
+# Go back to the moment in which three GPUs have been at work: the last one still waits for the first
+# micro-batch to come down the line. The first GPU has to wait until it comes back. Every row has the same amount of blank, and you pay for it. It's
 # called the **bubble**. Do the smallest case on paper, with two stages and two micro-batches whose
 # passes take one slot each:
 #
@@ -85,7 +83,7 @@ explore_schedules()
 # If a backward pass takes twice as long as a forward pass, both fractions stay as they are. So the
 # remedy is more micro-batches. How many bring the idle share of four stages down to a tenth? By the
 # second formula it takes {{fewest}}. But at a given batch, more of them means smaller ones, which
-# fill a GPU less well, and they have to be held:
+# fill a GPU less well. And how many must a GPU hold at a time? That depends on their order:
 
 # %% tags=["holds"]
 runs = {name: simulate(name, 4, 8, 1.0, 2.0) for name in ("gpipe", "1f1b")}
@@ -253,17 +251,14 @@ assert context_parallel_bytes(1024, 8 * 128, 4) == 3 * 3 * 4 * 1024 * 8 * 128, "
 # %% [markdown]
 # ## Who waits for the last rank?
 #
-# Everybody does. A synchronous step ends when its last rank ends, so what counts is not how slow a
-# GPU is on average, but how likely *any* of them is slow. Say that a rank is slow with a chance $q$
-# in a step, and then takes $f$ times as long:
+# Everybody does, so what counts is not how slow a GPU is on average, but how likely *any* of them is
+# slow. If a rank is slow with a chance $q$ in a step, and then takes $f$ times as long,
 #
 # $$\frac{\text{mean step} }{\text{usual step} } = 1 + (f - 1)\left(1 - (1 - q)^n\right)$$
 #
 # If that chance is one in a thousand, and a slow step takes half as long again, a thousand ranks
 # take {{straggler_stretch(1000, chance, factor):.2f}} times as long: nearly two steps of three are
-# slow ones. So look for a rank that is late *each time* (a GPU that throttles, an adapter on the
-# wrong PCIe switch), and for what is late *at times* (garbage collection, a link that retransmits).
-# ([Proof](06_parallelism_proof.ipynb#The-last-rank,-over-the-number-of-ranks))
+# slow ones. Chapter 8 says who is late, and why. ([Proof](06_parallelism_proof.ipynb#The-last-rank,-over-the-number-of-ranks))
 
 # %% tags=["holds"]
 assert 0.6 < 1 - (1 - chance) ** 1000 < 2 / 3, "steps of three are slow"
@@ -273,8 +268,9 @@ assert 0.6 < 1 - (1 - chance) ** 1000 < 2 / 3, "steps of three are slow"
 #
 # Failure rates add up, so $n$ devices fail $n$ times as often as one. In {{days}} days on
 # {{gpus:,}} GPUs, Llama 3's training was interrupted unexpectedly {{interruptions}} times, once in
-# {{mtbf / 3600:.1f}} hours. A single GPU would have run for
-# {{device_mtbf(mtbf, gpus) / 3600 / 24 / 365:.1f}} years.
+# {{mtbf / 3600:.1f}} hours. By that rate a single GPU would have run for
+# {{device_mtbf(mtbf, gpus) / 3600 / 24 / 365:.1f}} years. (On a few dozen GPUs your own software fails
+# first.)
 
 # %% tags=["holds"]
 assert all(cluster_mtbf(1e8, k) * k == 1e8 for k in (2, 8, 100)), "times as often as"
@@ -450,10 +446,54 @@ assert grown.bubble / grown.time > 2 * steps[placed].bubble / steps[placed].time
 )
 
 # %% [markdown]
+# ## Which two plans would you measure?
+#
+# Now do it for a model and a cluster of your own. Three numbers are given: parameters, GPUs with their
+# links, and the global batch that the learning wants. Each way of splitting makes one thing smaller, and
+# sends something for it:
+#
+# | strategy | splits | sends | waits first for | belongs |
+# |---|---|---|---|---|
+# | data: DDP, ZeRO-1 | the batch | all-reduce, or scatter and gather, once a step | the network, stragglers | across nodes |
+# | ZeRO-3, FSDP | also weights and gradients | two gathers and a scatter a layer and micro-batch | the network | across nodes, if a GPU has tokens enough |
+# | hybrid FSDP | the same, over some of the ranks | the same inside, a sum of shards across | memory | inside a node, copies across |
+# | tensor (+ sequence) | each product | four all-reduces a layer, in the way | the link inside | one node, one NVLink domain |
+# | pipeline | the layers | activations, once a micro-batch and stage | its bubble | neighbouring nodes |
+# | context | the sequence | keys and values in each layer | the link | inside, then across |
+# | expert | the experts | all-to-all, in the way | the fullest expert | near one another |
+#
+# **First, does it fit with data parallelism alone?** Sixteen bytes a parameter over all GPUs, plus the
+# activations of one sequence (lesson 6.1), must stay under the card. If so, FSDP is plan one, and you
+# ask whether its tokens pay for the journey (lesson 6.2): a GPU's tokens in a micro-batch against
+# $C/8R$. If they don't, you take a larger micro-batch and recompute, or hybrid groups if memory allows.
+#
+# **Second, take the GPUs apart.** Tensor ways up to a node, as few as fit; then as many stages as memory
+# asks for; data parallelism with ZeRO-1 gets what is left. That is plan two. From
+#
+# $$\text{global batch} = \text{micro-batch} \times \text{accumulation} \times \text{replicas}$$
+#
+# follow the micro-batches of a pipeline: with {{job.SEQUENCES}} sequences and {{split.data}} replicas
+# each has {{job.SEQUENCES // split.data}}, so a bubble of four stages is nothing; were there as many
+# replicas as sequences, each would have one, and three quarters of the step would be bubble.
+#
+# Then measure both for an hour. They lose time to different things, so whatever ails your cluster, it
+# rarely ails both. [Chapter 10](10_plan_a_run.ipynb) tries the ways in between, thousands of them.
+
+# %% tags=["holds"]
+assert bubble_over_total(4, job.SEQUENCES // split.data) < 0.02 and bubble_over_total(4, 1) == 3 / 4, (
+    "three quarters of the step would be bubble"
+)
+assert split.data * split.micro_batches * split.micro_size == job.SEQUENCES, "each has"
+assert {steps[recomputed].largest_loss, steps[placed].largest_loss} == {"memory", "tensor"}, (
+    "They lose time to different things"
+)
+
+# %% [markdown]
 # ## Try it
 #
-# Choose a model and a cluster, make it fit, then make it fast. Before each change say which bar
-# will move, and then find a plan in which the bubble is the largest loss.
+# Choose *the job of the lessons*, or a model and a cluster of your own, make it fit, then make it fast.
+# Before each change say which bar will move. Then spread it by ZeRO-3 and share over groups of eight:
+# what falls, and what no longer fits? And find a plan in which the bubble is the largest loss.
 
 # %%
 from lightspeed_course.explorers.parallelism import explore

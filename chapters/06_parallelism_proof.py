@@ -566,6 +566,17 @@ assert (
 # %% [markdown]
 # ## For a second reading: what must be sent
 #
+# ### The switches, counted
+#
+# Lesson 6.2's table of PyTorch's switches says what each sends. This script runs them in a fake group of
+# eight nodes of eight ranks and adds up what a rank would have sent, and what weights it holds between its forward
+# and its backward pass, both in copies of the model. (DDP's own sum has no result in such a group, so a
+# hook asks for the same one.)
+
+# %% tags=["figure"]
+beside("06_switches")
+
+# %% [markdown]
 # ### The parts of a cut product
 #
 # Columns first, rows second: the two halves of the MLP that the picture of lesson 6.2 shows, added
@@ -888,19 +899,8 @@ table(
 )
 
 # %% [markdown]
-# A *rail*, in the table below, joins the GPUs of the same place in many nodes to
-# one switch.
-#
-# | strategy | what it splits | collective | when | first bottleneck | where it belongs |
-# |---|---|---|---|---|---|
-# | data (DDP) | the batch | all-reduce of gradients | once a step, during the backward pass | bandwidth, stragglers | across nodes |
-# | ZeRO-1, ZeRO-2 | also the optimizer's states; gradients | reduce-scatter, all-gather | once a step; stage 2 scatters in each micro-batch | bandwidth | across nodes |
-# | ZeRO-3, FSDP | also the weights | two all-gathers, one reduce-scatter | each layer and micro-batch, ahead of time | bandwidth | across nodes, if the batch is large |
-# | tensor (+ sequence) | each product | all-reduce, or all-gather and reduce-scatter | in each layer, in the way | bandwidth of the link inside | one node, one NVLink domain |
-# | pipeline | the layers | send and receive | each micro-batch, beside work | the schedule | neighbouring nodes, one rail |
-# | expert | the experts | all-to-all | in each expert layer, in the way | the receiver with a popular expert | near one another |
-# | context | the sequence | all-gather, reduce-scatter of K, V | in each layer, during attention | bandwidth | inside, then across |
-#
+# [Lesson 6.3](06_parallelism_3_waits.ipynb#Which-two-plans-would-you-measure?) has the strategies in a
+# table. A *rail* joins the GPUs of the same place in many nodes to one switch.
 # Stage-to-stage traffic from a GPU to the GPU of the same place stays on its rail. Frameworks
 # number ranks tensor-first, so that a tensor-parallel group shares a node, and the other groups
 # join GPUs of the same place. All groups share a node's slots: of eight replicas and eight stages

@@ -462,14 +462,14 @@ def memory_use(
     """
     checked_for(model, plan)
     use = training_memory(
-        model, machine.capacity, sequence // plan.context, plan.micro_size, plan.ranks, plan.tensor,
-        plan.pipeline, plan.chunks, plan.stage, recipe, split, plan.recompute,
+        model, machine.capacity, sequence // plan.context, plan.micro_size, plan.shard_ranks,
+        plan.tensor, plan.pipeline, plan.chunks, plan.stage, recipe, split, plan.recompute,
     )  # fmt: skip
     states = {n: getattr(use, n) for n in ("weights", "gradients", "optimizer")}
     if model.experts:
         mine = model.expert_parameters / plan.pipeline / plan.expert / plan.expert_tensor
         rest = (model.parameters - model.expert_parameters) / (plan.tensor * plan.pipeline)
-        common = training_state_bytes(rest, recipe, plan.ranks, plan.stage)
+        common = training_state_bytes(rest, recipe, plan.shard_ranks, plan.stage)
         spread = training_state_bytes(mine, recipe, plan.expert_copies, plan.stage)
         states = {n: getattr(common, n) + getattr(spread, n) for n in states}
     # 1F1B has a micro-batch in flight for each stage, GPipe all of them.

@@ -64,7 +64,7 @@ def test_the_numbers_are_those_of_the_laws():
 def test_what_does_not_fit_is_said_and_mended():
     shown = parallelism.explore().at(tensor=1, pipeline=1, stage=0)
     assert shown.verdict.startswith("Does not fit")
-    assert "no single change" in shown.verdict
+    assert "no single change" in shown.advice
     small = {
         "model": "llama3_8b",
         "gpus": 64,
@@ -74,14 +74,14 @@ def test_what_does_not_fit_is_said_and_mended():
         "stage": 0,
     }
     assert parallelism.explore().at(**small).verdict.startswith("Does not fit")
-    assert "It then fits" in parallelism.explore().at(**small).verdict
+    assert "It then fits" in parallelism.explore().at(**small).advice
 
 
 def test_the_advice_is_a_setting_that_the_reader_can_make():
     shown, better = parallelism.explore().first, parallelism.explore().at(pipeline=1)
     assert (
         f"set pipeline stages to 1, for an MFU of {dict(better.facts)['MFU']} at the same batch"
-        in shown.verdict
+        in shown.advice
     )
     assert dict(better.facts)["tokens a step"] == dict(shown.facts)["tokens a step"]
 
@@ -125,6 +125,7 @@ def test_a_long_step_is_drawn_as_it_runs(stages, micro_batches):
             "takes 32 GPUs, 8 (tensor parallel) times 4 (stages), and 8 are too few",
         ),
         ({"expert": 4}, "no experts"),
+        ({"gpus": 128, "shard": 8}, "a multiple of 8 replicas, and there are 4"),
         (
             {"model": "mixtral_8x7b", "gpus": 64, "pipeline": 8, "expert": 8},
             "groups of 8 replicas of the model, and the number of replicas here is 1",

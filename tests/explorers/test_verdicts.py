@@ -488,6 +488,7 @@ def tried(
     pipeline,
     expert,
     stage,
+    shard,
     recompute,
     batch,
     sequence,
@@ -504,6 +505,7 @@ def tried(
         and data % expert == 0
         and expert <= (shape.experts or 1)
         and pipeline <= shape.depth
+        and not (shard and data % shard)
     )
     if not possible or not data:
         return None
@@ -515,6 +517,7 @@ def tried(
         micro_batches=batch // data,
         stage=stage,
         recompute=recompute,
+        shard=shard,
     )
     return memory_use(shape, sequence, plan, cluster), step(shape, sequence, plan, cluster)
 
@@ -564,7 +567,7 @@ def test_the_plans_advice_is_the_best_of_all_single_changes():
 
     def claims(state, shown):
         use, took = tried(**state)
-        words = shown.verdict
+        words = f"{shown.verdict} {shown.advice}"
         others = [
             outcome for name, menu in menus.items() for value in menu.values()
             if value != state[name] and (outcome := tried(**state | {name: value})) is not None
@@ -652,9 +655,9 @@ def test_the_states_that_were_wrong_are_right():
         in roofline.explore().first.verdict
     )
     plain = {"tensor": 1, "pipeline": 1, "sequence": 1024}
-    assert "then fits" in parallelism.explore().at(gpus=64, batch=64, **plain).verdict
-    assert "then fits" in parallelism.explore().at(gpus=16384, batch=16384, **plain).verdict
-    assert "then fits" in parallelism.explore().at(model="deepseek_v3").verdict
+    assert "then fits" in parallelism.explore().at(gpus=64, batch=64, **plain).advice
+    assert "then fits" in parallelism.explore().at(gpus=16384, batch=16384, **plain).advice
+    assert "then fits" in parallelism.explore().at(model="deepseek_v3").advice
     fact = [dict(parallelism.explore().at(stage=s).facts)["gradients and shards"] for s in (1, 3)]
     assert fact[0] != fact[1] and fact[1] == "7.94 s of traffic, which adds nothing to the step"
     assert "at most 4.85 requests/s" in queueing.explore_serving().first.verdict

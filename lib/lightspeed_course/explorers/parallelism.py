@@ -73,22 +73,23 @@ LINKS = {"network": "a faster network", "link": "a faster link inside the node"}
 # What a plan is compared in: the model, the GPUs, the sequence and the batch stay.
 SPLIT = ("tensor", "pipeline", "expert", "stage", "recompute")
 SMALL = {
-    "model": "llama3_70b", "tensor": 1, "pipeline": 1, "expert": 1, "stage": 1,
+    "model": "llama3_70b", "tensor": 1, "pipeline": 1, "expert": 1, "stage": 1, "shard": 0,
     "recompute": "selective", "batch": 512, "sequence": 8192,
 }  # fmt: skip
+SHARDS = {"all replicas": 0} | {f"groups of {ranks}": ranks for ranks in (8, 32)}
 DRAWN, STEADY = 100, 3  # points of a curve; micro-batches a stage after which only the middle grows
 WORTH = 1.01  # an MFU that is not this many times as high is no reason to change a plan
 
 
 def view(
     model, gpu, network, gpus, tensor, pipeline,
-    expert, stage, recompute, batch, sequence,
+    expert, stage, shard, recompute, batch, sequence,
 ):  # fmt: skip
     """Memory of a GPU, the terms of a step and the busy GPUs, for this split."""
     at = {
         "model": model, "gpu": gpu, "network": network, "gpus": gpus, "tensor": tensor,
-        "pipeline": pipeline, "expert": expert, "stage": stage, "recompute": recompute,
-        "batch": batch, "sequence": sequence,
+        "pipeline": pipeline, "expert": expert, "stage": stage, "shard": shard,
+        "recompute": recompute, "batch": batch, "sequence": sequence,
     }  # fmt: skip
     try:
         here = outcome(**at)
@@ -98,7 +99,8 @@ def view(
     use, took, plan = here.use, here.took, here.plan
     if not use.fits:  # nothing runs, so there is no step to speak of
         told = plan_facts(plan, sequence, use)
-        return View(charts(here), in_words(at, here), dict.fromkeys(FACTS, "–") | told)
+        facts = dict.fromkeys(FACTS, "–") | told
+        return View(charts(here), verdict(at, here), facts, advice=advice(at, here))
     tokens = plan.sequences * sequence
     whole = bubble_over_total(pipeline, plan.micro_batches)
     facts = (
@@ -119,7 +121,8 @@ def view(
         },
         (took.mfu, "%"),
     )
-    return View(charts(here), in_words(at, here), dict(zip(FACTS, facts, strict=True)), formula=law)
+    facts = dict(zip(FACTS, facts, strict=True))
+    return View(charts(here), verdict(at, here), facts, formula=law, advice=advice(at, here))
 
 
 def plan_facts(plan, sequence, use):
@@ -178,6 +181,7 @@ def split(shape, gpus, batch, tensor, pipeline, expert, **rest):
     Raises Impossible, in words for the reader, if the degrees do not go together.
     """
     replicas, left_over = divmod(gpus, tensor * pipeline)
+    shard = rest["shard"]
     if left_over:
         one = f"{tensor * pipeline} GPUs, {tensor} (tensor parallel) times {pipeline} (stages)"
         wrong = "are too few" if not replicas else "cannot be cut into such groups"
@@ -198,6 +202,11 @@ def split(shape, gpus, batch, tensor, pipeline, expert, **rest):
             f"experts are spread over groups of {expert} replicas of the model, and the number of "
             f"replicas here is {si(replicas)}. More GPUs, or experts over fewer ranks?"
         )
+    if shard and replicas % shard:
+        raise Impossible(
+            f"ZeRO over groups of {shard} takes a multiple of {shard} replicas, and there are "
+            f"{si(replicas)}. Smaller groups, fewer tensor ways or fewer stages?"
+        )
     micro_batches, left_over = divmod(batch, replicas)
     if left_over:
         raise Impossible(
@@ -215,30 +224,34 @@ def synced_in_words(here):
     return f"{si(here.synced, 's')} of traffic, which adds {seen} to the step"
 
 
-def in_words(at, here):
-    """Whether it fits, what a step loses most, and the one change that helps most."""
+def verdict(at, here):
+    """Whether it fits, and what a step loses most."""
     use, took = here.use, here.took
-    others = changes(at)
-    fitting = [c for c in others if c[1].use.fits]
-    # Of changes that end in the same time, the one that sends least.
-    best = max(fitting, key=lambda c: (c[1].took.mfu, -c[1].synced), default=None)
     if not use.fits:
         most = si(getattr(use, use.largest) / use.total, "%", 2)
-        head = f"Does not fit: {room(use)}. The largest share, {most}, goes to the {use.largest}."
-        if best:
-            mfu = si(best[1].took.mfu, "%", 2)
-            return f"{head} Change first: set {best[0]}. It then fits, at an MFU of {mfu}."
-        return f"{head} {nearest(use, others)}"
+        return f"Does not fit: {room(use)}. The largest share, {most}, goes to the {use.largest}."
     loss = took.largest_loss
-    head = (
+    return (
         f"Fits: {room(use)}. MFU {si(took.mfu, '%', 2)}. Beside arithmetic the step loses most to "
         f"{SHOWN[loss]}: {share(getattr(took, loss), took)} of it. "
         f"What helps: {remedy(loss, at, here)}."
     )
-    if best and best[1].took.mfu > WORTH * took.mfu:
-        mfu = si(best[1].took.mfu, "%", 2)
-        return f"{head} Change first: set {best[0]}, for an MFU of {mfu} at the same batch."
-    return f"{head} At this batch no single change of the split gains more than a hundredth."
+
+
+def advice(at, here):
+    """The one change of the split that helps most."""
+    use, others = here.use, changes(at)
+    fitting = [c for c in others if c[1].use.fits]
+    # Of changes that end in the same time, the one that sends least.
+    best = max(fitting, key=lambda c: (c[1].took.mfu, -c[1].synced), default=None)
+    mfu = si(best[1].took.mfu, "%", 2) if best else ""
+    if not use.fits:
+        if best:
+            return f"Change first: set {best[0]}. It then fits, at an MFU of {mfu}."
+        return nearest(use, others)
+    if best and best[1].took.mfu > WORTH * here.took.mfu:
+        return f"Change first: set {best[0]}, for an MFU of {mfu} at the same batch."
+    return "At this batch no single change of the split gains more than a hundredth."
 
 
 def remedy(loss, at, here):
@@ -404,6 +417,7 @@ def controls():
         LogSlider("pipeline", "pipeline stages", 1, 16, 4, base=2),
         LogSlider("expert", "expert parallel", 1, 8, 1, base=2),
         Choice("stage", "ZeRO", STAGES, 1),
+        Choice("shard", "ZeRO shares over", SHARDS, 0),
         Choice("recompute", "recompute", RECOMPUTE, "selective"),
         LogSlider("batch", "batch, in sequences", 8, 16384, 512, base=2),
         LogSlider("sequence", "sequence", 1024, 32768, 8192, base=2),
@@ -426,11 +440,15 @@ def explore():
             "them; and the share of busy stages from the start to the end of the step."
         ),
         presets={
+            "the job of the lessons": SMALL
+            | {"tensor": 8, "pipeline": 4, "gpus": 64, "sequence": 2048}
+            | {"network": "ethernet_100g"},
             "a small model on one node": SMALL
             | {"model": "llama3_8b", "gpus": 8, "stage": 3, "batch": 64},
             "a large one on many nodes": SMALL
             | {"tensor": 8, "pipeline": 4, "stage": 1, "gpus": 512},
             "a large one, FSDP alone": SMALL | {"stage": 3, "gpus": 512},
+            "the same, hybrid": SMALL | {"stage": 3, "gpus": 512, "shard": 32},
             "MoE, experts over eight": SMALL
             | {"model": "mixtral_8x7b", "gpus": 64, "expert": 8, "pipeline": 4, "stage": 2},
         },

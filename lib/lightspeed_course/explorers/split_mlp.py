@@ -39,20 +39,20 @@ def owned(cut, gpu):
 
 SAYS = {
     FIRST: (
-        "Both GPUs have the input X. Each has half of the columns of `up` and half of the rows of"
-        " `down`.",
-        "Half of the columns of `up` make half of the hidden columns, and make them complete.",
+        "Both GPUs have the input X. Each has half of the columns of up and half of the rows of"
+        " down.",
+        "Half of the columns of up make half of the hidden columns, and make them complete.",
         "ReLU works on each number by itself, so neither GPU needs the other.",
-        "Half of the hidden columns meet half of the rows of `down`: out comes a part of every"
+        "Half of the hidden columns meet half of the rows of down: out comes a part of every"
         " number.",
         "One all-reduce adds the two parts. It is the first and only time that they talk.",
     ),
     OTHER: (
-        "Now each GPU has half of the rows of `up` and half of the columns of `down`.",
-        "Half of X's columns meet half of the rows of `up`: a part of every hidden number, and a"
+        "Now each GPU has half of the rows of up and half of the columns of down.",
+        "Half of X's columns meet half of the rows of up: a part of every hidden number, and a"
         " part is no use to ReLU.",
         "So they have to add the parts here already, on the widest tensor of the block.",
-        "Half of the columns of `down` make half of the columns of the result, complete.",
+        "Half of the columns of down make half of the columns of the result, complete.",
         "And an all-gather puts the columns side by side. They have talked twice.",
     ),
 }
@@ -138,7 +138,7 @@ def explore_split_mlp():
     """An MLP on two GPUs, from left to right."""
     return explorer(
         view,
-        [Choice("cut", "cut by", [FIRST, OTHER]), Play("moment", "step", len(SEEN) - 1)],
+        [Choice("cut", "cut by", [FIRST, OTHER], OTHER), Play("moment", "step", len(SEEN) - 1)],
         caption=(
             "An MLP on two GPUs, a row each; two colours in a box are what both made. Under each"
             " matrix stands its whole shape: t tokens, the model's width D, the hidden width F. The"
