@@ -281,6 +281,26 @@ answer = "caches"
 check("quantization.weights_or_cache", answer)
 
 # %%
+ask("quantization.questions_needed")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # questions
+answer = questions_to_see(0.02, 0.06)
+# END SOLUTION
+check("quantization.questions_needed", answer)
+
+# %%
+ask("quantization.fewer_bits_moves")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...
+answer = 4 ** (6.6 - 4.1)
+# END SOLUTION
+check("quantization.fewer_bits_moves", answer)
+
+# %%
 ask("quantization.int8_energy")
 
 # %%

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = (
     "BLOCK_FORMATS", "GGML_BLOCKS", "BlockFormat", "Quantized", "asymmetric_scale",
     "bits_per_weight", "crest_factor", "quantize_asymmetric", "quantize_symmetric",
-    "quantized_matmul", "sqnr", "sqnr_law", "symmetric_code", "symmetric_scale", "weight_bytes",
+    "quantized_matmul", "questions_to_see", "score_error", "sqnr", "sqnr_law", "symmetric_code",
+    "symmetric_scale", "weight_bytes",
 )  # fmt: skip
 
 BITS = count(low=2, high=16)
@@ -257,6 +258,33 @@ def sqnr_law(bits: Value, crest: Value = 2**0.5) -> Result:
     49.93
     """
     return 20 * bits * log10(2.0) + 10 * log10(3.0) - 20 * log10(crest)
+
+
+SHARE = positive(high=1.0, hint="A share of the questions: 5 % is 0.05.")
+
+
+@law("", changed=SHARE, questions=positive())
+def score_error(changed: Value, questions: Value) -> Result:
+    """The standard error of the difference of two scores: sqrt(changed / questions).
+
+    `changed` is the share of questions that one side gets right and the other wrong: what you count
+    if both answer the same questions, and 2 p (1 - p) for two draws that are right with chance p.
+
+    >>> score_error(2 * 0.8 * 0.2, 1319)
+    0.015576
+    """
+    return (changed / questions) ** 0.5
+
+
+@law("", loss=SHARE, changed=SHARE, errors=positive())
+def questions_to_see(loss: Value, changed: Value, errors: Value = 2.0) -> Result:
+    """Questions that a test needs before a loss is so many standard errors: changed (errors /
+    loss)^2. `changed` as in `score_error`.
+
+    >>> questions_to_see(0.01, 0.05)
+    2,000
+    """
+    return changed * (errors / loss) ** 2
 
 
 def crest_factor(x: NDArray[Any]) -> float:

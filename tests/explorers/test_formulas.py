@@ -228,6 +228,7 @@ RESULTS = {
     "wire.explore_wire": (lambda s, _: transfer()[1], "byte/s"),
     "precision.explore": (lambda s, _: number_of(s), ""),
     "number_line.explore_number_line": (fact("step"), ""),
+    "roundings.explore_roundings": (lambda *_: FORMATS["bf16"].spacing(0.02) / 2, ""),
     "traffic.explore_two_clocks": (
         lambda s, _: matmul(
             s | {"weights": "bf16", "activations": "bf16", "compute": "bf16", "d": 8192},

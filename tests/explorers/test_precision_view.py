@@ -2,11 +2,14 @@
 
 import json
 import math
+import random
+import statistics
 
 import numpy as np
 import pytest
 
 from lightspeed.precision import FORMATS, Integer
+from lightspeed_course.explorers import roundings
 from lightspeed_course.explorers.precision import (
     NAMES,
     TOGGLES,
@@ -20,6 +23,7 @@ from lightspeed_course.explorers.precision import (
 from lightspeed_show import Points
 from lightspeed_show.layout import lay_out
 
+BF16 = FORMATS["bf16"]
 EDGE_BITS = [
     [0] * TOGGLES,
     [1] * TOGGLES,
@@ -164,3 +168,31 @@ def test_fp64_shows_its_bits_its_codes_and_its_ends():
     spec = lay_out(shown.charts[1])["x"]
     assert [text for _, text in spec["ticks"]] == ["4.94 × 10⁻³²⁴", "1", "1.8 × 10³⁰⁸"]
     assert all(map(math.isfinite, spec["domain"]))
+
+
+@pytest.mark.parametrize("rate", roundings.RATES)
+def test_three_roundings_of_one_weight(rate):
+    """To nearest stays where an update is below half a step, a wide copy is as near as bf16 can
+    say, and a coin is right on average.
+    """
+    exact, found = roundings.runs(rate)
+    half = BF16.spacing(roundings.FIRST) / 2
+    assert (found["to nearest"][-1] == roundings.FIRST) == (rate < half)
+    wide = found["with a copy in fp32"]
+    assert all(abs(a - b) <= BF16.spacing(b) / 2 * 1.0001 for a, b in zip(wide, exact, strict=True))
+    ends = []
+    for seed in range(200):
+        weight, coin = roundings.FIRST, random.Random(seed)
+        for _ in range(20):
+            weight = BF16.round(weight + rate, rng=coin)
+        ends.append(weight - roundings.FIRST)
+    assert statistics.fmean(ends) == pytest.approx(20 * rate, abs=6 * half * (20 / 200) ** 0.5)
+
+
+def test_fewer_weights_stand_still_at_a_higher_rate():
+    """Counted on draws by the size of a step, not by rounding."""
+    weights = np.abs(np.random.default_rng(3).normal(0, 0.02, 20_000))
+    for rate in roundings.RATES:
+        step = 2.0 ** (np.floor(np.log2(weights)) - 7)
+        lost = float(np.mean(rate < step / 2))
+        assert roundings.standing_still(rate) == pytest.approx(lost, abs=0.02), rate

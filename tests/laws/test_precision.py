@@ -19,9 +19,12 @@ from lightspeed.quantization import (
     quantize_asymmetric,
     quantize_symmetric,
     quantized_matmul,
+    questions_to_see,
+    score_error,
     sqnr,
     sqnr_law,
 )
+from lightspeed_models import accuracy
 from lightspeed_models.simulators.sums import accumulate
 
 # Everything of at most 16 bits that another library also has.
@@ -598,3 +601,26 @@ def test_quantities_are_refused():
 def test_names_of_both_worlds():
     assert number_format("bfloat16") is number_format("bf16") is precision.FORMATS["bf16"]
     assert set(ALIASES.values()) <= set(FORMATS)
+
+
+def test_a_loss_is_seen_with_as_many_questions_as_the_law_says():
+    """Of draws whose changed answers favour one side, the spread is the law's, and turned round."""
+    changed, loss, draws = 0.08, 0.02, np.random.default_rng(2)
+    questions = round(questions_to_see(loss, changed))
+    sides = [(changed - loss) / 2, (changed + loss) / 2, 1 - changed]
+    won, lost, _ = draws.multinomial(questions, sides, 4000).T
+    error = float(np.std((won - lost) / questions))
+    assert error == pytest.approx(score_error(changed, questions), rel=0.05)
+    assert questions_to_see(loss, changed, errors=2) * (score_error(changed, 1) ** -2) == (
+        pytest.approx((2 / loss) ** 2)
+    )
+
+
+def test_published_scores_have_their_origin_and_are_what_they_say():
+    rows = [s for kind in ("accuracy", "ppl", "kld", "agreement") for s in accuracy.scores(kind)]
+    assert len(rows) > 250 and all(s.source and s.licence for s in rows)
+    assert {s.licence.split()[0] for s in rows} == {"Apache-2.0", "MIT", "BSD-3-Clause"}
+    assert all(0 < s.value < 100 and 0.3 < s.left < 1.1 for s in accuracy.scores())
+    one = next(s for s in accuracy.scores() if (s.model, s.test) == ("Qwen3-0.6B", "GSM8K"))
+    p, n = one.baseline / 100, one.questions
+    assert one.noise == pytest.approx((2 * p * (1 - p) / n) ** 0.5 / p)

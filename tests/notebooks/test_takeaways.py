@@ -6,10 +6,11 @@ import re
 from functools import partial
 from itertools import product
 from pathlib import Path
+from statistics import NormalDist
 
 import pytest
 
-from lightspeed import experts, networks, precision, queueing, scaling
+from lightspeed import experts, networks, quantization, queueing, scaling
 from lightspeed.catalog import accelerator, entries, link
 from lightspeed.collectives import algbw, busbw, busbw_factor, nvls_time, ring_steps, ring_time
 from lightspeed.memory import training_state_bytes
@@ -132,9 +133,14 @@ def narrow_helps(key, batch, width=8192):
     return fewer_bytes == (batch < chip.bf16 / chip.hbm_bandwidth)
 
 
-def range_or_precision(one, other):
-    a, b = precision.FORMATS[one], precision.FORMATS[other]
-    return (a.max > b.max) == (a.eps > b.eps)
+def a_bit_is_four_times(bits, power=2):
+    draws = [NormalDist().inv_cdf((i + 0.5) / 4001) for i in range(4001)]
+
+    def noise(bits):
+        step = quantization.symmetric_scale(max(draws), bits)
+        return sum(abs(x - round(x / step) * step) ** power for x in draws)
+
+    return 3.3 < noise(bits) / noise(bits + 1) < 5
 
 
 def narrow_caches_first(context):
@@ -253,8 +259,7 @@ TAKEAWAYS = {
     "05_precision": [
         ("Fewer bytes help where bytes decide", narrow_helps,
          [(*key, batch) for key in FAST for batch in (1, 64, 4096)], None),
-        ("either range or precision", range_or_precision,
-         [("bf16", "fp16"), ("fp8_e5m2", "fp8_e4m3"), ("fp6_e3m2", "fp6_e2m3")], ["fp32", "fp16"]),
+        ("about four times the rounding noise", a_bit_is_four_times, [(4,), (6,), (8,)], [8, 1]),
         ("full of long contexts", narrow_caches_first, [(4096,), (8192,), (131_072,)], [512]),
     ],
     "06_parallelism": [

@@ -38,7 +38,9 @@ LEFT_OUT = re.compile(
     r"__pycache__|/(_delivered|evidence)/|/measure/(pages|instruments)/"
     r"|\.(js|css|html|csv)$|/content/\w+\.md$"
 )
-KEPT = re.compile(r"/instruments/(__init__|timing|latency_levels)\.py$|/tuning.*\.csv$")
+KEPT = re.compile(
+    r"/instruments/(__init__|timing|latency_levels)\.py$|/(tuning.*|accuracy_by_format)\.csv$"
+)
 ALONG = ("markdown_it", "mdurl", "mdit_py_plugins")
 PYODIDE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip",
            "pyodide-lock.json")  # fmt: skip
