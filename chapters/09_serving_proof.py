@@ -130,6 +130,22 @@ table(
 assert 0.25 < max(one.median for one in ends.by_regime) < 0.4, "a third off even where"
 
 # %% [markdown]
+# ## Where the engines say so
+#
+# The lesson's table of defaults comes from the sources of three releases. Each entry has the file in
+# which it stands, and a day after which it has to be read anew.
+
+# %% tags=["figure"]
+from lightspeed.catalog import find, number
+
+table(
+    [[find(key).name, find(key).release, str(find(key).read), str(find(key).again), number(f"{key}.{what}").source]
+     for key, what in (("vllm", "budget"), ("sglang", "budget"), ("tensorrt_llm", "memory_share"))],
+    ["engine", "release", "read", "again after", "source"],
+    caption="Releases of engines, and where they were read.",
+)  # fmt: skip
+
+# %% [markdown]
 # ## Does the simulator do what it says?
 #
 # It takes steps that are alike in one piece, so it could be wrong where a step is not like the one

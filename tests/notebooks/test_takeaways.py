@@ -7,6 +7,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import NormalDist
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,22 +27,24 @@ from lightspeed_course.explorers import (
     network,
     numbers,
     parallelism,
+    profile,
     roofline,
+    serving_steps,
 )  # fmt: skip
 from lightspeed_course.explorers import (
     scaling as scales,
 )
-from lightspeed_models.llm import decoder
+from lightspeed_models.llm import IDEAL, decoder, mixed_step
+from lightspeed_tools.trace.account import parts
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
-# Their pages and boxes come anew with serving and planning; the kernels' have tests of their own.
-REWRITTEN = ("09", "10", "02_roofline_2")
+REWRITTEN = ("02_roofline_2",)  # the kernels' have tests of their own
 # What tells a reader what to do states nothing that a setting could make false.
 ADVICE = (
     "Compare like with like", "Divide FLOPs by bytes", "find out which before you buy",
     "What a request keeps and what", "Name what is large", "Send often over near links",
     "Compare busbw with one direction", "keep rings on rails",
-    "Count compute first", "A collective that runs may be waiting", "A share is no bound on a gain",
+    "measure three that differ", "so ask what would change the answer before you buy",
 )  # fmt: skip
 
 
@@ -208,6 +211,56 @@ def a_window_lost(wire, loss=0.001, law=networks.go_back_n):
     return kept(4 * rate) < 0.999 * kept(rate)
 
 
+def readers_hold_up(tokens, writers):
+    model, gpus, engine = serving_steps.replica()
+    alone, beside = (
+        mixed_step(model, gpus, n, writers, 8192, 4096, engine=engine).time for n in (0, tokens)
+    )
+    return beside > 1.1 * alone
+
+
+def mostly_a_wait(in_flight, places, answer=job.ANSWER, between=job.BUDGET, reading=0.5):
+    wait = max(0.0, in_flight / places - 1) * answer * between
+    return wait > (wait + reading) / 2
+
+
+def data_sheet_bounds(rows, engine=None):
+    model, gpus, vllm = serving_steps.replica()
+    bound = mixed_step(model, gpus, 0, rows, 8192).time
+    return bound < mixed_step(model, gpus, 0, rows, 8192, engine=engine or vllm).time
+
+
+def ways_cost_traffic(ways, width, law=tensor_parallel_bytes):
+    return law(2048, width, 2 * ways) > law(2048, width, ways) > 0
+
+
+def adds_up(work, sends, count=parts):
+    """One product and one collective, in ms: (start, end) each."""
+    found = count([(*work, 0), (*sends, 1)])
+    first = min(work[0], sends[0])
+    return found.compute + found.exposed_communication + found.idle == found.end - first
+
+
+def kernels_alone(spans):
+    """Their times added up, as a naive reader would."""
+    compute, sent = (sum(b - a for a, b, kind in spans if kind == own) for own in (0, 1))
+    return SimpleNamespace(
+        compute=compute, exposed_communication=sent, idle=0, end=max(b for _, b, _ in spans)
+    )
+
+
+def one_file_is_not_enough(fault):
+    """The rank that communicates longest is not the one that is slow: only both files tell."""
+    _, both, truth = profile.read(fault)
+    quick, late = sorted(both, key=lambda gpu: gpu.compute)
+    return truth > 1.02 and quick.communication > 1.2 * late.communication
+
+
+def a_share_falls_short(fault):
+    _, both, truth = profile.read(fault)
+    return min(profile.by_share(gpu, profile.MENDS[fault]) for gpu in both) < 0.95 * truth
+
+
 PATHS = [key for _, key in numbers.explore().controls["path"].options if ":" not in key]
 SIZES = drawn(scales.explore(), "n", "serial")
 GEMMS = [
@@ -291,6 +344,26 @@ TAKEAWAYS = {
          [w for w in drawn(network.explore(), "link_key")],
          ["ethernet_400g", 0.001, networks.selective_repeat]),
         ("Everybody waits for the last", last_rank_ends, [(0.001, 8), (0.001, 8192)], None),
+    ],
+    "09_serving": [
+        ("makes all the others wait", readers_hold_up,
+         [(n, w) for n in (256, 2048, 8000) for w in (1, 16, 44)], [0, 16]),
+        ("mostly the wait for a place", mostly_a_wait,
+         [(64, 44), (128, 44), (1000, 200)], [44, 64]),
+        ("from the data sheet is a bound", data_sheet_bounds, [(1,), (16,), (128,)], [16, IDEAL]),
+    ],
+    "10_plan_a_run": [
+        ("each of them costs traffic", ways_cost_traffic,
+         [(n, w) for n in (2, 4) for w in (4096, 16_384)], [2, 8192, lambda *_: 1.0]),
+    ],
+    "11_profile": [
+        ("adds up to its span", adds_up,
+         [((0, 8), (4, 11)), ((0, 8), (10, 11)), ((0, 9), (2, 4)), ((0, 9), (1, 4))],
+         [(0, 8), (4, 11), kernels_alone]),
+        ("only the files of all ranks tell how long", one_file_is_not_enough, [("slow_rank",)],
+         ["loader"]),
+        ("A share is no bound on a gain", a_share_falls_short, [("slow_rank",), ("launch_bound",)],
+         ["synchronize"]),
     ],
 }  # fmt: skip
 PAGES = {

@@ -136,7 +136,7 @@ def explore_serving_steps():
     return explorer(
         view,
         [
-            Slider("rate", "requests a second", 0.25, 4.0, 1.0, step=0.25),
+            Slider("rate", "requests a second", 0.25, 4.0, 0.5, step=0.25),
             LogSlider("prompt", "tokens of a prompt", 250, 8000, 8000, base=2, whole=True),
             LogSlider("budget", "tokens a step may read", 256, 8192, 2048, base=2, whole=True),
             Slider("found", "found in the prefix cache", 0.0, 0.9, 0.0, step=0.1, unit="%"),
