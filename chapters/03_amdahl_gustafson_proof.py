@@ -676,50 +676,59 @@ table(
 # %% [markdown]
 # ## Measure it here
 #
-# The library has three jobs whose serial share is known, because it is *counted*: each job is a
-# number of pieces of one size, and one process must do the first of them before the rest is split.
-#
-# - **Counting loops** keeps a core busy. Processes beyond your cores have to share them.
-# - **Waiting** stands for a host whose devices do the work. Any machine can wait with many
-#   processes.
-# - **Waiting, then a message** is like the second job, but each process then sends an array, and
-#   one process receives these and adds them.
+# A job whose serial share is known, because it is *counted*: twenty pieces of waiting, of which one
+# must be done before the rest is split over $n$ threads. Waiting stands for a host whose devices do
+# the work, so any machine can wait with many. How many times faster is it with sixteen? Does the
+# share of Karp and Flatt stay the same?
 
 # %%
-from lightspeed_course import measure_here, shipped
-from lightspeed_tools.measure.pages.scaling_figures import (
-    scaling_figure,
-    scaling_findings,
-    scaling_table,
-)
-from lightspeed_tools.measure.instruments.scaling import PARTS
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+from time import perf_counter, sleep
 
-pieces = sum(PARTS["wait"])
-first = PARTS["wait"][0] / pieces
-si(first, "%")
+pieces, piece = 20, 0.005  # s
+
+
+def job(n):
+    """Seconds of one piece alone, and then of the others split over n threads."""
+    begin = perf_counter()
+    sleep(piece)
+    with ThreadPoolExecutor(n) as pool:
+        list(pool.map(sleep, [(pieces - 1) * piece / n] * n))
+    return perf_counter() - begin
+
+
+# %% tags=["timed"]
+alone, rows = median(job(1) for _ in range(5)), []
+for n in (2, 4, 8, 16):
+    gain, law = alone / median(job(n) for _ in range(5)), amdahl_speedup(n, serial=1 / pieces)
+    rows.append([n, f"{law:.2f}", f"{gain:.2f}", f"{karp_flatt(gain, n):.3f}"])
+table(rows, ["threads", "Amdahl's law", "here", "share of Karp and Flatt"])
 
 # %% [markdown]
-# Before you measure, say what you expect, if {{first:.0%}} of the jobs that wait is serial. How
-# many times faster is the second job with sixteen processes? Does the share of Karp and Flatt stay
-# the same from two processes to sixteen, in the second job and in the third? On how many processes
-# is the third job fastest?
+# On recorded machines the same was done by processes, in three jobs. **count** keeps a core busy
+# with loops; processes beyond the cores have to share them. **wait** is the job above. **message**
+# is like it, but each process then sends an array, and one process receives these and adds them.
 
 # %%
-table(
-    [[n, amdahl_speedup(n, serial=first)] for n in (2, 4, 8, 16)],
-    ["processes", "speedup, if Amdahl's law is all there is"],
-    caption=f"Serial is one of {pieces} pieces of waiting; of counting loops it is one of "
-    f"{sum(PARTS['count'])}.",
-)
+from lightspeed_course import shipped
+from lightspeed_tools.measure.records.record import all_of
 
-# %% tags=["measured"]
-mine = measure_here("scaling")
+recorded, rows = shipped()["amd_epyc_2core"], []
+for name in ("count", "wait", "message"):
+    times = {q.parameters["n"]: q for q in all_of(recorded, "scaling.time", job=name)}
+    for n, q in times.items():
+        most = min(n, q.parameters["cpus"]) if name == "count" else n
+        law = amdahl_speedup(most, serial=q.counted["serial"])
+        gain = times[1].value / q.value
+        share = f"{karp_flatt(gain, n):.1%}" if n > 1 else ""
+        rows.append([name, n, f"{law:.2f}", f"{gain:.2f}", share if q.trusted else "too noisy"])
+table(rows, ["job", "processes", "Amdahl's law", "measured", "share of Karp and Flatt"])
 
-# %% tags=["measured"]
-scaling_figure(mine)
-
-# %% tags=["measured"]
-scaling_findings(mine)
+# %%
+gains = [(n, times[1].value / t) for n, q in times.items() for t in q.samples]
+third = fit_usl(*np.array(gains, float).T)
+third.kappa_interval, third.peak
 
 # %% [markdown]
 # ### Explain the difference
@@ -729,34 +738,32 @@ scaling_findings(mine)
 #   That time does not shrink with $n$, so it counts as serial, and it is spent more often with more
 #   processes.
 # - **The message** is the third term. Each process adds about the same time to the queue in front
-#   of the one that receives. So the share grows from row to row of the table below, $κ$ is above
-#   zero, and past some $n$ the job becomes slower.
+#   of the one that receives. So the share grows from row to row of the table, $κ$ is above zero,
+#   and past some $n$ the job becomes slower.
 # - **Counting loops** stops at your cores. If it falls short before that, you do not have the cores
 #   to yourself, or they are not alike: other programs use them, two of them share one core's units
 #   (SMT), a virtual machine has fewer than it reports, or the clock rate drops when all are busy.
 #   And three pieces on two cores leave two of them to one core, so a third process can make the job
 #   slower.
-#
-# If the cell said that the times scatter too much, the machine was busy with something else. Close
-# what you can and run the cells again.
-
-# %% tags=["measured"]
-scaling_table(mine)
 
 # %% [markdown]
 # ### When the times scatter
 #
 # Here is the record of a machine that lost part of its time to others on the same hardware, and
-# what follows:
+# the runs of each job that repeat within a tenth:
 
 # %%
 other = shipped()["intel_xeon_2core"]
 stolen = next(check for check in other["environment"] if check["check"] == "stolen time")
 print(stolen["words"])
-scaling_findings(other)
+steady = {
+    name: [q.parameters["n"] for q in all_of(other, "scaling.time", job=name) if q.trusted]
+    for name in ("count", "wait", "message")
+}
+steady
 
 # %% [markdown]
-# A fit through its points would have printed as many digits as the one above. But a speedup is a
+# A fit through the others would have printed as many digits as the one above. But a speedup is a
 # ratio of two times. If either scatters by more than the effect that you look for, the answer is
 # that you do not know.
 

@@ -349,83 +349,149 @@ assert abs(varies["Mooncake synthetic"] - 1) < 0.05, "says nothing of users"
 # %% [markdown]
 # ## Measure it here
 #
-# So far every queue was a formula or a simulation. Now one process of your machine serves requests
-# and another sends them, over the loopback network. Serving is a wait, which stands for a device at
-# work, so a laptop can play many servers at a time: three kinds at five loads each, side by side.
-# The sender is an *open* loop: it sends each request at the time it is due, whatever has become of
-# the others.
+# So far every queue was a formula or a simulation. Here is a real one on your machine: a thread
+# that serves, one that looks at random moments how many requests are inside, and the cell itself,
+# which sends. Serving is a wait, which stands for a device at work. The sender is an *open* loop:
+# it sends each request at the time it is due, whatever has become of the others.
 #
-# What do you expect? Here are the formulas, in mean service times. Choose the server with the
-# highest latency, and say whether a run of a few seconds will show that number. And which of the
-# two will hold better, Little's law or the formula?
+# What do you expect of so short a run? Will the formula's latency show, and which of the two will
+# hold better, Little's law or the formula?
 
 # %%
-from lightspeed_course import measure_here, shipped
-from lightspeed_tools.measure.pages.scaling_figures import (
-    queueing_latency,
-    queueing_little,
-    queueing_omission,
-    queueing_tail,
-)
-from lightspeed_tools.measure.instruments.queueing_load import CLOSED, LOADS
+from queue import Queue
+from random import Random
+from threading import Thread
+from time import perf_counter as clock, sleep
 
-rows = [[mm1(level, 1).W, md1(level, 1).W, mmc(4 * level, 1, 4).W] for level in LOADS]
-table(
-    [[si(level, "%"), *(f"{W:.2f}" for W in row)] for level, row in zip(LOADS, rows)],
-    ["load", "M/M/1", "M/D/1, fixed services", "M/M/4, four servers"],
-    caption="Mean latency in service times, if the queue runs forever.",
-)
 
-# %% tags=["measured"]
-mine = measure_here("queueing")
+def serve(load, service=0.005, requests=100):
+    """(L counted at random moments, lambda and W by the sender's clock) of one server."""
+    rng, line, sent, stays, looks = Random(4), Queue(), [], [], []
+
+    def server():
+        while (due := line.get()) is not None:
+            sleep(rng.expovariate(1 / service))
+            stays.append(clock() - due)
+
+    def watcher():
+        while len(stays) < requests:
+            sleep(Random(len(looks)).expovariate(2 / service))
+            looks.append(len(sent) - len(stays))
+
+    threads = [Thread(target=work) for work in (server, watcher)]
+    [thread.start() for thread in threads]
+    due = begin = clock()
+    for _ in range(requests):
+        due += rng.expovariate(load / service)
+        sleep(max(0, due - clock()))
+        sent.append(due)
+        line.put(due)
+    line.put(None)
+    [thread.join() for thread in threads]
+    return np.mean(looks), requests / (clock() - begin), np.mean(stays)
+
+
+# %% tags=["timed"]
+rows = []
+for load in (0.5, 0.8):
+    L, rate, W = serve(load)
+    rows.append([load, f"{L:.2f}", f"{rate:.1f}", f"{W:.4f}", f"{L / rate / W:.2f}"])
+table(rows, ["load", "L, counted", "λ, 1/s", "W, s", "L over λ × W"], "A server of random services.")
 
 # %% [markdown]
 # ### Three instruments
 #
-# At random moments the server looks how many requests are inside. The sender counts requests, and
-# measures how long each takes. Neither knows what the other has seen, and the two share no clock.
+# On recorded machines servers and sender were processes, joined by the loopback network, with three
+# kinds of server at five loads each. At random moments the server looked how many requests were
+# inside. The sender counted requests, and measured how long each took. Neither knew what the other
+# had seen, and the two shared no clock. On the second machine, other users of the same hardware
+# took part of the processor time. Does that break Little's law?
 
-# %% tags=["measured"]
-queueing_little(mine)
+# %%
+from lightspeed_course import shipped
+from lightspeed_tools.measure.records.record import all_of, find as quantity
+
+recorded, other = (shipped()[name] for name in ("amd_epyc_2core", "intel_xeon_2core"))
+
+
+def little(record):
+    """(server, load, L counted, lambda, W) of each open load."""
+    for q in all_of(record, "queueing.latency", loop="open"):
+        which = {name: q.parameters[name] for name in ("law", "load", "loop")}
+        W = np.mean(q.samples) - q.counted["late"]  # from the moment of sending
+        L = np.mean(quantity(record, "queueing.inside", **which).samples)
+        yield which["law"], which["load"], L, len(q.samples) / q.counted["seconds"], W
+
+
+rows = [
+    [law, si(load, "%"), f"{L:.2f}", f"{rate:.1f}", si(W, "s"), f"{L / rate / W:.2f}"]
+    for law, load, L, rate, W in little(other)
+]
+table(rows, ["server", "load", "L", "λ, 1/s", "W", "L over λ × W"], other["name"])
+
+# %%
+delays = [
+    [np.mean(quantity(m, f"queueing.{name}").samples) for name in ("overshoot", "round_trip")]
+    for m in (recorded, other)
+]
+rows = [[m["name"], *(si(d, "s") for d in of)] for m, of in zip((recorded, other), delays)]
+table(rows, ["machine", "a service ends late by", "the way there and back"], "Means over the run.")
+ratios = [np.array([L / rate / W for *_, L, rate, W in little(m)]) for m in (recorded, other)]
 
 # %% [markdown]
-# Little's law holds in every row, although none is in a steady state, because the law needs none.
-# The ratio is not quite one, for two reasons. One is chance: $L$ comes from looks at random
-# moments, and the deviation after ± says how far off that may be. The other is where the two draw
-# the border of the system: the sender's $W$ includes the way to the server and back, but for the
-# server a request on its way is not inside. All rows are watched until the last answer in any of
-# them, for a while after the last sending: so $\lambda$ is less than the load over the service
-# time.
+# It does not: in every row $L$ and $\lambda \times W$ agree within a tenth, although none is in a
+# steady state, because the law needs none. The ratio is not quite one, because $L$ comes from looks
+# at random moments, and because the two draw the border of the system in different places: the
+# sender's $W$ includes the way to the server and back, but for the server a request on its way is
+# not inside. Timers end later here and the way there and back is longer, which is why they differ
+# more than on the first machine.
 #
 # ### The formula, and so short a run
 
-# %% tags=["measured"]
-queueing_latency(mine)
+# %% tags=["holds"]
+assert (abs(ratios[1] - 1) < 0.1).all(), "in every row"
+assert (
+    all(a < b for a, b in zip(*delays)) and ratios[1].mean() < ratios[0].mean() < 1
+), "than on the first"
+
+# %%
+rng, rows, (late, trip) = np.random.default_rng(4), [], delays[0]
+for q in all_of(recorded, "queueing.latency", law="M/M/1", loop="open"):
+    rate, service, count = (q.counted[name] for name in ("rate", "service", "requests"))
+    runs = [
+        simulate(poisson_arrivals(rate, count, rng), rng.exponential(service, count) + late).sojourn
+        for _ in range(100)
+    ]
+    low, high = np.quantile([run.mean() + trip for run in runs], (0.05, 0.95))
+    forever = si(mm1(rate, 1 / (service + late)).W + trip, "s") if rate * (service + late) < 1 else "∞"
+    band = f"{si(low, 's')} to {si(high, 's')}"
+    rows.append([si(q.parameters["load"], "%"), si(np.mean(q.samples), "s"), band, forever])
+table(rows, ["load", "measured", "nine of ten such runs", "formula, for ever"], "Mean latency, M/M/1.")
 
 # %% [markdown]
-# A point may lie off the curve for three reasons, which the figure keeps apart.
+# A measured mean may miss the formula for three reasons.
 #
 # - **The run is short.** The formulas describe a queue that has run forever. This one began empty,
 #   and near full load it was not given the time to grow. The band shows where nine of ten runs of
 #   this length fall, according to simulations. Towards full load it is wide, and most simulated
-#   runs lie below the curve: a short load test makes a server look better than it is.
-# - **Chance.** A cross is an ideal queue that got the very same arrivals and services. The distance
-#   from the cross to the middle of the band is luck.
-# - **The server is not ideal.** That is what is left between cross and point: timers that end late,
-#   and two processes that take turns on the cores. Late timers are measured as they happen, and the
-#   curve already includes them.
-#
-# If the cell refused to draw, then the sender was late, and so it was not the load that was asked
-# for.
+#   runs lie below the formula: a short load test makes a server look better than it is.
+# - **Chance.** Another draw of arrivals and services lands elsewhere in the band.
+# - **The server is not ideal.** Timers end late, and two processes take turns on the cores. Late
+#   timers were measured as they happened, and the formula here already includes them.
 #
 # ### What a closed loop does not see
 #
 # Many load testers send a request, wait for the answer, and only then send the next one. Here such
-# a tester has the same arrivals and services as the open loop at {{CLOSED:.0%}} load, and starts
-# its clock when it sends.
+# a tester had the same arrivals and services as the open loop, and started its clock when it sent.
 
-# %% tags=["measured"]
-queueing_omission(mine)
+# %%
+rows = []
+names = {"due": "from the due time", "send": "from the sending"}
+for loop, since in (("open", "due"), ("closed", "due"), ("closed", "send")):
+    (q,) = all_of(recorded, "queueing.latency", law="M/M/1", load=0.8, loop=loop, since=since)
+    p99 = np.quantile(q.samples, 0.99)
+    rows.append([f"{loop}, {names[since]}", si(np.mean(q.samples), "s"), si(p99, "s")])
+table(rows, ["loop, and latency counted", "mean", "p99"])
 
 # %% [markdown]
 # The requests and the server are the same, yet the latency has disappeared. It still happened.
@@ -435,55 +501,9 @@ queueing_omission(mine)
 # waits for the way there and back. This is known as *coordinated omission*. If a benchmark does not
 # say "open loop", look for it.
 #
-# ### The same on a recorded machine
-#
-# Here is such a measurement from a recorded machine, with the tail of one server.
-
-# %%
-recorded = shipped()["amd_epyc_2core"]
-queueing_latency(recorded)
-
-# %%
-queueing_tail(recorded)
-
-# %% [markdown]
-# On another machine, other users of the same hardware took part of the processor time. Does that
-# break Little's law?
-
-# %%
-other = shipped()["intel_xeon_2core"]
-queueing_little(other)
-
-# %%
-from lightspeed_tools.measure.instruments.queueing_results import little, overheads
-from lightspeed_tools.measure.records.record import quantities
-
-found = [quantities(machine) for machine in (recorded, other)]
-table(
-    [
-        [machine["name"], *(si(delay, "s") for delay in overheads(rows))]
-        for machine, rows in zip((recorded, other), found, strict=True)
-    ],
-    ["machine", "a service ends late by", "the way there and back"],
-    caption="Means over the run.",
-)
-ratios = [np.array([row.ratio for row in little(rows)], float) for rows in found]
-
-# %% [markdown]
-# It does not: in every row $L$ and $\lambda \times W$ agree within a tenth. Timers end later here
-# and the way there and back is longer, which is why they differ more than on the first machine. The
-# formulas for latency assume a certain kind of server; Little's law assumes that requests come and
-# go.
-#
 # ## Gallery of wrong claims
 #
 # Each was published; a line of code that you can run says what is right.
-
-# %% tags=["holds"]
-assert (abs(ratios[1] - 1) < 0.1).all(), "in every row"
-assert (
-    all(a < b for a, b in zip(*map(overheads, found))) and ratios[1].mean() < ratios[0].mean() < 1
-), "than on the first"
 
 # %%
 from lightspeed_course import gallery

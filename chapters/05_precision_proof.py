@@ -345,56 +345,51 @@ ask("quantization.share_of_the_promise", seed="first")
 # %% [markdown]
 # ## Measure it here
 #
-# Let numpy add, in its own fp16, bf16, fp32 and fp64, and let it multiply matrices. Errors have
-# laws: the running sum can be predicted to the last bit with `accumulate`, and no order of adding
+# Let numpy add, in its own fp16, bf16, fp32 and fp64. Errors have laws: the running sum can be
+# predicted to the last bit with `accumulate`, and no order of adding
 # $n$ numbers that are not negative is worse than
 #
 # $$\frac{(n-1)\,u}{1 - (n-1)\,u}, \qquad u = \text{half a step at one}$$
 #
-# which says nothing once $(n-1)\,u$ reaches one. Independent errors add as squares, so the noise of
-# a product is $\sqrt{a^2 + b^2 + c^2}$, where $a$, $b$ and $c$ are the relative errors of storing
-# the two matrices and the result.
+# which says nothing once $(n-1)\,u$ reaches one.
 #
-# Decide first. Is a sum in fp16 faster than one in fp32, since it reads half the bytes? And how
-# wrong is `x.sum()` of so many numbers in fp16, and in bf16? Put your two errors into the cell
-# below.
+# Decide first. How wrong is `x.sum()` of so many numbers in fp16, and in bf16? And is it faster
+# than in fp32, since it reads half the bytes?
 
 # %%
-from lightspeed_course import measure_here, shipped
-from lightspeed_tools.measure.instruments.precision import SUMMED, predicted_sum_error, sum_bound
-from lightspeed_tools.measure.pages.machine_figures import products_table, sums_table
+import math
+import ml_dtypes
+from lightspeed.precision import FORMATS
 
-SUMMED
+types = {"fp64": np.float64, "fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16}
+draws = np.random.default_rng(0).random((90, 4096))
+rows, n = [], draws.shape[1]
+for name, kind in types.items():
+    stored = FORMATS[name].round(draws).astype(kind)
+    exact = np.array([math.fsum(row) for row in stored.astype(float)])
+    sums = {
+        "predicted": accumulate(draws, FORMATS[name]),
+        "one after another": np.add.accumulate(stored, axis=-1)[:, -1],
+        "numpy's own": stored.sum(axis=-1),
+        "in fp32": stored.astype(np.float32).sum(axis=-1).astype(kind),
+    }
+    errors = [np.sqrt(np.mean((x.astype(float) / exact - 1) ** 2)) for x in sums.values()]
+    most = (n - 1) * FORMATS[name].eps / 2
+    limit = f"{most / (1 - most):.1e}" if most < 1 else "none"
+    rows.append([name, *(f"{e:.1e}" for e in errors), limit])
+table(rows, ["format", *sums, "bound"], f"Relative errors (rms) of adding {n:,} numbers.")
 
 # %%
-guess = {"fp16": 0.001, "bf16": 0.01}  # relative errors
-guess
+from lightspeed_course import shipped
+from lightspeed_tools.measure.records.record import all_of, find as quantity
 
-# %% tags=["figure"]
-table(
-    [
-        [
-            n,
-            f"{predicted_sum_error(n):.2g}",
-            "none" if np.isinf(sum_bound(n)) else f"{sum_bound(n):.2g}",
-        ]
-        for n in ("fp64", "fp32", "fp16", "bf16")
-    ],
-    ["format", "predicted", "bound"],
-    caption=(
-        f"Relative error (rms) of adding {SUMMED:,} numbers between zero and one, one after"
-        " another."
-    ),
-)
-
-# %% tags=["measured"]
-mine = measure_here("precision")
-
-# %% tags=["measured"]
-sums_table(mine, guess)
-
-# %% tags=["measured"]
-products_table(mine)
+machines = [shipped()[name] for name in ("amd_epyc_2core", "intel_xeon_2core")]
+rows = []
+for q in all_of(machines[0], "precision.matmul"):
+    kind = q.parameters["dtype"]
+    w = [quantity(machine, "precision.matmul", dtype=kind) for machine in machines]
+    rows.append([kind, *(si(x.value, x.unit) if x.trusted else "too noisy to say" for x in w)])
+table(rows, ["product", *(m["name"] for m in machines)], "Recorded; int8 counts operations.")
 
 # %% [markdown]
 # ### Explain the difference
@@ -405,23 +400,10 @@ products_table(mine)
 #   type. That is nearly the pairwise order, and it is why its errors are so far below the bound. If
 #   its error in bf16 is that of one after another, it has no such loop for bf16, and `x.sum()` is
 #   wrong without a warning. Give it `dtype=np.float32`.
-# - **The noise of storing explains the narrow products.** In fp32 and fp64 the measured error is
-#   larger than that: here the accumulator shows, which is no wider than what it adds.
 # - **Narrow is not fast by itself.** A processor without units for fp16 widens each number, adds,
-#   and rounds again. The bytes are fewer, and the time is longer. Speed needs units, or a kernel
-#   that is bound by bytes.
-#
-# ### The same on another maker's processor
-
-# %%
-sums_table(shipped()["intel_xeon_2core"])
-
-# %%
-products_table(shipped()["intel_xeon_2core"])
-
-# %% [markdown]
-# In the digits shown the errors are the same. The speeds are not, and do not even keep their order:
-# in products bf16 passes fp32 by far where a unit for it is at work.
+#   and rounds again. The bytes are fewer, and the time is longer: try `%timeit x.sum()` on each
+#   type. Speed needs units, or a kernel that is bound by bytes. In the recorded products bf16
+#   passes fp32 by far on the machine that has a unit for it.
 #
 # ## Gallery of wrong claims
 #

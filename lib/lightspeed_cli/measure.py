@@ -11,7 +11,7 @@ from lightspeed_show.new_file import write_new
 VERBS = """verbs:
   all                 every part (the default); one that this machine cannot give is named and
                       passed over
-  PART                one part: host, roofline, precision, scaling, queueing, collectives, gpu
+  PART                one part: host, roofline, collectives, gpu
   compare A B         two records (files, or names of shipped ones) side by side
   show [FILE]         a record: yours of last time, or that of a file
 """

@@ -42,15 +42,11 @@ __getattr__, __dir__, __all__ = lazy(
             "compare_here", "measure_here", "row", "show_recorded",
         ),
         "lightspeed_tools.measure.pages.machine_figures": (
-            "in_flight", "ladder_figure", "ladder_findings", "peaks_table", "products_table",
-            "roofline_figure", "roofline_table", "sums_table",
+            "in_flight", "ladder_figure", "ladder_findings", "peaks_table", "roofline_figure",
+            "roofline_table",
         ),
         "lightspeed_tools.measure.pages.network_figures": (
             "collectives_figure", "collectives_findings", "collectives_table",
-        ),
-        "lightspeed_tools.measure.pages.scaling_figures": (
-            "queueing_latency", "queueing_little", "queueing_omission", "queueing_tail",
-            "scaling_figure", "scaling_findings", "scaling_table",
         ),
     },
 )  # fmt: skip

@@ -8,23 +8,16 @@ from test_measured_roofline import machine as whole_machine
 from lightspeed_show.layout import lay_out
 from lightspeed_tools.measure import conditions, machine
 from lightspeed_tools.measure.instruments import roofline
-from lightspeed_tools.measure.instruments.queueing_results import LATE
 from lightspeed_tools.measure.instruments.timing import Quantity
 from lightspeed_tools.measure.pages import report
 from lightspeed_tools.measure.records import compare, record, trust
 
 
-def served(lateness, seed=0):
-    """A load of services of 10 ms, sent `lateness` s late on average, and the latencies of it."""
-    rng = random.Random(seed)
-    which = {"law": "M/M/1", "load": 0.5, "loop": "open", "since": "due"}
-    counted = {"servers": 1, "service": 0.01, "rate": 50.0, "requests": 100, "seed": 0}
-    stays = [rng.expovariate(50) * (1 + seed) for _ in range(100)]
-    return [
-        Quantity("queueing.latency", "s", stays, which, "lower", counted=counted, varies=True),
-        Quantity("queueing.lateness", "s", (lateness,) * 20, {}, "lower", varies=True),
-        Quantity("queueing.timer", "s", (1e-4,) * 20, {}, "lower", varies=True),
-    ]
+def served():
+    """Latencies of single requests, which differ by nature."""
+    rng = random.Random(0)
+    stays = [rng.expovariate(50) for _ in range(100)]
+    return [Quantity("queueing.latency", "s", stays, {"load": 0.5}, "lower", varies=True)]
 
 
 def gemm(n, rate, wide=False, **more):
@@ -41,35 +34,10 @@ def said(found, environment=()):
 
 
 def test_what_varies_by_nature_is_not_among_what_repeats():
-    first = said([*served(0.0), gemm(64, 1e9), gemm(128, 1e9, wide=True)])[0]
+    first = said([*served(), gemm(64, 1e9), gemm(128, 1e9, wide=True)])[0]
     assert "1 of 2 quantities repeat within 10 %" in first
-    assert "3 vary by nature and are not judged by spread" in first
-    assert "trust" not in first and said(served(0.0))[0].startswith("3 quantities vary by nature")
-
-
-@pytest.mark.parametrize(("share", "late"), [(0.9, False), (3.0, True)])
-def test_a_load_that_was_sent_late_is_judged_by_the_rule_of_the_chapter(share, late):
-    found = served(share * LATE * 0.01)
-    shown = record.new(found)
-    assert bool(trust.late(found)) is late
-    for text in (
-        " ".join(report.verdict(shown)),
-        "\n".join(report.in_words(shown)),
-        report.to_html(shown),
-    ):
-        assert ("Requests were sent late, by 30%" in text) is late
-    assert ("1 vary by nature and were sent late" in report.to_html(shown)) is late
-    assert ("sent late, so nothing can be concluded" in "\n".join(report.in_words(shown))) is late
-
-
-def test_latencies_of_a_load_that_was_sent_late_are_not_compared():
-    a, slow, late = (
-        record.new(found) for found in (served(0.0), served(0.0, seed=3), served(0.003, seed=3))
-    )
-    (pair,) = [p for p in compare.compare(a, slow).pairs if p.a.key == "queueing.latency"]
-    assert pair.verdict == "worse"
-    (pair,) = [p for p in compare.compare(a, late).pairs if p.a.key == "queueing.latency"]
-    assert pair.verdict == "noisy" and pair.words == "B: sent late, so nothing can be concluded"
+    assert "1 vary by nature and are not judged by spread" in first
+    assert "trust" not in first and said(served())[0].startswith("1 quantities vary by nature")
 
 
 def test_a_product_far_below_both_neighbours_is_not_believed():

@@ -147,9 +147,6 @@ def test_every_part_of_ours_is_there_and_estimated():
     assert {
         "host",
         "roofline",
-        "precision",
-        "scaling",
-        "queueing",
         "collectives",
         "gpu",
     } <= set(runner.PARTS)

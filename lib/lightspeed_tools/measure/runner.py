@@ -45,9 +45,6 @@ PARTS = dict(
     (
         _part("host", "memory_and_io", "latency and bandwidth of memory, storage, loopback"),
         _part("roofline", "roofline", "peaks by type, and kernels under the roof"),
-        _part("precision", "precision", "error and speed by number format"),
-        _part("scaling", "scaling", "one job on more and more processes"),
-        _part("queueing", "queueing", "a server under load"),
         _part("collectives", "collectives", "all-reduce and its kin over processes"),
         _part("gpu", "gpu", "bandwidth, matrix products and launches of a GPU"),
     )

@@ -1,19 +1,17 @@
-"""What chapters 1, 2 and 5 show of a record: each function shows one table or figure, or says in
+"""What chapters 1 and 2 show of a record: each function shows one table or figure, or says in
 words what is lacking.
 
 They are deterministic in the record: a shipped one gives the same page everywhere.
 """
 
-import math
-
 from lightspeed import roofline as law
 from lightspeed.catalog import accelerator
 from lightspeed_show import figure, si, table
-from lightspeed_tools.measure.instruments import latency_levels, precision, roofline
+from lightspeed_tools.measure.instruments import latency_levels, roofline
 from lightspeed_tools.measure.instruments.timing import Unavailable
 from lightspeed_tools.measure.pages.charts import ladder_chart
-from lightspeed_tools.measure.pages.record_tables import about, spread
-from lightspeed_tools.measure.records.record import NotMeasured, all_of, find, missing
+from lightspeed_tools.measure.pages.record_tables import about
+from lightspeed_tools.measure.records.record import NotMeasured, find, missing
 
 COMPARED = "ryzen_9_7950x"  # the CPU of the catalog: a desktop's
 NOISY = "too noisy to say"
@@ -151,93 +149,6 @@ def peaks_table(record):
         ["", "all cores", "a core"],
         caption=f"What was reached, beside what a data sheet promises. {about(record)}",
     )
-
-
-def sums_table(record, guess=None):
-    """Sums in each format: error, what the chapter's arithmetic predicts, bound, speed. `guess`:
-    errors that a reader expected of numpy's sum, by format.
-    """
-    rows, guess = [], guess or {}
-    for q in all_of(record, "precision.sum_error"):
-        dtype, order = q.parameters["dtype"], q.parameters["order"]
-        bound = precision.sum_bound(dtype, q.parameters["n"], "fp32" if order == "fp32" else None)
-        known = (
-            f"{precision.predicted_sum_error(dtype):.3g}"
-            if order == "running" and q.parameters["n"] == precision.SUMMED
-            else ""
-        )
-        speed = find(record, "precision.sum", **q.parameters)
-        row = [
-            dtype,
-            _ORDERS[order],
-            f"{q.value:.3g}",
-            known,
-            "none" if math.isinf(bound) else f"{bound:.2g}",
-            si(speed.value, "FLOP/s"),
-            spread(speed),
-        ]
-        rows.append(
-            row
-            + [f"{guess[dtype]:.3g}" if order == "library" and dtype in guess else ""] * bool(guess)
-        )
-    if not rows:
-        return _lacking(record, "precision.sum_error")
-    table(
-        rows,
-        [
-            "format",
-            "order",
-            "error measured",
-            "predicted",
-            "bound",
-            "additions",
-            "spread of the speed",
-            *["your guess"] * bool(guess),
-        ],
-        caption=(
-            f"Relative errors (rms) of sums of {precision.SUMMED:,} numbers between zero and one."
-            f" {about(record)}"
-        ),
-    )
-
-
-def products_table(record):
-    """Matrix products in each format: the error, the noise of storing, and the speed."""
-    rows = []
-    for q in all_of(record, "precision.matmul_error"):
-        dtype = q.parameters["dtype"]
-        predicted = precision.predicted_matmul_error(dtype)
-        speed = find(record, "precision.matmul", **q.parameters)
-        rows.append(
-            [
-                dtype,
-                q.parameters["library"],
-                f"{q.value:.2e}",
-                f"{predicted:.2e}" if predicted else "zero",
-                si(speed.value, _unit(dtype)),
-                spread(speed),
-            ]
-        )
-    if not rows:
-        return _lacking(record, "precision.matmul_error")
-    table(
-        rows,
-        [
-            "format",
-            "computed by",
-            "error measured",
-            "noise of storing",
-            "speed",
-            "spread of the speed",
-        ],
-        caption=(
-            f"Relative errors (rms) of products of matrices of side {precision.SIDE}."
-            f" {about(record)}"
-        ),
-    )
-
-
-_ORDERS = {"running": "one after another", "library": "numpy's own sum", "fp32": "fp32 accumulator"}
 
 
 def _unit(dtype):

@@ -4,6 +4,7 @@ Each function takes a record and shows one table or figure, or says in words wha
 not have or what cannot be concluded from it (see `drawn`).
 """
 
+import functools
 import statistics
 
 from lightspeed.collectives import busbw, ring_time
@@ -12,7 +13,7 @@ from lightspeed_tools.measure.instruments import collectives
 from lightspeed_tools.measure.instruments.ranks import turns
 from lightspeed_tools.measure.instruments.timing import LIMIT, spread
 from lightspeed_tools.measure.pages.record_tables import about
-from lightspeed_tools.measure.pages.scaling_figures import _or_words
+from lightspeed_tools.measure.records import record
 
 LOOKS = {
     "all_reduce": ("blue", "circle"),
@@ -22,6 +23,24 @@ LOOKS = {
     "sendrecv": ("grey", "circle"),
 }
 NOISY = f"Crosses scatter by more than {LIMIT:.0%} and prove nothing."
+
+
+def _or_words(show):
+    """Let `show(record)` say what the record lacks, where it has no such measurement."""
+
+    @functools.wraps(show)
+    def wrapper(shown):
+        try:
+            show(shown)
+        except record.NotMeasured:
+            part = show.__name__.partition("_")[0]
+            reasons = [str(m) for m in record.missing(shown) if m.key.startswith(part)]
+            print(
+                f"{about(shown)} It has no measurement of {part}."
+                f" {' '.join(reasons) or f'In a terminal: lightspeed measure {part}'}"
+            )
+
+    return wrapper
 
 
 def _marked(rows, color, marker, label):
@@ -38,7 +57,7 @@ def _marked(rows, color, marker, label):
 
 
 @_or_words
-def collectives_figure(shown, found):
+def collectives_figure(shown):
     """Busbw over message size of every collective that was measured."""
     run, charts = collectives.run_in(shown), []
     for names in (("sendrecv", "all_reduce"), ("all_gather", "reduce_scatter", "alltoall")):
@@ -94,7 +113,7 @@ def collectives_figure(shown, found):
 
 
 @_or_words
-def collectives_table(shown, found):
+def collectives_table(shown):
     """All-reduce by size beside a ring that is computed from the shift to the neighbour alone."""
     run = collectives.run_in(shown)
     times = {
@@ -145,6 +164,6 @@ def collectives_table(shown, found):
 
 
 @_or_words
-def collectives_findings(shown, found):
+def collectives_findings(shown):
     """What the times say about alpha, bandwidth and algorithm, in sentences."""
     print(" ".join(collectives.conclusions(collectives.run_in(shown))))

@@ -1,38 +1,19 @@
 """What a record lets one conclude. Samples that agree say that a measurement repeats, not that it
 is right.
 
-So beside the spread of each quantity there are doubts: a load that was sent too late, by chapter
-4's own rule, and a matrix product far below those of the sizes next to it, which no machine is by
-nature.
+So beside the spread of each quantity there is a doubt: of a matrix product far below those of the
+sizes next to it, which no machine is by nature.
 """
 
 from lightspeed_show import si
 from lightspeed_tools.measure.instruments.timing import LIMIT
 
-# what depends on whether the load was the one asked for
-SENT = ("queueing.latency", "queueing.inside")
 DIP = 5  # so many times below the products of both neighbouring sizes, and something else was timed
-
-
-def late(found):
-    """Why nothing may be concluded from the load sent, or nothing: chapter 4's rule."""
-    from lightspeed_tools.measure.instruments import queueing_results
-    from lightspeed_tools.measure.records.record import NotMeasured
-
-    try:
-        return queueing_results.refusal(found)
-    except (NotMeasured, ValueError):  # no such load in these quantities
-        return ""
 
 
 def doubts(found):
     """Label of a quantity -> why it is not to be believed, whatever its spread."""
-    told = (
-        {q.label: "sent late, so nothing can be concluded" for q in found if q.key in SENT}
-        if late(found)
-        else {}
-    )
-    return told | dict(_dips(found))
+    return dict(_dips(found))
 
 
 def _dips(found):
@@ -64,26 +45,15 @@ def in_short(found, doubted):
     """The count in a few words, without what varies by nature, of which nothing is asked."""
     judged = [q for q in found if not q.varies]
     good = sum(q.trusted and q.label not in doubted for q in judged)
-    lost = sum(q.varies and q.label in doubted for q in found)
     sentences = (
         [f"{good} of {len(judged)} quantities repeat within {si(LIMIT, '%')}"] if judged else []
     )
-    for number, what in (
-        (len(found) - len(judged) - lost, "by nature and are not judged by spread"),
-        (lost, "by nature and were sent late, so nothing can be concluded from them"),
-    ):
-        sentences += [f"{number} {'' if sentences else 'quantities '}vary {what}"] if number else []
+    if rest := len(found) - len(judged):
+        name = "" if judged else "quantities "
+        sentences.append(f"{rest} {name}vary by nature and are not judged by spread")
     return "; ".join(sentences)
 
 
 def in_words(found, doubted):
-    """The doubts as sentences: one for the load, one for each product."""
-    told = late(found)
-    return [
-        *([told] if told else []),
-        *(
-            f"{q.label} is {doubted[q.label]}."
-            for q in found
-            if q.label in doubted and q.key not in SENT
-        ),
-    ]
+    """The doubts as sentences."""
+    return [f"{q.label} is {doubted[q.label]}." for q in found if q.label in doubted]
