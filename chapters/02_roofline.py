@@ -14,7 +14,8 @@
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import *
 from lightspeed_models.llm import decoder
-from lightspeed_course import ask, bench, figure, job, Line, predict, reveal, roof_chart, si, table
+from lightspeed_course import ask, Axis, Bars, bench, Chart, figure, job, Line, predict, reveal
+from lightspeed_course import roof_chart, si, table
 from lightspeed_course.explorers.tokens import explore_tokens
 from lightspeed_course.explorers.traffic import explore_fusion, explore_tiles, explore_two_clocks
 
@@ -165,9 +166,10 @@ elementwise_intensity(), round(flops / moved), ridge
 
 # %% [markdown]
 # The ReLU does {{elementwise_intensity():.2f}} FLOPs for each byte, our product of {{B}} tokens
-# {{flops / moved:.0f}}, and the tensor cores of an H100 could do {{ridge:.0f}}. The first over the
-# last is the {{elementwise_intensity() / ridge:.2%}} that the tool showed, the second over the last
-# the {{flops / moved / ridge:.0%}} of the time in which the orange bars work. From the V100 to the
+# {{flops / moved:.0f}}, and the tensor cores of an H100 could do {{ridge:.0f}}. So a kernel's
+# intensity, divided by the ridge, is the share of the peak that it can reach: for the ReLU the
+# {{elementwise_intensity() / ridge:.2%}} that the tool showed, for the product the
+# {{flops / moved / ridge:.0%}} of the time in which the orange bars work. From the V100 to the
 # B200 the ridge has doubled, but not at each step, so look it up for
 # [your chip](02_roofline_proof.ipynb#The-ridges-of-ten-chips).
 #
@@ -287,8 +289,9 @@ explore_tokens()
 # ## The job: one layer, on one GPU
 #
 # Now put the law to work. The model of our job is a stack of layers, one like the other, and the
-# matrices of one are {{si(job.layer_bytes(), "byte")}}. A user waits for a single token, and the
-# training run sends {{job.SEQUENCE:,}} tokens at once.
+# matrices of one are {{si(job.layer_bytes(), "byte")}}. All eighty don't fit on one H100, but a
+# layer does, and by it you can compare two uses of the model: a user who waits for one token, and
+# the training run, which sends {{job.SEQUENCE:,}} tokens at once.
 
 # %% tags=["holds"]
 assert critical_batch(ridge, 1) == critical_batch(ridge) / 2, "half as many tokens will do"
@@ -348,20 +351,18 @@ explore_tiles()
 # chip's *multiprocessors*, which take a tile each.
 #
 # So, only once? For a few tokens, yes: our {{B}} fit into one row of tiles, where no two need the
-# same weights. For many, no, but it hardly matters. The {{h100.sm_count:.0f}} multiprocessors of an
-# H100 make as many tiles at once, say of {{side}} by {{side}}, and what one of them has read is still
-# in the L2 cache when its neighbour wants it. If they stand as {{wide}} by {{high}}, they read like
-# one tile of {{wide * side:,}} by {{high * side:,}}, whose intensity is {{wave:.0f}}. Alone each had
-# {{tile_intensity(side, side):.0f}}. So a strip crosses once for each such wave of tiles, and
-# arithmetic is the limit all the same ([proof](02_roofline_proof.ipynb#Tiling-in-numbers)).
+# same weights. For many, no, but it hardly matters, because the {{h100.sm_count:.0f}} multiprocessors
+# of an H100 make as many tiles at once, and what one of them has read is still in the L2 cache when
+# its neighbour wants it. Together they read like one large tile, whose intensity is
+# {{wave:.0f}} ([proof](02_roofline_proof.ipynb#Tiling-in-numbers)).
 #
 # ## What else saves bytes?
 #
 # After the matmul comes a ReLU. As two kernels, the first writes its result to memory, and the
 # second reads it, sets the negative numbers to zero and writes it again. But when the first kernel
 # had finished a tile, that tile was still on the chip. **A fused kernel applies the ReLU before the
-# first write, and saves one read and one write of the whole result.** Fuse a chain of such passes
-# below.
+# first write, and saves one read and one write of the whole result.** `torch.compile` does that for
+# chains of elementwise operations. Fuse one below.
 
 # %% tags=["holds"]
 assert tiled_matmul_bytes(D, D, D, D // 4, D // 4) == 9 * 2 * D * D, "for each tile that needs it"
@@ -374,7 +375,7 @@ assert B <= side and tiled_matmul_bytes(B, D, D, B, side) < tiled_matmul_bytes(
 ), "fit into one row of tiles, where no two need the same weights"
 assert wide * high == h100.sm_count, "as many tiles at once"
 assert (wide + high) * side * D * 2 < h100.l2_capacity, "still in the L2 cache"
-assert tile_intensity(side, side) < ridge < wave, "is the limit all the same"
+assert tile_intensity(side, side) < ridge < wave, "Together they read like one large tile"
 
 # %%
 attention = decoder(job.MODEL).attention
@@ -396,15 +397,8 @@ explore_fusion()
 # Two things do share it. In most models a group of query heads uses the keys and values of one *KV
 # head*, so the intensity of decoding is nearly the size of that group: {{heads}} heads in the
 # model of our job. That is far below the ridge, so attention stays memory-bound while it decodes.
-# And in prefill all tokens of a prompt pass the cache together, as a batch passes a weight matrix.
-# The queries and the results are bytes, too, one more part beside eight, so it takes
-# {{ridge * (heads + 1) / heads:.0f}} tokens to reach it, and not {{ridge:.0f}} ([proof](02_roofline_proof.ipynb#Attention-derived)).
-#
-# ## Try it
-#
-# Choose the hardware and the formats, then drag $B$. Before the first move the picture asks you
-# where the point will go; click there. Then find a setting in which a better memory would be
-# wasted.
+# And in prefill all tokens of a prompt pass the cache together, as a batch passes a weight matrix, so
+# a few hundred of them reach the ridge ([proof](02_roofline_proof.ipynb#Attention-derived)).
 
 # %% tags=["holds"]
 from lightspeed_models.llm.shipped import shipped
@@ -414,6 +408,136 @@ assert sum(m.heads > getattr(m, "kv_heads", 1) for m in known) > len(known) / 2,
 assert abs(attention_intensity(1, 100 * 32768, 1) - 1) < 0.001, "however long the context"
 assert 0.99 * heads < attention_intensity(1, 32768, heads) < heads, "size of that group"
 assert heads < ridge / 10, "far below the ridge"
+assert ridge < 512 and 300 < ridge * (heads + 1) / heads < 400, "a few hundred of them"
+
+# %% [markdown]
+# ## And if neither clock explains it?
+#
+# There is a third clock, and it doesn't run on the GPU. Each kernel has to be launched: Python calls
+# PyTorch, which looks up the kernel (its *dispatch*), and the driver puts it into a queue. That
+# takes a few microseconds of the *host*, whatever the size of the kernel. As a rule nobody sees
+# them, because the host doesn't wait for the GPU. It runs ahead and fills the queue while the GPU
+# still works. But if the kernels are shorter than their launches, the GPU waits for the next one.
+#
+# Take our model on eight GPUs, an eighth of each layer on each, and a single user. Say that a layer
+# is fifteen kernels, and that each takes six microseconds to launch.
+
+# %%
+from lightspeed.catalog import find
+from lightspeed.inference import launched_time
+
+kernels, launch = 15, 6e-6  # assumed
+in_graph = find("graph_sglang").launch_of_a_kernel  # as somebody measured it
+layers, work = decoder(job.MODEL).depth, job.layer(1).comms / 8
+eager = layers * launched_time(kernels, work, launch)
+si(layers * work, "s"), si(eager, "s"), si(layers * launched_time(kernels, work, in_graph), "s")
+
+# %% tags=["figure"]
+def timeline(length, cost, title):
+    """Both lanes of a few kernels: when the host has launched each, and when the GPU runs it."""
+    queued = [(i + 1) * cost for i in range(8)]
+    begun, free = [], 0.0
+    for at in queued:
+        begun.append(max(at, free))
+        free = begun[-1] + length
+    lanes = [Bars(["host"] * 8, queued, [at - cost for at in queued], "launches", color="grey"),
+             Bars(["GPU"] * 8, [b + length for b in begun], begun, "kernels", color="blue")]
+    across = Axis("time", "s", domain=(0, 76e-6))
+    rows = Axis(scale="category", categories=["host", "GPU"])
+    return begun, Chart(across, rows, lanes, title, height=130)  # fmt: skip
+
+
+short = work / kernels
+ahead, first = timeline(8e-6, launch, "longer kernels: the host runs ahead")
+behind, second = timeline(short, launch, "a lone token: the GPU waits for the host")
+graphed, third = timeline(short, in_graph, "the same as a CUDA graph")
+figure(
+    [first, second, third],
+    caption="Eight kernels, each launched before it runs. White between two blue bars is the GPU"
+    " waiting for a launch.",
+    alt="Three pairs of lanes. Above, grey launches end before the blue kernels, which follow one"
+    " another without a gap. In the middle every blue kernel begins as its launch ends, and a gap"
+    " follows it. Below, the launches are over early and the kernels are close together again.",
+)  # fmt: skip
+
+# %% tags=["holds"]
+assert behind[1] - behind[0] > 1.2 * short and abs(graphed[1] - graphed[0] - short) < 1e-12, (
+    "a gap follows it"
+)
+assert abs(ahead[1] - ahead[0] - 8e-6) < 1e-12, "which follow one another without a gap"
+
+# %% [markdown]
+# Memory's clock says {{si(layers * work, "s")}} a token, but the launches take {{si(eager, "s")}}, so
+# the host sets the pace. Nothing on the data sheet of the GPU would change that: a faster one would
+# only wait longer. What helps is to launch less often. A **CUDA graph** records the launches once
+# and replays them as one, at about {{si(in_graph, "s")}} a kernel; engines decode like that. And
+# `torch.compile` fuses small kernels into fewer.
+#
+# How do you tell the three regimes apart? Change something, and see whether the time follows:
+
+# %% tags=["holds"]
+assert layers * work < eager and abs(eager / (layers * kernels * launch) - 1) < 1e-9, (
+    "the host sets the pace"
+)
+assert launched_time(kernels, work / 2, launch) == launched_time(kernels, work, launch), (
+    "a faster one would only wait longer"
+)
+assert launched_time(kernels, work, in_graph) < launched_time(kernels, work, launch), (
+    "What helps is to launch less often"
+)
+
+# %% [markdown]
+# | regime | its sign | what helps, in PyTorch |
+# |---|---|---|
+# | compute | twice the tokens take twice as long | `bfloat16` or fp8 products, more GPUs, fewer FLOPs |
+# | memory | twice the tokens hardly take longer; half the bytes take half the time | a larger batch, `torch.compile` for fusion, weights and caches in fewer bits |
+# | host | neither matters; a profile has gaps between kernels, and the GPU's lane ends with the host's | `torch.compile(mode="reduce-overhead")` or `torch.cuda.CUDAGraph`, a larger batch, no `.item()` or `print(loss)` in each step |
+#
+# The last hint is about losing the lead. `.item()` brings a number to the host, so the host waits
+# until the GPU is done, and starts anew with an empty queue.
+#
+# ### Two chips, one product
+#
+# The same two divisions work for a *link*. Split our product along $D$ over two chips. Each then
+# does half of it, $B D F$ FLOPs, and has half of every sum, so it sends its $B \times F$ partial
+# sums to the other one, two bytes each. Its FLOPs over the bytes that it *sends* are
+#
+# $$\frac{B D F}{2 B F} = \frac{D}{2} \quad\text{against}\quad \frac{\text{peak} }{\text{link} }$$
+#
+# **The batch cancels.** Here more tokens don't help, because each brings sums of its own to send;
+# only a wider matrix does.
+
+# %% tags=["holds"]
+assert all(
+    abs(matmul_flops(b, D, D) / 2 / (2 * b * D) - D / 2) < 1e-9 for b in (1, B, job.SEQUENCE)
+), "Here more tokens don't help, because each brings sums of its own to send"
+
+# %%
+from lightspeed.catalog import link
+
+nvlink, port = link("nvlink4").bandwidth, link(job.NETWORK).bandwidth
+2 * ridge_point(h100.bf16, nvlink), 2 * ridge_point(h100.bf16, port)
+
+# %% [markdown]
+# Over the NVLink of an H100 the matrix has to be {{2 * ridge_point(h100.bf16, nvlink):,.0f}} deep before
+# the chips compute longer than they send, and ours of {{D:,}} is. Through the port of our job it
+# would have to be {{2 * ridge_point(h100.bf16, port):,.0f}}, and no model is. That is why such splits
+# stay inside a node; [lesson 6.2](06_parallelism_2_sent.ipynb) builds on it.
+
+# %% tags=["holds"]
+from lightspeed_models.llm.shipped import shipped
+
+deepest = max(decoder(name).width for name in shipped())
+assert 2 * ridge_point(h100.bf16, nvlink) < D and deepest < 2 * ridge_point(h100.bf16, port), (
+    "it would have to be {{2 * ridge_point(h100.bf16, port):,.0f}}, and no model is"
+)
+
+# %% [markdown]
+# ## Try it
+#
+# Choose the hardware and the formats, then drag $B$. Before the first move the picture asks you
+# where the point will go; click there. Then find a setting in which a better memory would be
+# wasted.
 
 # %%
 from lightspeed_course.explorers.roofline import explore
@@ -445,11 +569,11 @@ ask("roofline.claim_upgrade", seed="chapter")
 # for memory like one that computes, while the profiler counts FLOPs. So a busy chip at a few per
 # cent of its peak is just what memory-bound work looks like.
 #
-# **Would a faster GPU help?** Let the chip change, and time two kernels: the ReLU, and a matmul of
-# {{2 * job.SEQUENCE:,}} tokens.
+# **Would a faster GPU help?** Let the chip change, and time two kernels: a ReLU over a billion
+# numbers, and {{2 * job.SEQUENCE:,}} tokens times our matrix of {{D:,}} by {{D:,}}.
 
 # %% tags=["figure"]
-numbers = 1e9
+numbers = 1e9  # assumed
 work = {
     "the ReLU": (numbers, 4 * numbers),
     "the matmul": tuple(law(2 * job.SEQUENCE, D, D) for law in (matmul_flops, matmul_bytes)),
@@ -475,8 +599,8 @@ table([[offer, *times] for offer, times in least.items()], ["lower bound on", *w
 # the ridge. Below it, three things cost no hardware: fuse the kernel with its neighbours, give it a
 # larger batch, or store its numbers in a narrower format. Above it, more peak helps. How far can
 # you trust the bound? Measured bf16 products reach most of it, those in fp8 about six tenths
-# ([proof](02_roofline_proof.ipynb#Check:-against-measured-kernels)). And if a kernel takes much
-# longer than both clocks say, it waits for something that isn't in this model.
+# ([proof](02_roofline_proof.ipynb#Check:-against-measured-kernels)). And if a step takes much longer
+# than both clocks say, look for gaps between its kernels, and at the link.
 #
 # ## Remember
 
@@ -517,6 +641,7 @@ assert {p for p, _ in reached} == {"bf16", "fp8"} and all(
 # | $\max(\text{FLOPs}/\text{peak},\ \text{bytes}/\text{bandwidth})$ | shortest time, all overlapped | s | {{si(one.lower, "s")}} for one token, {{si(many.lower, "s")}} for {{job.SEQUENCE:,}} |
 # | FLOPs / bytes | arithmetic intensity | FLOP/byte | {{one.math / one.comms * ridge:.0f}} for one token |
 # | peak / bandwidth | ridge of the machine | FLOP/byte | {{ridge:.0f}} on an H100 |
+# | $\max(\text{kernels} \times \text{launch},\ \text{work})$ | a step whose kernels the host launches | s | {{si(eager, "s")}} for a lone token on eight GPUs, if a launch takes {{si(launch, "s")}} |
 # | ridge × bytes of a weight / 2 | critical batch | token | {{critical_batch(ridge):.0f}} in bf16, {{critical_batch(ridge, 1):.0f}} with weights of one byte |
 
 # %% [markdown]
