@@ -16,7 +16,6 @@ from lightspeed.roofline import *
 from lightspeed_models.llm import decoder
 from lightspeed_course import ask, Axis, Bars, bench, Chart, figure, job, Line, predict, reveal
 from lightspeed_course import roof_chart, si, table
-from lightspeed_course.explorers.tokens import explore_tokens
 from lightspeed_course.explorers.traffic import explore_fusion, explore_tiles, explore_two_clocks
 
 # %%
@@ -256,6 +255,8 @@ assert h100.fp32_vector < h100.bf16, "roof of their own"
 assert kernels["dot product"] < vector_ridge, "both are limited by memory"
 
 # %%
+from lightspeed_course.explorers.tokens import explore_tokens
+
 explore_tokens()
 
 # %% [markdown]
@@ -351,7 +352,7 @@ explore_tiles()
 # chip's *multiprocessors*, which take a tile each.
 #
 # So, only once? For a few tokens, yes: our {{B}} fit into one row of tiles, where no two need the
-# same weights. For many, no, but it hardly matters, because the {{h100.sm_count:.0f}} multiprocessors
+# same weights. For many it is more often, but it hardly matters, because the {{h100.sm_count:.0f}} multiprocessors
 # of an H100 make as many tiles at once, and what one of them has read is still in the L2 cache when
 # its neighbour wants it. Together they read like one large tile, whose intensity is
 # {{wave:.0f}} ([proof](02_roofline_proof.ipynb#Tiling-in-numbers)).
@@ -397,7 +398,7 @@ explore_fusion()
 # Two things do share it. In most models a group of query heads uses the keys and values of one *KV
 # head*, so the intensity of decoding is nearly the size of that group: {{heads}} heads in the
 # model of our job. That is far below the ridge, so attention stays memory-bound while it decodes.
-# And in prefill all tokens of a prompt pass the cache together, as a batch passes a weight matrix, so
+# And in prefill the tokens of a prompt pass the cache together, as a batch passes a weight matrix, so
 # a few hundred of them reach the ridge ([proof](02_roofline_proof.ipynb#Attention-derived)).
 
 # %% tags=["holds"]
@@ -456,13 +457,13 @@ figure(
     caption="Eight kernels, each launched before it runs. White between two blue bars is the GPU"
     " waiting for a launch.",
     alt="Three pairs of lanes. Above, grey launches end before the blue kernels, which follow one"
-    " another without a gap. In the middle every blue kernel begins as its launch ends, and a gap"
-    " follows it. Below, the launches are over early and the kernels are close together again.",
+    " another without a gap. In the middle the blue kernels begin as their launches end, and a gap"
+    " follows each. Below, the launches are over early and the kernels are close together again.",
 )  # fmt: skip
 
 # %% tags=["holds"]
 assert behind[1] - behind[0] > 1.2 * short and abs(graphed[1] - graphed[0] - short) < 1e-12, (
-    "a gap follows it"
+    "a gap follows each"
 )
 assert abs(ahead[1] - ahead[0] - 8e-6) < 1e-12, "which follow one another without a gap"
 
@@ -504,8 +505,8 @@ assert launched_time(kernels, work, in_graph) < launched_time(kernels, work, lau
 #
 # $$\frac{B D F}{2 B F} = \frac{D}{2} \quad\text{against}\quad \frac{\text{peak} }{\text{link} }$$
 #
-# **The batch cancels.** Here more tokens don't help, because each brings sums of its own to send;
-# only a wider matrix does.
+# **The batch cancels.** Here more tokens don't help, because each brings sums of its own to send.
+# Widen the matrix, and it gains.
 
 # %% tags=["holds"]
 assert all(
