@@ -1,72 +1,217 @@
 # %% [markdown]
 # # Glossary
 #
-# The words of the course, each with the chapter that explains it. One word for one thing: if you meet
-# another in the wild, look it up by its meaning.
+# The words of the field, each with its synonyms, what it means, and the lesson that teaches it. One word
+# stands for one thing here; if you meet another in the wild, look for it in brackets.
 #
-# ## Rates and clocks
+# ## Hardware and memory
 #
-# | term | meaning | where |
-# |---|---|---|
-# | FLOP, FLOP/s | an operation on floating-point numbers; how many of them a second | [chapter 1](01_numbers_to_know.ipynb) |
-# | bandwidth, latency | bytes a second once they flow; the wait before the first arrives | [chapter 1](01_numbers_to_know.ipynb) |
-# | HBM | the large memory of an accelerator, beside its chip | [chapter 1](01_numbers_to_know.ipynb) |
-# | tensor cores, vector units | the parts of a GPU that multiply matrices, and those that do all else | [chapter 2](02_roofline.ipynb) |
-# | arithmetic intensity | FLOPs that a kernel does for each byte that it moves | [chapter 2](02_roofline.ipynb) |
-# | ridge point | FLOPs that a machine could do while one byte arrives | [chapter 2](02_roofline.ipynb) |
-# | compute-bound, memory-bound, communication-bound | limited by arithmetic; by memory; by a link | [chapter 2](02_roofline.ipynb) |
-# | critical batch | the tokens at which a product of matrices becomes compute-bound | [chapter 2](02_roofline.ipynb) |
-# | tile, fusion | a part of a result that is worked on at once; two kernels made into one | [chapter 2](02_roofline.ipynb) |
-# | MFU, HFU | FLOPs that the model needs, or that the hardware did, over the peak; say which peak, and how the scores of attention are counted | [chapter 3](03_amdahl_gustafson.ipynb) |
-# | share that does not shrink | the part of the work that more processors leave as it is | [chapter 3](03_amdahl_gustafson.ipynb) |
+# - **accelerator** (GPU, graphics processing unit, TPU): A processor built for the arithmetic of neural networks, with its own memory beside it and thousands of units that work at once. [How far away is everything?](01_numbers_to_know.ipynb#How-far-away-is-everything?)
+# - **streaming multiprocessor** (SM, compute unit, CU): The part of a GPU that runs blocks of threads. It has its own registers, shared memory, vector units and tensor cores; AMD calls it a compute unit. [Where did the bytes go?](02_roofline_2_kernels.ipynb#Where-did-the-bytes-go?)
+# - **tensor core** (matrix core, matrix unit, MXU): A unit that multiplies small matrices in one instruction. Most of an accelerator's peak comes from these units, so only products of matrices can reach it. [Where does the time go?](02_roofline.ipynb#Where-does-the-time-go?)
+# - **vector unit** (CUDA core, CUDA cores, SIMD): The part of a GPU that works elementwise: additions, activations, exponentials. Whatever is not a product of matrices runs there, at a far lower peak. [And the ReLU?](02_roofline.ipynb#And-the-ReLU?)
+# - **warp** (wavefront, SIMT): The threads of a GPU that take each instruction together. When they want neighbouring addresses, one transaction serves them all. [Where did the bytes go?](02_roofline_2_kernels.ipynb#Where-did-the-bytes-go?)
+# - **occupancy** (resident warps, active warps): The share of a multiprocessor's places for warps that are in use. It hides latency, but a kernel can reach its roof with little of it. [Where did the bytes go?](02_roofline_2_kernels.ipynb#Where-did-the-bytes-go?)
+# - **register file** (registers, register spilling): The fastest memory of a multiprocessor, private to each thread. What does not fit spills to memory, and costs traffic. [Where did the bytes go?](02_roofline_2_kernels.ipynb#Where-did-the-bytes-go?)
+# - **shared memory** (SMEM, LDS, scratchpad): Fast memory on the chip that a block of threads manages by itself; tiles are kept there so that each byte is fetched once. [Tiling in numbers](02_roofline_proof.ipynb#Tiling-in-numbers)
+# - **bank conflict** (bank conflicts): Threads of a warp asking for different words of the same bank of shared memory: the accesses are served one after another. [Kernels, against public profiles](02_roofline_proof.ipynb#Kernels,-against-public-profiles)
+# - **coalescing** (coalesced access, memory coalescing, sector, stride): Serving the neighbouring addresses of a warp in one transaction. Scattered addresses fetch whole sectors of which a few bytes are used. [Is a byte that you ask for the byte that crosses?](02_roofline_2_kernels.ipynb#Is-a-byte-that-you-ask-for-the-byte-that-crosses?)
+# - **L2 cache** (L2, last-level cache, cache): The cache that all multiprocessors share, between them and the memory. A second read that hits it costs no memory bandwidth. [Does each matrix really come from memory only once?](02_roofline.ipynb#Does-each-matrix-really-come-from-memory-only-once?)
+# - **HBM** (high-bandwidth memory, device memory, global memory, GPU memory, VRAM): The large memory of an accelerator, stacked beside the chip. Weights, caches and activations live there. [How far away is everything?](01_numbers_to_know.ipynb#How-far-away-is-everything?)
+# - **bandwidth** (memory bandwidth, throughput of a link): Bytes a second once they flow. A link or a memory has a bandwidth and a latency, and neither follows from the other. [What are you waiting for?](01_numbers_to_know.ipynb#What-are-you-waiting-for?)
+# - **latency** (delay): The time before the first byte or the first answer arrives, however many follow. [What are you waiting for?](01_numbers_to_know.ipynb#What-are-you-waiting-for?)
+# - **PCIe** (PCI Express): The bus between a host, its GPUs and its network adapters. It is much slower than the links between the GPUs themselves. [In your own framework](01_numbers_to_know.ipynb#In-your-own-framework)
+# - **NUMA** (non-uniform memory access, socket, CPU affinity): A host whose memory and buses belong to one of several processors, so that a GPU or an adapter is near to one and far from the others. [Which wire?](07_nccl_bandwidth.ipynb#Which-wire?)
+# - **NVLink** (xGMI, Infinity Fabric, scale-up link): The links that join the GPUs of a node, or of a rack. Vendors print both directions added together. [First looks](00_checklist.ipynb#First-looks)
+# - **NVLink domain** (NVL72, scale-up domain, rack-scale): The GPUs that NVLink joins: a node of eight, or a whole rack. Beyond it bytes go through network adapters. [The machine](00_checklist.ipynb#The-machine)
+# - **thermal throttling** (throttling, clock throttling): A chip lowers its clock when it is too hot or draws too much power. One slow GPU then holds up all that wait for it. [First looks](00_checklist.ipynb#First-looks)
+# - **power limit** (TDP, thermal design power, power cap): The most power that a board may draw. Under long products of matrices it sets the clock, and so the peak that is really there. [First looks](00_checklist.ipynb#First-looks)
 #
-# ## Models and serving
+# ## Rooflines and kernels
 #
-# | term | meaning | where |
-# |---|---|---|
-# | parameters, weights | the numbers that a model has learned; the same, as bytes | [chapter 1](01_numbers_to_know.ipynb) |
-# | token | a piece of a word; what a model reads and writes one by one | [chapter 1](01_numbers_to_know.ipynb) |
-# | prefill, decode | reading a prompt, all tokens together; writing an answer, token by token | [chapter 2](02_roofline.ipynb) |
-# | KV cache | keys and values of a sequence's earlier tokens, kept so that they are not computed again | [chapter 2](02_roofline.ipynb) |
-# | KV head | a head whose keys and values several query heads share | [chapter 2](02_roofline.ipynb) |
-# | concurrency | requests inside at once: rate times the time that each stays | [chapter 4](04_littles_law.ipynb) |
-# | knee | the batch at which the throughput for each second of waiting is greatest | [chapter 4](04_littles_law.ipynb) |
-# | slot | room for one request's cache in a replica | [chapter 4](04_littles_law.ipynb) |
-# | replica | one whole copy of a model, on as many GPUs as it needs | [chapter 4](04_littles_law.ipynb) |
-# | MoE, expert | a layer that uses few of many matrices for each token; one of those | [chapter 6](06_parallelism.ipynb) |
-# | format, scale | how a number is stored; the factor that brings it into the format's range | [chapter 5](05_precision.ipynb) |
-# | overflow, underflow | too large for a format; too near zero for it | [chapter 5](05_precision.ipynb) |
+# - **FLOP** (FLOPs, floating-point operation): One addition or multiplication of floating-point numbers; a multiply-add counts as two. [Where does the time go?](02_roofline.ipynb#Where-does-the-time-go?)
+# - **FLOP/s** (FLOPS, TFLOPS, PFLOPS): Floating-point operations a second. Written FLOPS by many, which is easily mistaken for a count. [Where does the time go?](02_roofline.ipynb#Where-does-the-time-go?)
+# - **peak** (peak performance, data sheet peak, dense peak, sparse peak): What the data sheet promises. Say the format, and whether it is the dense or the sparse figure: the latter counts products with zeros that are skipped. [Which number is yours?](01_numbers_to_know.ipynb#Which-number-is-yours?)
+# - **arithmetic intensity** (operational intensity, AI, FLOPs per byte): FLOPs that a kernel does for each byte that it moves to or from memory. [Which clock will be the slower one?](02_roofline.ipynb#Which-clock-will-be-the-slower-one?)
+# - **ridge point** (machine balance, ridge, balance): The intensity at which both clocks take equally long: peak over bandwidth. [Which clock will be the slower one?](02_roofline.ipynb#Which-clock-will-be-the-slower-one?)
+# - **compute-bound** (compute bound, math-bound): Limited by arithmetic: a larger bandwidth would not help. [Which clock will be the slower one?](02_roofline.ipynb#Which-clock-will-be-the-slower-one?)
+# - **memory-bound** (memory bound, bandwidth-bound): Limited by the bytes that cross the memory's bus: a higher peak would not help. [Which clock will be the slower one?](02_roofline.ipynb#Which-clock-will-be-the-slower-one?)
+# - **communication-bound** (network-bound, comm-bound): Limited by a link between chips or hosts. [Which clock will be the slower one?](02_roofline.ipynb#Which-clock-will-be-the-slower-one?)
+# - **critical batch** (batch at the ridge, critical batch size for inference): The number of tokens at which a product with a weight matrix turns from memory-bound to compute-bound. [Why does a batch help?](02_roofline.ipynb#Why-does-a-batch-help?)
+# - **matrix multiplication** (GEMM, matmul, product of matrices): The operation that models mostly consist of. With enough rows it does many FLOPs a byte. [Why does a batch help?](02_roofline.ipynb#Why-does-a-batch-help?)
+# - **tiling** (tile, blocking, cache blocking): Computing a part of the result at a time, so that its inputs stay on the chip and are read from memory fewer times. [Does each matrix really come from memory only once?](02_roofline.ipynb#Does-each-matrix-really-come-from-memory-only-once?)
+# - **kernel fusion** (fusion, fused kernel, operator fusion, epilogue fusion): Doing two operations in one kernel, so that what lies between them never goes to memory. [What does attention write down?](02_roofline_2_kernels.ipynb#What-does-attention-write-down?)
+# - **online softmax** (streaming softmax, running maximum): A softmax in one pass: the running maximum and sum are corrected when a larger value comes, so the whole row need never be kept. [Must a softmax see the whole row first?](02_roofline_2_kernels.ipynb#Must-a-softmax-see-the-whole-row-first?)
+# - **FlashAttention** (flash attention, fused attention, SDPA): Attention computed tile by tile with an online softmax, so that the matrix of scores is never written to memory. [Must a softmax see the whole row first?](02_roofline_2_kernels.ipynb#Must-a-softmax-see-the-whole-row-first?)
+# - **kernel** (CUDA kernel, GPU kernel): A program that a GPU runs over many threads. An operation of a framework launches one or several. [2. The roofline](02_roofline.ipynb#2.-The-roofline)
+# - **CUDA graph** (CUDA graphs, HIP graph): A recorded series of kernels that is launched as one, so that the host's overhead is paid once. [What does the account not say?](11_profile.ipynb#What-does-the-account-not-say?)
+# - **torch.compile** (Inductor, TorchInductor, graph compiler, XLA): PyTorch's compiler: it fuses elementwise operations and launches fewer kernels. [What did the line save?](02_roofline_2_kernels.ipynb#What-did-the-line-save?)
+# - **Triton** (CUTLASS, Pallas): A language in which one writes a kernel by tiles and leaves threads to the compiler. [Must a softmax see the whole row first?](02_roofline_2_kernels.ipynb#Must-a-softmax-see-the-whole-row-first?)
+# - **wave quantization** (tile quantization, tail effect, wave): The last wave of tiles fills only some of the multiprocessors, so that a slightly larger matrix can take a whole wave longer. [Does each matrix really come from memory only once?](02_roofline.ipynb#Does-each-matrix-really-come-from-memory-only-once?)
+# - **MFU** (model FLOPs utilization, model flop utilisation): The FLOPs that the model needs, over the time and the peak. Say which peak, and how attention's scores are counted. [The job: tomorrow?](03_amdahl_gustafson.ipynb#The-job:-tomorrow?)
+# - **HFU** (hardware FLOPs utilization): As MFU, but counting what the hardware did, recomputation included. [The job: tomorrow?](03_amdahl_gustafson.ipynb#The-job:-tomorrow?)
+# - **GPU utilization** (utilization, SM activity, GPU util): The share of the time in which some kernel runs. A GPU can be fully utilized and do a few per cent of its peak. [The answer](02_roofline.ipynb#The-answer)
 #
-# ## Training on many GPUs
+# ## Scaling
 #
-# | term | meaning | where |
-# |---|---|---|
-# | activations | what the forward pass computes and the backward pass needs | [chapter 6](06_parallelism.ipynb) |
-# | optimizer states | what the optimizer keeps for each parameter beside the weight | [chapter 6](06_parallelism.ipynb) |
-# | recomputation | activations thrown away and computed again, of a part of a layer or of all | [chapter 6](06_parallelism.ipynb) |
-# | data parallelism | each GPU takes different samples, and gradients are summed | [chapter 6](06_parallelism.ipynb) |
-# | ZeRO, FSDP | data parallelism without copies of optimizer, gradients, weights; PyTorch's | [chapter 6](06_parallelism.ipynb) |
-# | tensor parallelism | products of matrices cut up inside a layer | [chapter 6](06_parallelism.ipynb) |
-# | micro-batch | the part of a batch that goes through the model at a time | [chapter 6](06_parallelism.ipynb) |
-# | pipeline, bubble | layers in stages, one behind the other; idle time while they fill and drain | [chapter 6](06_parallelism.ipynb) |
-# | straggler | the rank that the others wait for | [chapter 6](06_parallelism.ipynb) |
-# | checkpoint | the states written to disk, to go on from after a failure | [chapter 6](06_parallelism.ipynb) |
+# - **speedup** (parallel speedup): The time on one processor over the time on several, for the same job. [What happens as processors join?](03_amdahl_gustafson.ipynb#What-happens-as-processors-join?)
+# - **strong scaling** (fixed-size scaling): More processors for the same job. Amdahl's law bounds it. [What happens as processors join?](03_amdahl_gustafson.ipynb#What-happens-as-processors-join?)
+# - **Amdahl's law** (Amdahl): What does not become faster sets a limit: with a serial share s, speedup never exceeds one over s. [What happens as processors join?](03_amdahl_gustafson.ipynb#What-happens-as-processors-join?)
+# - **Gustafson's law** (Gustafson, Gustafson-Barsis): If the job grows with the machine, the serial share of the time shrinks, and speedup grows nearly in proportion. [What if the job grows, too?](03_amdahl_gustafson.ipynb#What-if-the-job-grows,-too?)
+# - **serial fraction** (serial share, sequential fraction): The part of the work that more processors leave as it is. [How large is your serial share?](03_amdahl_gustafson.ipynb#How-large-is-your-serial-share?)
+# - **universal scalability law** (USL, Gunther's law, contention, coherency): Amdahl's law with a second cost that grows with the pairs of processors, so that beyond a peak more of them make a job slower. [Can more processors make it slower?](03_amdahl_gustafson.ipynb#Can-more-processors-make-it-slower?)
 #
-# ## Collectives and networks
+# ## Queues and promises
 #
-# | term | meaning | where |
-# |---|---|---|
-# | rank | one process of a job, as a rule with one GPU | [chapter 6](06_parallelism.ipynb) |
-# | all-reduce | each rank gets the sum | [chapter 7](07_nccl_bandwidth.ipynb) |
-# | reduce-scatter, all-gather | each rank gets its own share of the sum; the shares of the others | [chapter 7](07_nccl_bandwidth.ipynb) |
-# | all-to-all | each rank sends something else to each other rank | [chapter 7](07_nccl_bandwidth.ipynb) |
-# | algbw, busbw | the buffer over the time; what a wire carries meanwhile | [chapter 7](07_nccl_bandwidth.ipynb) |
-# | NVLink, NVSwitch | the links between the GPUs of a node, and the switch that joins them | [chapter 7](07_nccl_bandwidth.ipynb) |
-# | SHARP, NVLS | switches that add, of InfiniBand and of NVLink | [chapter 7](07_nccl_bandwidth.ipynb) |
-# | RDMA, RoCE | access to another host's memory without its CPU; the same over Ethernet | [chapter 8](08_network.ipynb) |
-# | goodput | what arrives and counts, without what had to be sent again | [chapter 8](08_network.ipynb) |
-# | go back n, selective repeat | after a loss also what followed is sent again, or the packet alone | [chapter 8](08_network.ipynb) |
-# | incast | many senders, one receiver | [chapter 8](08_network.ipynb) |
-# | PFC, ECN, DCQCN | pauses for a class; marks for losses; the rule by which senders obey marks | [chapter 8](08_network.ipynb) |
-# | rail | the GPUs of one place in each node, and the switch that joins them | [chapter 8](08_network.ipynb) |
-# | ECMP | one of several like ways, picked by a hash | [chapter 8](08_network.ipynb) |
+# - **Little's law** (L = λW): Requests inside equal the rate of arrival times the time that each stays, whatever the distributions. [One law without assumptions](04_littles_law.ipynb#One-law-without-assumptions)
+# - **throughput** (requests per second, tokens per second, RPS, QPS): What is finished in a second. [The job: what does a replica promise?](04_littles_law.ipynb#The-job:-what-does-a-replica-promise?)
+# - **utilization of a server** (load, rho, traffic intensity): Arrival rate over the rate at which the server can finish. Waits explode as it nears one. [Why latency explodes](04_littles_law.ipynb#Why-latency-explodes)
+# - **M/M/1 queue** (M/M/1, MM1, single-server queue): Random arrivals, random service, one server: the mean time inside is the service time over one minus the utilization. [Why latency explodes](04_littles_law.ipynb#Why-latency-explodes)
+# - **Poisson arrivals** (Poisson process, memoryless, random arrivals): Requests that come independently of each other. Waits are computed for them; bursts are worse. [Why latency explodes](04_littles_law.ipynb#Why-latency-explodes)
+# - **service time** (holding time): How long a server is busy with a request, without the wait before it. [The job: what does a replica promise?](04_littles_law.ipynb#The-job:-what-does-a-replica-promise?)
+# - **knee** (operating point, knee of the curve): The load, or the batch, beyond which waiting grows faster than throughput. [The job: what does a replica promise?](04_littles_law.ipynb#The-job:-what-does-a-replica-promise?)
+# - **overload** (saturation, unstable queue): More arrives than can be finished: the queue grows for as long as it lasts. [Overload](04_littles_law.ipynb#Overload)
+# - **closed loop** (closed-loop load test, fixed concurrency): A load test in which each client sends its next request when the last is answered. It slows down with the server and hides its queue. [In your own load test](04_littles_law.ipynb#In-your-own-load-test)
+# - **open loop** (open-loop load test, coordinated omission): A load test in which requests come at their own times, whether or not the last was answered, as users do. [In your own load test](04_littles_law.ipynb#In-your-own-load-test)
+#
+# ## Models and attention
+#
+# - **parameter** (parameters, weights, model size): A number that the model has learned. Its weights are the same, as bytes. [The job: is a week a sound plan?](01_numbers_to_know.ipynb#The-job:-is-a-week-a-sound-plan?)
+# - **token** (tokens, tokenizer): A piece of text, often a part of a word: what a model reads and writes one at a time. [Where does the time go?](02_roofline.ipynb#Where-does-the-time-go?)
+# - **transformer** (decoder, decoder-only model, LLM, large language model): Layers of attention and feed-forward matrices, through which each token passes in turn. [The job: is a week a sound plan?](01_numbers_to_know.ipynb#The-job:-is-a-week-a-sound-plan?)
+# - **attention** (self-attention, scaled dot-product attention, MHA, multi-head attention): Each token weighs the keys of earlier ones and takes the mean of their values. It reads the cache, not the weights. [Why doesn't the batch help attention?](02_roofline.ipynb#Why-doesn't-the-batch-help-attention?)
+# - **causal mask** (causal attention): A token attends to earlier ones only, so half of the matrix of scores need not be computed. [What did the line save?](02_roofline_2_kernels.ipynb#What-did-the-line-save?)
+# - **KV cache** (key-value cache, kv-cache, keys and values): Keys and values of a sequence's earlier tokens, kept so that they are not computed again for each new one. [Why doesn't the batch help attention?](02_roofline.ipynb#Why-doesn't-the-batch-help-attention?)
+# - **grouped-query attention** (GQA, KV head, KV heads): Several query heads share the keys and values of one head, so the cache is smaller. [Why doesn't the batch help attention?](02_roofline.ipynb#Why-doesn't-the-batch-help-attention?)
+# - **sparse attention** (DSA, lightning indexer, index, top-k attention): A cheap index picks which earlier tokens are worth reading. All of the cache is kept, a part of it is read. [Must it read everything?](04_littles_law_2_attention.ipynb#Must-it-read-everything?)
+# - **linear attention** (state-space model, SSM, Mamba, gated delta, recurrent layer): A state of fixed size takes the place of the cache: what is read for a token does not grow with the text. [Must it keep the text at all?](04_littles_law_2_attention.ipynb#Must-it-keep-the-text-at-all?)
+# - **mixture of experts** (MoE, sparse model, active parameters): A layer with many feed-forward matrices, of which each token uses a few. All must be kept, few are computed. [Why does a mixture of experts slow down sooner?](09_serving.ipynb#Why-does-a-mixture-of-experts-slow-down-sooner?)
+# - **expert** (router, top-k routing, gating): One of the matrices of a mixture of experts; a router picks some of them for each token. [Who waits for the popular expert?](06_parallelism_3_waits.ipynb#Who-waits-for-the-popular-expert?)
+# - **hidden size** (width, model dimension, d_model): The length of the vector by which a token is represented between layers. [What does a token leave behind?](06_parallelism.ipynb#What-does-a-token-leave-behind?)
+# - **embedding** (vocabulary, LM head, unembedding): The table that turns a token into a vector, and the matrix that turns a vector into odds of the next token. [The job: is a week a sound plan?](01_numbers_to_know.ipynb#The-job:-is-a-week-a-sound-plan?)
+#
+# ## Serving
+#
+# - **prefill** (prompt processing, context phase, prompt phase): Reading a prompt, all of its tokens together. It is compute-bound. [Why does a batch help?](02_roofline.ipynb#Why-does-a-batch-help?)
+# - **decode** (decoding, generation phase, token generation): Writing an answer one token a step. At small batches it is memory-bound, since each step reads all weights. [Why does a batch help?](02_roofline.ipynb#Why-does-a-batch-help?)
+# - **time per output token** (TPOT, ITL, inter-token latency, TBT, time between tokens): The time between two tokens of an answer once it has begun. TPOT is the mean over an answer; ITL counts each gap. [What does a step cost?](09_serving.ipynb#What-does-a-step-cost?)
+# - **end-to-end latency** (E2E latency, request latency): From sending a request to the last token of its answer: the first token's time, and a gap for each one that follows. [Serving](00_checklist.ipynb#Serving)
+# - **preemption** (eviction, recompute preemption, swapping): An engine that runs out of blocks throws a request out and reads it again later. [Serving](00_checklist.ipynb#Serving)
+# - **speculative decoding** (speculation, draft model, drafts, MTP, multi-token prediction, EAGLE, acceptance rate, acceptance length, Medusa): A cheap draft proposes several tokens, and the model checks them in one step. What is accepted was nearly free. [Can a step give more than one token?](09_serving.ipynb#Can-a-step-give-more-than-one-token?)
+# - **replica** (model instance, serving replica): One whole copy of a model, on as many GPUs as it needs. [The job: what does a replica promise?](04_littles_law.ipynb#The-job:-what-does-a-replica-promise?)
+# - **batch size** (batch, running batch, max_num_seqs): Requests that take a step together. They share the reading of the weights, and each adds its own cache. [Why does a batch help?](02_roofline.ipynb#Why-does-a-batch-help?)
+# - **inference engine** (vLLM, SGLang, TensorRT-LLM, TRT-LLM, serving engine, LLM server): The program that holds a model and its caches, and decides at each step who reads and who writes. [What does an engine do all day?](09_serving.ipynb#What-does-an-engine-do-all-day?)
+# - **cost per token** (cost per million tokens, price per token, dollars per million tokens): What the GPUs cost in an hour over the tokens that they give in it, at a load that keeps the promise. [Serving](00_checklist.ipynb#Serving)
+# - **cold start** (model loading time, scale from zero): From asking for a replica to its first answer: weights have to be fetched, and caches and graphs made. [Serving](00_checklist.ipynb#Serving)
+#
+# ## Number formats
+#
+# - **floating point** (sign, exponent, mantissa, significand): A number as sign, power of two and fraction: the exponent's bits set the range, those of the mantissa the precision. [What is a number made of?](05_precision.ipynb#What-is-a-number-made-of?)
+# - **fp32** (float32, single precision, FP32): The usual format of four bytes. Sums and master weights are kept in it. [Why do long sums stall?](05_precision.ipynb#Why-do-long-sums-stall?)
+# - **tf32** (TensorFloat, TF32): Inputs of tensor cores with the range of fp32 and the precision of fp16; the sums stay in fp32. [How formats share out their bits](05_precision_proof.ipynb#How-formats-share-out-their-bits)
+# - **bf16** (bfloat16, brain float, BF16): Two bytes with the range of fp32 and few bits of precision. The usual format for training. [Range or precision?](05_precision.ipynb#Range-or-precision?)
+# - **fp16** (float16, half precision, FP16): Two bytes with more precision than bf16 and a small range, which gradients leave at the lower end. [Range or precision?](05_precision.ipynb#Range-or-precision?)
+# - **E4M3** (e4m3, E4M3FN): The fp8 with four bits of exponent and three of mantissa. It has no infinity. [What is a number made of?](05_precision.ipynb#What-is-a-number-made-of?)
+# - **E5M2** (e5m2): The fp8 with five bits of exponent and two of mantissa: the range of fp16, less precision. [Range or precision?](05_precision.ipynb#Range-or-precision?)
+# - **fp4** (FP4, E2M1, four-bit float): A format of sixteen values. It is used with one scale for each small block. [What is a number made of?](05_precision.ipynb#What-is-a-number-made-of?)
+# - **MXFP4** (MX formats, microscaling, MXFP8, OCP MX, E8M0, shared exponent): Blocks of numbers that share a scale which is a power of two; an open standard. [Blocks: true bits per weight](05_precision_proof.ipynb#Blocks:-true-bits-per-weight)
+# - **NVFP4** (nvfp4): NVIDIA's four-bit blocks: shorter ones, each with an fp8 scale, and one scale for the whole tensor. [Blocks: true bits per weight](05_precision_proof.ipynb#Blocks:-true-bits-per-weight)
+# - **int8** (INT8, eight-bit integer, W8A8): Integers with a scale. Products of them run on tensor cores if weights and activations are both narrow. [Is it four times as fast?](05_precision.ipynb#Is-it-four-times-as-fast?)
+# - **quantization** (PTQ, post-training quantization, QAT, dequantization): Storing numbers in a narrower format with a scale. It saves bytes always, and arithmetic where tensor cores take the format. [Where does an integer get its range?](05_precision.ipynb#Where-does-an-integer-get-its-range?)
+# - **scale** (scaling factor, per-tensor scale, per-channel scale, group size, block size of a format, absmax): The factor that brings numbers into a format's range. It is shared by a tensor, a channel or a block. [Where does an integer get its range?](05_precision.ipynb#Where-does-an-integer-get-its-range?)
+# - **zero point** (asymmetric quantization, affine quantization): The integer that stands for zero, for ranges that do not lie evenly around it. [Where does an integer get its range?](05_precision.ipynb#Where-does-an-integer-get-its-range?)
+# - **outlier** (outlier channel, outliers): One large number that stretches the scale for all that share it, so that the others lose their bits. [What does one outlier cost?](05_precision.ipynb#What-does-one-outlier-cost?)
+# - **overflow** (infinity, saturation of a format): A number too large for the format. It becomes infinite or is clipped. [What is a number made of?](05_precision.ipynb#What-is-a-number-made-of?)
+# - **underflow** (flush to zero, subnormal, denormal): A number too near zero for the format. It becomes zero, as small gradients do in fp16. [Where do small numbers go?](05_precision.ipynb#Where-do-small-numbers-go?)
+# - **loss scaling** (loss scale, dynamic loss scaling, gradient scaler): Multiplying the loss before the backward pass so that small gradients don't underflow, and dividing afterwards. [Where do small numbers go?](05_precision.ipynb#Where-do-small-numbers-go?)
+# - **accumulation error** (swamping, stagnation, long sums, Kahan summation, fp32 accumulation): A long sum in a narrow format stalls once it is so large that the next term is less than half a step. [Why do long sums stall?](05_precision.ipynb#Why-do-long-sums-stall?)
+# - **bits per weight** (bpw, effective bits): The bits that a weight takes with its share of the scale of its block. [Blocks: true bits per weight](05_precision_proof.ipynb#Blocks:-true-bits-per-weight)
+#
+# ## Training and parallelism
+#
+# - **gradient** (gradients, backward pass, backpropagation): What tells the optimizer how to change each weight. One number for each weight, made in the backward pass. [What do you keep for a weight?](06_parallelism.ipynb#What-do-you-keep-for-a-weight?)
+# - **activations** (activation memory, intermediate activations): What the forward pass computes and the backward pass needs. They grow with tokens, not with parameters. [What does a token leave behind?](06_parallelism.ipynb#What-does-a-token-leave-behind?)
+# - **optimizer states** (Adam, AdamW, moments, optimizer state, Muon): What the optimizer keeps for each weight: for Adam two moments and a master copy. [What do you keep for a weight?](06_parallelism.ipynb#What-do-you-keep-for-a-weight?)
+# - **activation checkpointing** (recomputation, gradient checkpointing, activation recomputation, rematerialization, remat, selective recomputation): Throwing activations away and computing them again in the backward pass: memory for arithmetic. [What does a token leave behind?](06_parallelism.ipynb#What-does-a-token-leave-behind?)
+# - **gradient accumulation** (accumulation steps, micro-batches): Adding up the gradients of several micro-batches before one step of the optimizer. [The plan](00_checklist.ipynb#The-plan)
+# - **micro-batch** (microbatch, micro-batch size, MBS): The part of a batch that goes through the model at a time. [Why is a GPU idle in a pipeline?](06_parallelism_3_waits.ipynb#Why-is-a-GPU-idle-in-a-pipeline?)
+# - **global batch** (global batch size, GBS, tokens per step): The tokens between two updates of the weights, over all ranks and micro-batches. [The plan](00_checklist.ipynb#The-plan)
+# - **rank** (worker, process, world size): One process of a job, as a rule with one GPU. [What if more GPUs join in?](06_parallelism.ipynb#What-if-more-GPUs-join-in?)
+# - **data parallelism** (DDP, DP, data parallel, distributed data parallel, replicated training): Each GPU takes different samples, and gradients are summed over all of them. [What if more GPUs join in?](06_parallelism.ipynb#What-if-more-GPUs-join-in?)
+# - **ZeRO** (zero redundancy optimizer, ZeRO-1, ZeRO-2, ZeRO-3, DeepSpeed, sharded optimizer, distributed optimizer): Data parallelism without copies: stage by stage optimizer states, gradients and weights are cut up over the ranks. [What if more GPUs join in?](06_parallelism.ipynb#What-if-more-GPUs-join-in?)
+# - **FSDP** (fully sharded data parallel, FSDP2, SHARD_GRAD_OP, FULL_SHARD, fully sharded): PyTorch's sharded data parallelism: each rank keeps a share of the weights and gathers a layer's when it needs them. [What if more GPUs join in?](06_parallelism.ipynb#What-if-more-GPUs-join-in?)
+# - **sequence parallelism** (SP, sequence parallel, Megatron SP): Where tensor parallelism would copy, as in norms, each GPU keeps a share of the tokens instead. [What hides, and what stands in the way?](06_parallelism_2_sent.ipynb#What-hides,-and-what-stands-in-the-way?)
+# - **context parallelism** (CP, context parallel, ring attention, Ulysses): One long sequence is cut up over GPUs, and keys and values go round. [Who waits for the long end of a sequence?](06_parallelism_3_waits.ipynb#Who-waits-for-the-long-end-of-a-sequence?)
+# - **pipeline parallelism** (PP, pipeline parallel, pipeline, stage, pipeline stage): Layers lie in stages on different GPUs, and micro-batches pass from one to the next. [Why is a GPU idle in a pipeline?](06_parallelism_3_waits.ipynb#Why-is-a-GPU-idle-in-a-pipeline?)
+# - **pipeline bubble** (bubble, bubble fraction, fill and drain): The idle time while a pipeline fills and drains. More micro-batches make it a smaller share. [Why is a GPU idle in a pipeline?](06_parallelism_3_waits.ipynb#Why-is-a-GPU-idle-in-a-pipeline?)
+# - **1F1B** (one forward one backward, 1f1b schedule, PipeDream-Flush): A schedule in which each stage alternates forward and backward passes, so that few activations are kept. [Why is a GPU idle in a pipeline?](06_parallelism_3_waits.ipynb#Why-is-a-GPU-idle-in-a-pipeline?)
+# - **GPipe** (all forward all backward): The schedule that runs all forward passes before the backward ones; it keeps all activations. [Why is a GPU idle in a pipeline?](06_parallelism_3_waits.ipynb#Why-is-a-GPU-idle-in-a-pipeline?)
+# - **zero-bubble schedule** (zero bubble, ZB-H1, ZB1P): The backward pass is split into gradients of inputs and of weights, and the latter fill the bubble. [Why is a GPU idle in a pipeline?](06_parallelism_3_waits.ipynb#Why-is-a-GPU-idle-in-a-pipeline?)
+# - **tokens per second per GPU** (training throughput, TGS, tokens/s/GPU): A job's tokens over time and GPUs; with FLOPs per token and the peak it gives MFU. [The run](00_checklist.ipynb#The-run)
+# - **data loader** (dataloader, input pipeline, data loading): What reads and prepares the next batch. If it is slower than the step, GPUs wait for it. [First looks](00_checklist.ipynb#First-looks)
+#
+# ## Collectives
+#
+# - **collective** (collective operation, collective communication, NCCL, RCCL, MPI): An exchange in which all ranks of a group take part. NCCL is NVIDIA's library of them, RCCL AMD's. [The network](00_checklist.ipynb#The-network)
+# - **all-reduce** (allreduce, AllReduce): Each rank gets the sum of what all ranks have. [How do GPUs add up what they found?](06_parallelism_2_sent.ipynb#How-do-GPUs-add-up-what-they-found?)
+# - **reduce-scatter** (ReduceScatter, reduce scatter): The sum is computed, and each rank gets its own share of it. [How do GPUs add up what they found?](06_parallelism_2_sent.ipynb#How-do-GPUs-add-up-what-they-found?)
+# - **all-gather** (AllGather, allgather, all gather): Each rank gets the shares of all others. [How do GPUs add up what they found?](06_parallelism_2_sent.ipynb#How-do-GPUs-add-up-what-they-found?)
+# - **all-to-all** (alltoall, AlltoAll, dispatch and combine, all2all): Each rank sends something else to each other rank, as tokens go to experts. [Who waits for the popular expert?](06_parallelism_3_waits.ipynb#Who-waits-for-the-popular-expert?)
+# - **broadcast** (bcast, multicast): One rank's buffer goes to all others. [What do the two columns count?](07_nccl_bandwidth.ipynb#What-do-the-two-columns-count?)
+# - **ring algorithm** (ring all-reduce, ring): Buffers go round in shares, so that every link is busy all the time: the fewest bytes, and as many steps as ranks. [What must a GPU send?](07_nccl_bandwidth.ipynb#What-must-a-GPU-send?)
+# - **tree algorithm** (tree, double binary tree, binary tree): Sums go up a tree and results come down: few steps, so that short messages are fast. [A tree: few steps, whole buffers](07_nccl_bandwidth.ipynb#A-tree:-few-steps,-whole-buffers)
+# - **recursive doubling** (recursive halving, butterfly, halving-doubling): Partners at doubling distances exchange their sums: as few steps as a tree has levels. [Between ring and tree](07_nccl_bandwidth_proof.ipynb#Between-ring-and-tree)
+# - **algorithm bandwidth** (algbw): The size of the buffer over the time of the collective. [What do the two columns count?](07_nccl_bandwidth.ipynb#What-do-the-two-columns-count?)
+# - **bus bandwidth** (busbw): What each link carries meanwhile, by the bytes that the ideal algorithm must send. It can be compared with a link's rate. [What do the two columns count?](07_nccl_bandwidth.ipynb#What-do-the-two-columns-count?)
+# - **nccl-tests** (rccl-tests, all_reduce_perf, NCCL tests): The programs that time collectives by size, and print algbw and busbw. [What do the two columns count?](07_nccl_bandwidth.ipynb#What-do-the-two-columns-count?)
+# - **NVLS** (NVLink SHARP, in-switch reduction): NVSwitch adds what GPUs would otherwise send round, so that fewer bytes leave each GPU. [What if the switch did the adding?](07_nccl_bandwidth.ipynb#What-if-the-switch-did-the-adding?)
+# - **SHARP** (in-network reduction, in-network computing): Switches of an InfiniBand network that add: each host sends its buffer once. [What if the switch did the adding?](07_nccl_bandwidth.ipynb#What-if-the-switch-did-the-adding?)
+# - **PXN** (PCIe x NVLink, rail-local sends): NCCL sends through a neighbour's adapter on the right rail, by NVLink first, so that messages need not change rails in the network. [What if the switch did the adding?](07_nccl_bandwidth.ipynb#What-if-the-switch-did-the-adding?)
+# - **NCCL tuner** (tuning, NCCL_ALGO, NCCL_PROTO, algorithm choice): The part of NCCL that chooses ring, tree or switch, and the protocol, from a model of each one's time. [Tuned to choose, not to predict](07_nccl_bandwidth_proof.ipynb#Tuned-to-choose,-not-to-predict)
+#
+# ## Networks
+#
+# - **InfiniBand** (IB, NDR, HDR, XDR): A network with credits in place of losses, of switches and adapters that speak RDMA. [The network](00_checklist.ipynb#The-network)
+# - **RoCE** (RDMA over Converged Ethernet, RoCEv2, converged Ethernet): RDMA over Ethernet. It likes no losses, so pauses and marks have to be set up. [How far away is everything?](01_numbers_to_know.ipynb#How-far-away-is-everything?)
+# - **RDMA** (remote direct memory access, verbs): Access to another host's memory without its processor or its kernel. [What does one lost packet cost?](08_network.ipynb#What-does-one-lost-packet-cost?)
+# - **EFA** (elastic fabric adapter, SRD): The adapter of AWS, which sprays packets over many ways and lets them arrive in any order. [Tuned to choose, not to predict](07_nccl_bandwidth_proof.ipynb#Tuned-to-choose,-not-to-predict)
+# - **line rate** (link rate, port speed, wire rate): What a port sends at most, in bits a second and one direction; headers take a part of it. [The network](00_checklist.ipynb#The-network)
+# - **MTU** (maximum transmission unit, jumbo frame): The largest packet. With a small one, headers take a larger share. [The network](00_checklist.ipynb#The-network)
+# - **leaf-spine fabric** (fat tree, Clos network, leaf and spine, spine, leaf switch, top of rack, ToR): Leaves join hosts, spines join leaves. With as many ways up as down any pairs can talk at their full rate. [Where should a job sit?](08_network.ipynb#Where-should-a-job-sit?)
+# - **rail-optimized** (rail, rails, rail-optimized fabric, rail-only): GPUs of the same place in each node share a leaf, so that a ring over nodes never leaves it. [The network](00_checklist.ipynb#The-network)
+# - **ECMP** (equal-cost multipath, flow hashing, hash collision, hash polarization): Picking one of several like ways by a hash of the flow. Two large flows may share one while another stays empty. [Hash and hope](08_network.ipynb#Hash-and-hope)
+# - **incast** (many-to-one, fan-in): Many senders and one receiver: the switch's buffer before it fills. [What if many send to one?](08_network.ipynb#What-if-many-send-to-one?)
+# - **ECN** (explicit congestion notification, CNP, congestion mark): A mark that a switch with a long queue puts on packets; the receiver tells the sender. [The network](00_checklist.ipynb#The-network)
+# - **PFC** (priority flow control, pause frame, pauses, PFC storm, head-of-line blocking, lossless Ethernet): A switch that is nearly full makes its neighbour pause a class of traffic, others' included. [What if many send to one?](08_network.ipynb#What-if-many-send-to-one?)
+# - **go-back-N** (go back n): After a loss, all that was sent after it is sent again. [What does one lost packet cost?](08_network.ipynb#What-does-one-lost-packet-cost?)
+# - **selective repeat** (selective retransmission, SACK): After a loss, only the lost packet is sent again. [What does one lost packet cost?](08_network.ipynb#What-does-one-lost-packet-cost?)
+# - **bandwidth-delay product** (BDP, bytes in flight, window): Rate times round trip: the bytes that must be under way to keep a link busy. [What does one lost packet cost?](08_network.ipynb#What-does-one-lost-packet-cost?)
+# - **goodput** (useful throughput): What arrives and counts, without what had to be sent again. [The run](00_checklist.ipynb#The-run)
+# - **jitter** (latency variation): The scatter of times that should be alike. Where all wait for the last, the longest counts. [Many wait for the last](08_network.ipynb#Many-wait-for-the-last)
+# - **job placement** (topology-aware scheduling, fragmentation, pod, placement): Which nodes a job gets. Nodes under few switches send less across the upper ones. [The plan](00_checklist.ipynb#The-plan)
+#
+# ## Reliability
+#
+# - **MTBF** (mean time between failures, MTTF, failure rate): The mean time to the next failure. With n parts a job has one n-th of a part's. [How often does everybody wait for a repair?](06_parallelism_3_waits.ipynb#How-often-does-everybody-wait-for-a-repair?)
+# - **checkpoint** (checkpointing, distributed checkpoint, save): The states written to disk, to go on from after a failure. [How often does everybody wait for a repair?](06_parallelism_3_waits.ipynb#How-often-does-everybody-wait-for-a-repair?)
+# - **restart time** (MTTR, mean time to repair, recovery time, time to recover): From a failure to the next step that counts: finding it, replacing the node, starting, and loading the states. [The run](00_checklist.ipynb#The-run)
+# - **hot spare** (spare node, spares, node replacement): A node that stands by, so that a job need not wait for a repair. [The run](00_checklist.ipynb#The-run)
+# - **silent data corruption** (SDC, silent error, bit flip): A wrong result that no error reports. [First looks](00_checklist.ipynb#First-looks)
+# - **Xid** (Xid error, fallen off the bus, NVRM): A numbered error that NVIDIA's driver writes into the kernel's log, such as a GPU that fell off the bus. [First looks](00_checklist.ipynb#First-looks)
+# - **ECC** (ECC error, uncorrectable error, correctable error, double-bit error, error-correcting code): Memory that corrects one wrong bit and reports two. Uncorrectable errors end the job. [First looks](00_checklist.ipynb#First-looks)
+# - **row remapping** (remapped rows, row remapper, retired pages, page retirement): A GPU puts a spare row of memory in the place of a faulty one at its next reset. A pending one asks for that reset. [First looks](00_checklist.ipynb#First-looks)
+# - **DCGM** (dcgmi, dcgmi diag, Data Center GPU Manager, burn-in): NVIDIA's tool to watch and to test GPUs; `dcgmi diag` runs them under load. [First looks](00_checklist.ipynb#First-looks)
+# - **link error counters** (symbol errors, CRC errors, bit error rate, BER, link flap, link downed): What a port counts of damaged or repeated packets. A counter that rises under load is a cable to change. [First looks](00_checklist.ipynb#First-looks)
+#
+# ## Measuring, profiling, cost
+#
+# - **profiler** (Kineto, torch.profiler, PyTorch profiler, rocprof): What records when each kernel and each call of the host ran. [What is in a profile?](11_profile.ipynb#What-is-in-a-profile?)
+# - **Nsight Compute** (ncu, kernel profiler): NVIDIA's profiler of one kernel: bytes, FLOPs, occupancy and the roof it is held to. [Kernels, against public profiles](02_roofline_proof.ipynb#Kernels,-against-public-profiles)
+# - **CUDA stream** (stream, streams): A queue of kernels that run in order. Two streams let communication run beside arithmetic. [What is in a profile?](11_profile.ipynb#What-is-in-a-profile?)
+# - **critical path** (longest path, causal path): The chain of events none of which could be later without a longer step. A gain elsewhere gains nothing. [What hides, and what stands in the way?](06_parallelism_2_sent.ipynb#What-hides,-and-what-stands-in-the-way?)
+# - **warm-up** (warmup, first iterations): The first steps, which compile, allocate and fill caches, and are not what a long run sees. [The run](00_checklist.ipynb#The-run)
+# - **microbenchmark** (benchmark, STREAM, pointer chasing, bandwidth test): A small program that measures one number of a machine, such as its bandwidth. [1. Numbers to know](01_numbers_to_know.ipynb#1.-Numbers-to-know)
+# - **median** (robust statistics, interquartile range, spread): The middle value: it does not care how far off the worst are, and so suits times. [Predict the largest system of a series](03_amdahl_gustafson_proof.ipynb#Predict-the-largest-system-of-a-series)
+# - **differential diagnosis** (USE method, root cause, troubleshooting, debugging performance): Naming every suspect, and buying first the reading that tells most of them apart. [Which reading shows which suspect?](12_the_call.ipynb#Which-reading-shows-which-suspect?)
+# - **dimensional analysis** (units, unit check): Checking an equation by the units of both sides. It finds bits for bytes and seconds for their inverse. [Can a machine catch your slips?](01_numbers_to_know.ipynb#Can-a-machine-catch-your-slips?)
+# - **GPU-hour** (GPU hours, cost per GPU-hour, rental price, TCO, total cost of ownership): One GPU for one hour: the unit by which clusters are rented. [The job: is a week a sound plan?](01_numbers_to_know.ipynb#The-job:-is-a-week-a-sound-plan?)

@@ -33,7 +33,6 @@ from lightspeed_authoring.site.build import (
 from lightspeed_authoring.site.cells import for_page
 from lightspeed_authoring.site.pages import (
     door,
-    evidence,
     first_explorer,
     minutes,
     with_minutes,
@@ -78,18 +77,9 @@ def test_a_lesson_s_first_picture_stands_beside_its_question(site):
     start = (site / "index.html").read_text("utf-8")
     row = r'href="chapters/(\w+)\.html">.*?</a> · \d+ min <img class="sol-thumb" src="(.*?)"'
     rows = re.findall(row, start)
-    assert len(rows) == 11
+    assert len(rows) == 14
     for stem, picture in rows:
         assert stem in picture and (site / picture).read_text("utf-8").startswith("<svg")
-
-
-def test_the_start_page_quotes_the_first_row_of_each_proof():
-    table = "| law | tested | median |\n| --- | --- | --- |\n| it falls | 12 | 3 % |\n| b | 1 | 2 |"
-    shown = {"output_type": "display_data", "data": {"text/markdown": table}}
-    proof = {"cells": [{"cell_type": "code", "outputs": [shown], "source": ""}]}
-    told = evidence({"02_x": {"cells": []}, "02_x_proof": proof}, {"02_x_proof": "2. X: the proof"})
-    assert told.endswith("| [2. X](chapters/02_x_proof.md) | it falls | 12 | 3 % |")
-    assert evidence({"02_x": {"cells": []}}, {}) == ""
 
 
 def test_a_folder_that_is_no_site_stays(tmp_path):

@@ -24,6 +24,8 @@ ELSEWHERE = {
     "cp rehearsal": "tests/classroom/test_tour.py",
     "python3 -m venv": "tests/install/test_install.py",
     "uv venv": "tests/install/test_install.py",
+    "python3 -m venv .tools": "tests/install/test_two_clicks.py",
+    "uvx --from": "tests/install/test_two_clicks.py",
     "make site\n": "tests/web/test_site.py",
     "make site ARGS=--lite": "tests/web/test_lite.py",
     "lightspeed measure all": "tests/measure/test_measure_command.py",

@@ -17,7 +17,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from lightspeed_authoring.site import edition
+from lightspeed_authoring.site import edition, glossary
+from lightspeed_authoring.site.docs import build_wheel
 from lightspeed_authoring.site.pages import notebooks, write_source
 from lightspeed_authoring.site.reading import moved
 from lightspeed_course.practice.question_files import compiled
@@ -64,13 +65,22 @@ def build(course, out, report=print, lite=None):
         address = edition.site_address(course)
         if address:
             shutil.copy(course / "docs" / "clock.png", built.parent / "source" / edition.CARD)
-        run_sphinx(source, built, {"html_baseurl": address})
+        rows = glossary.terms(glossary_text(course))
+        (live / "glossary.json").write_text(glossary.as_json(rows), "utf-8")
+        run_sphinx(source, built, {"html_baseurl": address}, rows=rows)
+        build_wheel(course, built / "docs")
         if lite:
             lite(course, built, packages, report)
         pages = finish(built, packages, address)
         report(f"{len(chapters)} chapters, {len(pages)} pages")
         replace(built, Path(out))
     return pages
+
+
+def glossary_text(course):
+    """The glossary's Markdown, as it was built; empty where a course has none."""
+    text = {path.stem: notebook for path, notebook in notebooks(course)}.get(glossary.PAGE)
+    return "\n\n".join("".join(cell["source"]) for cell in text["cells"]) if text else ""
 
 
 def from_npm(report=print):
@@ -238,8 +248,8 @@ def zip_course(path):
 # --- Sphinx and what follows it -----------------------------------------------------------------
 
 
-def run_sphinx(source, out, more=(), builder="html"):
-    """The pages, with `more` settings than the usual ones."""
+def run_sphinx(source, out, more=(), builder="html", rows=()):
+    """The pages, with `more` settings than the usual ones, and `rows` of the glossary linked."""
     try:
         from sphinx.application import Sphinx
         from sphinx.util.docutils import docutils_namespace
@@ -250,6 +260,7 @@ def run_sphinx(source, out, more=(), builder="html"):
             source, None, out, source / ".doctrees", builder, SETTINGS | dict(more),
             status=None, warningiserror=False,
         )  # fmt: skip
+        glossary.link_terms(app, rows)
         app.build()
         if app.statuscode:
             raise CannotBuild("Sphinx found faults in the pages; see above.")

@@ -65,6 +65,32 @@ def closing(course, source, title):
     return f'<p class="sol-edition">{" · ".join(filter(None, parts))}</p>\n'
 
 
+def credits(course):
+    """Who wrote the course, under which licences, how to cite it and how to say that a number is
+    wrong; from CITATION.cff and pyproject.toml.
+    """
+    cited = (course / "CITATION.cff").read_text("utf-8")
+    [authors] = re.findall(r'authors:\n  - name: "([^"]+)"', cited)[:1] or [""]
+    [title] = re.findall(r'^title: "([^"]+)"', cited, re.M)[:1] or [""]
+    version, when = (
+        project(course).get("version", ""),
+        re.findall(r"^date-released: (\S+)", cited, re.M),
+    )
+    year = when[0][:4] if when else ""
+    repository = public_repository(course)
+    tell = (
+        f"[open an issue]({repository}/issues/new) with the page, what it says and what it should"
+        " say; each page has such a link in its last line"
+        if repository
+        else "tell whoever gave you this site, with the page, what it says and what it should say"
+    )
+    return (
+        f"## Who, and how to cite\n\nBy {authors}. Text, figures and questions are under CC BY 4.0,"
+        f" code under the MIT licence. To cite: *{authors}, {title}, version {version}, {year}*."
+        f" If a number is wrong, {tell}."
+    )
+
+
 def _link(words, address):
     return f'<a href="{html.escape(address)}">{words}</a>'
 

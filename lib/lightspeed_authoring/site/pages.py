@@ -7,8 +7,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from lightspeed_authoring.notebooks import public_repository
-from lightspeed_authoring.site import edition
+from lightspeed_authoring.site import edition, glossary
 from lightspeed_authoring.site.cells import for_page, inline, live_cell
+from lightspeed_authoring.site.docs import write_docs
 from lightspeed_authoring.site.reading import PROOF, families
 
 HERE = Path(__file__).parent
@@ -34,6 +35,8 @@ def write_source(course, source, stopped, lite=False):
     kin = families(chapters)
     for path, notebook in chapters.values():
         text = for_page(notebook, stopped.get(("chapters", path.stem), {}))
+        if path.stem == glossary.PAGE:
+            text = glossary.anchored(text)
         # Links to chapters and exercises lead to pages here; to other files, to nothing.
         text = re.sub(r"\]\((?:\./)?(\d\d_\w+)\.ipynb(#[^)]*)?\)", _link, text)
         text = re.sub(r"\]\((\.\./exercises/\d\d_\w+)\.ipynb\)", r"](\1.md)", text)
@@ -48,17 +51,23 @@ def write_source(course, source, stopped, lite=False):
         write_page(course, source, f"chapters/{path.stem}", text, *words)
     exercises = write_exercises(course, source, stopped)
     held = {stem: notebook for stem, (_, notebook) in chapters.items()}
-    beside = {"formulas": formulas(held, titles), "progress": (HERE / "progress.md").read_text()}
+    beside = {
+        "formulas": formulas(held, titles),
+        "progress": (HERE / "progress.md").read_text("utf-8"),
+        "call": (HERE / "call.md").read_text("utf-8").replace("\nCALL\n", f"\n{a_call()}\n"),
+    }
     for name, text in beside.items():
         named = re.findall(r"^# (.+)$", text, re.M)[0]
         write_page(course, source, name, text, HERE / "start.md", named, _question(text))
     small = [stem for stem in kin if stem.startswith("00") and stem != FIRST_PAGE]
     parts = {
         "EXERCISES": exercises,
+        "DOCS": write_docs(course, source, write_page),
         "TREE": _listed([stem for stem in kin if stem not in small], titles, "chapters/"),
         "BESIDE": "\n".join([_listed(small, titles, "chapters/"), *beside]).strip(),
         "EXPLORER": first_explorer(),
-        "BELIEVE": evidence(held, titles),
+        "BELIEVE": BELIEVE,
+        "CREDITS": edition.credits(course),
     }
     lessons = {stem: notebook for stem, notebook in held.items() if not stem.endswith(PROOF)}
     drawn = {stem: svg for stem, notebook in lessons.items() if (svg := first_picture(notebook))}
@@ -66,6 +75,7 @@ def write_source(course, source, stopped, lite=False):
     for stem, svg in drawn.items():
         (source / PICTURES / f"{stem}.svg").write_text(svg, "utf-8")
     start = with_minutes((HERE / "start.md").read_text("utf-8"), held, drawn)
+    start = start.replace("HOURS", str(hours(held)))
     for name, text in parts.items():
         start = start.replace(f"\n{name}\n", f"\n{text}\n")
     words = HERE / "start.md", "Start", edition.project(course).get("description", "")
@@ -207,6 +217,14 @@ def minutes(notebook):
     return max(5, 5 * round((words / WORDS + PAUSE * pauses) / 5))
 
 
+def hours(notebooks):
+    """How long all lessons with their exercises are read, and twice that to answer them, to five:
+    `minutes` counts a question as a pause, and who thinks takes longer.
+    """
+    whole = sum(minutes(page) for stem, page in notebooks.items() if not stem.endswith(PROOF))
+    return 5 * round(2 * whole / 60 / 5)
+
+
 def first_picture(notebook):
     """The first figure of a page as SVG, or None; an explorer's is a page of notes in small."""
     for cell in notebook["cells"]:
@@ -227,28 +245,22 @@ def with_minutes(text, notebooks, drawn=()):
         picture = f' <img class="sol-thumb" src="{PICTURES}/{match[2]}.svg" alt="" loading="lazy">'
         return f"{match[1]} · {minutes(notebooks[match[2]])} min{picture * (match[2] in drawn)}"
 
-    return re.sub(r"(?m)^(\d+\. \[.*\]\(chapters/(\w+)\.md\))$", told, text)
+    return re.sub(r"(?m)^((?:\d+\.|    - [\d.]+) \[.*\]\(chapters/(\w+)\.md\))$", told, text)
 
 
-def evidence(notebooks, titles):
-    """Why believe it: of each proof, the first law of its table, or nothing without a proof."""
-    rows = []
-    for stem, notebook in notebooks.items():
-        if not stem.endswith(PROOF):
-            continue
-        tables = [
-            "".join(output["data"]["text/markdown"])
-            for cell in notebook["cells"]
-            for output in cell.get("outputs", ())
-            if "text/markdown" in output.get("data", {})
-        ]
-        law, tested, median = re.findall(r"^\| (.+) \|$", tables[0], re.M)[2].split(" | ")[:3]
-        name = titles[stem].partition(":")[0]
-        rows.append(f"| [{name}](chapters/{stem}.md) | {law} | {tested} | {median} |")
-    if not rows:
-        return ""
-    head = "| lesson | what it says | held against | median |\n|---|---|---|---|\n"
-    return "## Why believe it\n\n" + head + "\n".join(rows)
+BELIEVE = (
+    "**Why believe it?** Beside each lesson stands its proof, where the law is held against"
+    " measurements of others, and [one page](docs/evidence.md) says how well each law holds."
+)
+CALLED = 3  # the incident of the start page's second door, which no lesson opens
+
+
+def a_call():
+    """An incident for somebody who has read nothing yet, as a live cell."""
+    from lightspeed_course.practice.forms import as_html
+    from lightspeed_course.practice.incident_room import incident
+
+    return live_cell("call", ["incident", CALLED], [as_html(incident(CALLED).static)])
 
 
 def formulas(notebooks, titles):
