@@ -11,11 +11,23 @@
 # the counts are worth beside a real profiler stands on the
 # [proof page](02_roofline_proof.ipynb#Kernels,-against-public-profiles).
 
+# %% tags=["holds"]
+from lightspeed.catalog import accelerator
+from lightspeed.kernels import naive_attention_bytes, query_block_bytes, rescaling_flops
+chip = accelerator("h100_sxm")
+pencil = 4 * 8 * 8192**2 * 128 / chip.bf16
+assert naive_attention_bytes(8, 1, 8192, 128) / chip.hbm_bandwidth > 4 * pencil and (
+    0.2e-3 < pencil < 0.3e-3
+), "whose products a pencil puts at a quarter of a millisecond, takes more than four times that"
+assert query_block_bytes(8, 8192, 128, 128) / chip.l2_bandwidth_measured < 0.5e-3, "it is done in less than half a millisecond"
+assert rescaling_flops(8, 8192, 128, 128) > 0, "No number was approximated, and the FLOPs even grew"
+
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator
 from lightspeed.kernels import *
 from lightspeed_course import ask, job, predict, reveal, si
 from lightspeed_course.explorers.kernels import REGISTERS, clocks, explore_clocks, explore_moves
+from lightspeed_models.llm import decoder
 from lightspeed_models.simulators.kernels import Array, diagnose, launch, tl
 from lightspeed_models.simulators.kernels.record import SECTOR, WARP
 
@@ -188,6 +200,8 @@ assert small.slowest == large.slowest == "L2" and large.l2 < 0.51 * small.l2, (
 )
 assert large.registers <= REGISTERS < wide.registers, "and a thread has"
 assert warps / most == 1 / 8 and programs_per_sm(0, 16, 1024) == 2, "A profiler calls this"
+assert large.together == programs_per_sm(2 * D * (blocks[1] + 2 * 64), large.registers, 128), "just {{large.together}} programs fit on a processor"
+assert h100.l2_bandwidth == faster * h100.l2_bandwidth_measured and faster > 1, "width and clock would give {{faster:.1f}} times as much"
 assert small.l2 > large.l2, "smaller blocks ask L2 more often"
 
 # %%
@@ -229,6 +243,11 @@ columns = launch(transpose, (256,), x, y, 256, 256, values=False)
 # the grid runs first.
 
 # %% tags=["holds"]
+from lightspeed.catalog import measured
+from lightspeed_course.puzzles.references import _transpose
+tiles = launch(_transpose, (8, 8), x, y, 256, 256, 32, values=False)
+assert tiles.traffic.crossing == 2 * 4 * 256**2 < columns.traffic.crossing, "A transpose in square tiles, which turns each tile on the chip, moves every byte once"
+assert all(row["other_order"] > 10 * row["counted_in"] for row in measured("kernels")["gemm"][:1]), "reads over ten times as much from DRAM by nothing but which side"
 assert columns.traffic.crossing_out == 8 * columns.traffic.bytes_out, "The stores move {{columns.traffic.crossing_out / columns.traffic.bytes_out:.0f}} times what they store"
 
 # %%
@@ -237,7 +256,8 @@ ask("kernels.sector_share", seed="chapter")
 # %% tags=["setup"]
 backward = backward_attention_flops(heads, N, D)
 kept = si(square, "byte")
-layers, parts, short = 80, int(h100.sm_count), 512
+layers, parts, short = decoder(job.MODEL).depth, int(h100.sm_count), 512
+wait = 700e-9  # assumed: a load from DRAM, until it is here
 
 # %% [markdown]
 # ## What does training keep, and what does one token read?
@@ -249,8 +269,8 @@ layers, parts, short = 80, int(h100.sm_count), 512
 # {{backward_attention_flops(heads, N, D, 4) / flops:.0f}}, and it's *faster*, for the reason that
 # you know by now.
 #
-# And when the model writes? One token is one query, so a program for each head of keys has nothing
-# to share, and on a lone request one SM of {{parts}} would read everything while the others idle.
+# And when the model writes? One token is one query. With a program for each head of keys, a lone
+# request starts a single one here, and one SM of {{parts}} would read everything while the others idle.
 # So the context is split, each part makes its own maximum and sum, and the parts are put together as
 # pieces of a row are: with the same shrinking. What that costs is
 # {{si(partial_bytes(heads, D, parts), "byte")}} beside {{si(2 * N * D * 2, "byte")}} of keys and
@@ -258,11 +278,15 @@ layers, parts, short = 80, int(h100.sm_count), 512
 
 # %% tags=["holds"]
 assert backward == 5 / 4 * backward_attention_flops(heads, N, D, 4), "a fifth product where four would do, {{backward / flops:.1f}} times the forward pass"
+assert waves(1, parts) * parts == 1, "one SM of {{parts}} would read everything while the others idle"
 assert 0.9 < layers * square / h100.hbm_capacity < 1.1, "as much as the GPU has"
 assert partial_bytes(heads, D, parts) < 2 * N * D * 2, "What that costs is"
 
 # %%
 ask("kernels.split_decode", seed="chapter")
+
+# %%
+ask("kernels.keep_or_recompute", seed="chapter")
 
 # %%
 reveal("kernels.softmax_bytes", seed="long")
@@ -277,6 +301,19 @@ reveal("kernels.softmax_bytes", seed="long")
 # {{si(naive / h100.hbm_bandwidth, "s")}} to {{si(once / h100.hbm_bandwidth, "s")}}, and what is left
 # is L2's, {{si(large.times[1], "s")}} at the larger block, against the {{si(flops / h100.bf16, "s")}} of
 # the products.
+#
+# **What does a compiler do about it?** `torch.compile` fuses a chain of elementwise operations by
+# itself, so each result in between stays in registers. It doesn't invent online softmax: that a sum
+# can be mended is an idea, and the fused attention was written by people. And the launches
+# themselves? Each costs the host a few microseconds, however little the GPU has to do. A step of
+# many short kernels waits for the host, not for either clock. To record the step once and replay it
+# (**CUDA graphs**) takes that away, and a profile shows which of the two you have
+# ([lesson 11](11_profile.ipynb)).
+#
+# **And if no clock explains the time?** Then too few bytes are on their way. Memory takes
+# {{si(wait, "s")}} or so to answer, so at its rate each SM must have
+# {{si(h100.hbm_bandwidth * wait / parts, "byte")}} on their way at any moment: asked for by many warps,
+# or by few with wide and early loads.
 #
 # **Does it help a short text?** Less. The square grows with the square of the text, all else with
 # its length; at {{short}} tokens a head's square is {{short / D:.0f}} times its keys, at {{N:,}}
@@ -297,7 +334,8 @@ assert 0.5 < causal_block_bytes(8, N, D, 128) / query_block_bytes(8, N, D, 128) 
 # %% [markdown] tags=["takeaway"]
 # - What one launch leaves for the next crosses memory twice; a fused kernel keeps it on the chip.
 # - Online softmax makes attention fusible: shrink what you have by $e^{m-m'}$ and go on.
-# - Fusing moves traffic to the next cache, and a larger block makes it less, until registers end.
+# - Keys and values that fit in L2 are asked of it once for each block of queries: twice the block
+#   asks half as often, until a thread runs out of registers.
 
 # %% [markdown] tags=["card"]
 # | formula | meaning | unit | for the job |

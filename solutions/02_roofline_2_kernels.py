@@ -6,17 +6,14 @@
 # `lightspeed.kernels`.
 
 # %%
-import math
-
 from lightspeed.catalog import accelerator
 from lightspeed.kernels import *
 from lightspeed_course import ask, check
-from lightspeed_course.puzzles import PUZZLES, attempt
-from lightspeed_course.puzzles.cases import TOY
+from lightspeed_course.puzzles import PUZZLES
 from lightspeed_models.simulators.kernels import tl
 
 # %% [markdown]
-# Write each kernel so that it is right *and* asks for no more bytes than it must. `attempt` runs it on
+# Write each kernel so that it is right *and* asks for no more bytes than it must. `check` runs it on
 # inputs that you don't see, in two orders of programs, and counts what crosses between memory and a
 # small chip: a program has {{TOY.shared // 1024}} KiB of shared memory for operands of products, and
 # {{TOY.registers}} registers a thread. What is wrong is told by what crossed.
@@ -50,7 +47,7 @@ def strided_copy(launch, x, y, n, stride):
     # END SOLUTION
 
 
-attempt("strided_copy", strided_copy)
+check("puzzle.strided_copy", strided_copy)
 
 # %% [markdown]
 # ## Transpose
@@ -78,7 +75,7 @@ def transpose(launch, x, y, M, N):
     # END SOLUTION
 
 
-attempt("transpose", transpose)
+check("puzzle.transpose", transpose)
 
 # %% [markdown]
 # ## Bias and ReLU
@@ -106,7 +103,7 @@ def bias_relu(launch, x, b, y, M, N):
     # END SOLUTION
 
 
-attempt("bias_relu", bias_relu)
+check("puzzle.bias_relu", bias_relu)
 
 # %% [markdown]
 # ## Sum each row
@@ -134,7 +131,7 @@ def row_sum(launch, x, y, M, N):
     # END SOLUTION
 
 
-attempt("row_sum", row_sum)
+check("puzzle.row_sum", row_sum)
 
 # %% [markdown]
 # ## Softmax of each row
@@ -160,7 +157,7 @@ def softmax(launch, x, y, M, N):
     # END SOLUTION
 
 
-attempt("softmax", softmax)
+check("puzzle.softmax", softmax)
 
 # %% [markdown]
 # ## Matmul in tiles
@@ -191,7 +188,7 @@ def matmul(launch, a, b, c, M, N, K):
     # END SOLUTION
 
 
-attempt("matmul", matmul)
+check("puzzle.matmul", matmul)
 
 # %% [markdown]
 # ## Matmul with a long side
@@ -221,7 +218,7 @@ def split_k(launch, a, b, c, K):
     # END SOLUTION
 
 
-attempt("split_k", split_k)
+check("puzzle.split_k", split_k)
 
 # %% [markdown]
 # ## RMSNorm
@@ -247,7 +244,7 @@ def rms_norm(launch, x, w, y, M, N):
     # END SOLUTION
 
 
-attempt("rms_norm", rms_norm)
+check("puzzle.rms_norm", rms_norm)
 
 # %% [markdown]
 # ## RoPE in place
@@ -276,7 +273,7 @@ def rope(launch, x, cos, sin, T, H, D):
     # END SOLUTION
 
 
-attempt("rope", rope)
+check("puzzle.rope", rope)
 
 # %% [markdown]
 # ## Gather a paged cache
@@ -306,7 +303,7 @@ def paged_gather(launch, pages, table, out, L, D):
     # END SOLUTION
 
 
-attempt("paged_gather", paged_gather)
+check("puzzle.paged_gather", paged_gather)
 
 # %% [markdown]
 # ## Online attention
@@ -345,7 +342,7 @@ def attention(launch, q, k, v, o, N, D):
     # END SOLUTION
 
 
-attempt("attention", attention)
+check("puzzle.attention", attention)
 
 # %% [markdown]
 # ## Grouped and causal attention
@@ -361,7 +358,7 @@ def gqa_causal(launch, q, k, v, o, H, G, N, D):
     # END SOLUTION
 
 
-attempt("gqa_causal", gqa_causal)
+check("puzzle.gqa_causal", gqa_causal)
 
 # %% [markdown]
 # ## Questions
@@ -467,3 +464,63 @@ ask("kernels.last_wave")
 answer = 100 * (1 - waves(300, 132, 2) / 2)
 # END SOLUTION
 check("kernels.last_wave", answer)
+
+# %%
+ask("kernels.fused_chain")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # µs
+answer = 4 * 2 * 2 * 2**26 / accelerator("h100_sxm").hbm_bandwidth * 1e6
+# END SOLUTION
+check("kernels.fused_chain", answer)
+
+# %%
+ask("kernels.graph_or_fusion")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "graph"
+# END SOLUTION
+check("kernels.graph_or_fusion", answer)
+
+# %%
+ask("kernels.largest_block")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "b128"
+# END SOLUTION
+check("kernels.largest_block", answer)
+
+# %%
+ask("kernels.bytes_in_flight")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # kB
+answer = accelerator("h100_sxm").hbm_bandwidth * 700e-9 / 132 / 1e3
+# END SOLUTION
+check("kernels.bytes_in_flight", answer)
+
+# %%
+ask("kernels.below_both_clocks")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "wider"
+# END SOLUTION
+check("kernels.below_both_clocks", answer)
+
+# %%
+ask("kernels.keep_or_recompute")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "again"
+# END SOLUTION
+check("kernels.keep_or_recompute", answer)

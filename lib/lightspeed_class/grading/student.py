@@ -126,6 +126,10 @@ def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> 
     for line in inbox:
         wanted, late = loads(line), 0
         function, seconds = functions.get(wanted["question"]), limits["call"]
+        if wanted["question"].startswith("puzzle."):  # a kernel, which the counting machine calls
+            from lightspeed_course.puzzles.attempts import tried
+
+            function = tried(wanted["question"], function)
         signature = within(seconds, partial(inspect.signature, cast(Any, function)))
         for number, inputs in enumerate(wanted["inputs"]):
             value, origin = OUT_OF_TIME, list[list[str]]()

@@ -13,6 +13,11 @@ SMS, TOGETHER = int(accelerator("h100_sxm").sm_count), 2  # processors, and prog
 SECTOR, LINE = 32, 128  # bytes
 ROWS, INNER, COLUMNS = 24576, 768, 2304  # of the product that a profile shows
 TEXT = f"{2**13:,}"  # tokens of a request
+DRAM = si(accelerator("h100_sxm").hbm_bandwidth, "byte/s")
+LAUNCH, WAIT = 5e-6, 700e-9  # seconds, as these questions assume them: the host's, and memory's
+HOST, LATENCY = si(LAUNCH, "s"), si(WAIT, "s")
+BLOCKS = (32, 64, 128, 256)  # queries of a block to choose from
+CROSSING = 2 * 2 / accelerator("h100_sxm").hbm_bandwidth  # seconds of a pair that is kept
 L2 = si(accelerator("h100_sxm").l2_bandwidth_measured, "byte/s")
 
 
@@ -46,3 +51,13 @@ def block_ceiling(block, key="h100_sxm", n=8192):
     """FLOP/s of online attention that L2 allows at this block of queries, or the peak."""
     intensity = head_flops(n) / kernels.query_block_bytes(1, n, WIDTH, block)
     return attainable(intensity, accelerator(key).bf16, l2_rate(key))
+
+
+def largest_block(threads):
+    """The largest of `BLOCKS` whose scores and results fit in the registers of so many threads."""
+    return max(b for b in BLOCKS if b * (KEYS + WIDTH) / threads <= REGISTERS)
+
+
+def need():
+    """Bytes that an SM must have on their way for memory never to wait."""
+    return accelerator("h100_sxm").hbm_bandwidth * WAIT / SMS

@@ -87,7 +87,9 @@ def l2_rate(chip):
 
 
 def clocks_view(hardware, way, tokens, block, causal):
-    """The three clocks of one attention, and what the block of queries takes of an SM."""
+    """The three clocks of one attention, and what the block of queries takes of an SM; a block that
+    spills has neither bytes nor times that these laws know.
+    """
     chip, now = accelerator(hardware), clocks(hardware, way, tokens, block, causal)
     online = way == ONLINE
     spills = online and now.registers > REGISTERS
@@ -96,9 +98,11 @@ def clocks_view(hardware, way, tokens, block, causal):
         "between L2 and the SMs": si(now.l2, "byte") + (" or more" if not online else ""),
         "FLOP per byte of DRAM": si(now.flops / now.dram),
         "at most": si(now.flops / now.bound, "FLOP/s"),
-        "registers a thread, at least": f"{now.registers:.0f}" if online else "of three kernels",
         "programs on an SM at once": f"{now.together}" if online else "of three kernels",
     }
+    if spills:
+        facts = dict.fromkeys(facts, "–")
+    facts["registers a thread, at least"] = f"{now.registers:.0f}" if online else "of three kernels"
     law = Formula(
         "time at least",
         "max(DRAM_bytes / DRAM, L2_bytes / L2, FLOPs / peak)",
@@ -112,16 +116,18 @@ def clocks_view(hardware, way, tokens, block, causal):
         },
         (now.bound, "s"),
     )
+    shown = (0, 0, 0) if spills else now.times
     chart = Chart(
         Axis("time at least", "s", domain=(0, 1.1 * now.bound)),
         Axis(scale="category", categories=ROWS),
         [
-            Bars([row], [time], color=color, labels=[si(time, "s")])
-            for row, time, color in zip(ROWS, now.times, ("blue", "orange", "green"), strict=True)
+            Bars([row], [time], color=color, labels=["–" if spills else si(time, "s")])
+            for row, time, color in zip(ROWS, shown, ("blue", "orange", "green"), strict=True)
         ],
         height=230,
     )
-    return View(chart, clocks_verdict(now, way, causal, spills), facts, formula=law)
+    verdict = clocks_verdict(now, way, causal, spills)
+    return View(chart, verdict, facts, formula=None if spills else law)
 
 
 def clocks_verdict(now, way, causal, spills):
@@ -134,7 +140,8 @@ def clocks_verdict(now, way, causal, spills):
     if spills:
         return (
             f"A thread would need at least {now.registers:.0f} registers and has {REGISTERS}: the"
-            " rest goes to memory, and these clocks no longer hold. Take a smaller block."
+            " rest spills to memory, and how often it crosses depends on the compiler, so no time"
+            " is shown. Take a smaller block."
         )
     if now.slowest == "L2":
         return (

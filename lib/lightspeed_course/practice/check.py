@@ -22,7 +22,7 @@ from lightspeed_course.practice.call_function import (
 from lightspeed_course.practice.causes import BANK, VAGUE
 from lightspeed_course.practice.explain import explain, is_right
 from lightspeed_course.practice.parse_answer import Unreadable, numbers, option
-from lightspeed_course.practice.questions import INCIDENT, question
+from lightspeed_course.practice.questions import INCIDENT, PUZZLE, question
 from lightspeed_course.practice.unexplained import NEXT, magnitude, reordered, unrounded
 from lightspeed_course.practice.values import Values, finite
 from lightspeed_course.practice.variants import Variant
@@ -99,6 +99,9 @@ def check(id, answer, seed=None, at=None):
 
         variant = here(id, chosen_seed(seed))
         verdict = _bought(variant, answer)
+    elif str(id).startswith(f"{PUZZLE}.") and callable(answer):
+        variant = question(id).variant()
+        verdict = _kernel(variant, answer)
     else:
         variant = question(id).variant(chosen_seed(seed))
         verdict = (acknowledge if classwork() == "format" else diagnose)(variant, answer)
@@ -212,6 +215,19 @@ def _bought(variant, answer):
         )
     words = f"You have {given}. It is judged once it is handed in."
     return Verdict(variant.question.id, False, "read", f"{words}\n\n{shown}", "", given)
+
+
+def _kernel(variant, solution):
+    """What the counting machine says of a solution of a puzzle."""
+    from lightspeed_course.puzzles.attempts import attempt, tried
+
+    id = variant.question.id
+    if classwork() == "format":
+        return acknowledge(variant, tried(id, solution))
+    outcome = attempt(id.partition(".")[2], solution)
+    kind = "right" if outcome.solved else "magnitude" if outcome.right else "error"
+    listing = "".join(f"\n- {finding}" for finding in outcome.findings)
+    return Verdict(id, outcome.solved, kind, f"{outcome.sentence}{listing}")
 
 
 def _choice(variant, key, right):

@@ -29,6 +29,9 @@ _registry: dict[str, Question] = {}
 _own: dict[Path, list[str]] = {}  # files of one's own -> the questions that they gave
 
 
+PUZZLE = "puzzle"  # the topic of kernels to write, of which the counting machine makes questions
+
+
 class UnknownQuestion(LookupError):
     """No topic has a question of this id."""
 
@@ -113,6 +116,13 @@ def question(id):
 
         try:
             return incident_question(id)
+        except LookupError as error:
+            raise UnknownQuestion(f"no question {id!r}: {error}") from None
+    if str(id).partition(".")[0] == PUZZLE:
+        from lightspeed_course.practice.puzzle_question import puzzle_question
+
+        try:
+            return puzzle_question(id)
         except LookupError as error:
             raise UnknownQuestion(f"no question {id!r}: {error}") from None
     if id in _registry:

@@ -170,6 +170,8 @@ class Variant:
         if q.kind == "choice":
             return "\n".join(f"- **{key}**: {text}" for key, text in self.options.items())
         within = f"within {amount(100 * q.tolerance, '%')}" if q.tolerance else "exactly"
+        if form := getattr(q, "asks", ""):
+            return form
         if q.kind == "function":
             takes = ", ".join(
                 f"`{n}`" + f" in {unit_words(p.unit)}" * bool(p.unit)

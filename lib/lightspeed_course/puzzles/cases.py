@@ -28,6 +28,10 @@ class Case:
         """The arrays by their names."""
         return {array.name: array for array in self.arguments if isinstance(array, Array)}
 
+    def values(self) -> dict[str, list[float]]:
+        """The numbers of each array, by its name."""
+        return {name: list(array.values or ()) for name, array in self.arrays.items()}
+
 
 @dataclass(frozen=True, repr=False)
 class Puzzle:
@@ -182,7 +186,7 @@ def _heads(numbers: random.Random, H: int, G: int, N: int, D: int, causal: bool)
         keys, values = (_rows(x, D)[head // G * N : (head // G + 1) * N] for x in (k, v))
         for i, query in enumerate(queries):
             seen = i + 1 if causal else N
-            scores = _product([query], [list(c) for c in zip(*keys[:seen], strict=True)])[0]
+            scores = [math.fsum(map(float.__mul__, query, key)) for key in keys[:seen]]
             weights = _softmax_row([score * D**-0.5 for score in scores])
             expected += _product([weights], values[:seen])[0]
     arrays = (_array("q", q, 2), _array("k", k, 2), _array("v", v, 2), _empty("o", H * N * D, 2))

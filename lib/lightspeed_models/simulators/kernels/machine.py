@@ -18,7 +18,7 @@ def launch(
     values: bool = True,
     threads: int = 128,
     limits: Limits | None = None,
-    seed: int | None = None,
+    seed: float | None = None,
     **named: Any,
 ) -> Launch:
     """Run `kernel` once for each place of a grid of one to three sides, the first fastest.
