@@ -27,7 +27,6 @@ from lightspeed.catalog import accelerator
 from lightspeed.kernels import *
 from lightspeed_course import ask, job, predict, reveal, si
 from lightspeed_course.explorers.kernels import REGISTERS, clocks, explore_clocks, explore_moves
-from lightspeed_models.llm import decoder
 from lightspeed_models.simulators.kernels import Array, diagnose, launch, tl
 from lightspeed_models.simulators.kernels.record import SECTOR, WARP
 
@@ -254,6 +253,8 @@ assert columns.traffic.crossing_out == 8 * columns.traffic.bytes_out, "The store
 ask("kernels.sector_share", seed="chapter")
 
 # %% tags=["setup"]
+from lightspeed_models.llm import decoder
+
 backward = backward_attention_flops(heads, N, D)
 kept = si(square, "byte")
 layers, parts, short = decoder(job.MODEL).depth, int(h100.sm_count), 512
