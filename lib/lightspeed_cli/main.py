@@ -49,7 +49,7 @@ GROUPS = {
 }
 VERBS = LEARNING | TEACHING | WRITING
 EXTRAS = dict.fromkeys(WRITING, "dev") | {"class": "class", "site": "web"}
-TOOLS = ("numpy", "markupsafe", "scipy")  # what the extra `tools` brings: enough without --page
+TOOLS = ("numpy", "markupsafe")  # what the extra `tools` brings: enough without --page
 INSTALL = (
     "The laws need Python alone; this needs more, in a checkout of the course: pip install '.[{}]'"
 )

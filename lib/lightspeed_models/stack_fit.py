@@ -41,6 +41,7 @@ FITTED = {
 }
 HEALTHY = tuple(FITTED)[:7]  # without overlap: few stacks have it
 LINKS = ("inside", "between")
+STEPS, NUDGE = 100, 1e-6  # of a fit; in log of a constant, for slopes
 WIDTH = 0.1  # of Cauchy's loss, in log time: errors of a tenth count in full, a stall hardly
 NINE_TENTHS = 1.35  # of loss: the drop in log likelihood that leaves nine tenths, for one constant
 KNOWN = 2.0  # a constant whose interval spans more than this factor is not told by the rows
@@ -149,7 +150,6 @@ def fit_constants(
 ) -> Stack:
     """The `Stack` whose constants of these names fit best, the others as in `fixed`."""
     import numpy
-    from scipy.optimize import least_squares
 
     least, most, usual = (numpy.log([FITTED[n][k] for n in names]) for k in range(3))
     at = numpy.log([getattr(start, n) for n in names]) if start else usual
@@ -161,9 +161,43 @@ def fit_constants(
     def residuals(logs: Any) -> Any:
         return numpy.log(expected_times(works, of(logs)) / times)
 
-    inside = numpy.clip(at, least + 1e-6, most - 1e-6)
-    bounds = {"bounds": (least, most), "x_scale": 0.1, "max_nfev": 60}
-    return of(least_squares(residuals, inside, loss="cauchy", f_scale=WIDTH, **bounds).x)
+    return of(_least_cauchy(residuals, numpy.clip(at, least, most), least, most))
+
+
+def _least_cauchy(residuals: Any, at: Any, least: Any, most: Any) -> Any:
+    """Where in its bounds Cauchy's loss of the residuals is least, by damped Gauss-Newton steps
+    (Levenberg and Marquardt) on residuals that are weighted anew in each step.
+    """
+    import numpy
+
+    def loss(off: Any) -> float:
+        return float(numpy.log1p((off / WIDTH) ** 2).sum())
+
+    off, damping = residuals(at), 1e-3
+    for _ in range(STEPS):
+        nudged = at + numpy.diag(numpy.where(at + NUDGE < most, NUDGE, -NUDGE))
+        slopes = numpy.array([(residuals(x) - off) / (x - at).sum() for x in nudged])
+        weighted = slopes / (1 + (off / WIDTH) ** 2)
+        gradient, curvature = weighted @ off, weighted @ slopes.T
+        free = ~((at <= least) & (gradient > 0) | (at >= most) & (gradient < 0))
+        free &= curvature.diagonal() > 0
+        before = loss(off)
+        while damping < 1e9:
+            inner = curvature[free][:, free]
+            step = numpy.zeros_like(at)
+            step[free] = numpy.linalg.solve(
+                inner + damping * numpy.diag(inner.diagonal()), -gradient[free]
+            )
+            moved = numpy.clip(at + step, least, most)
+            if loss(there := residuals(moved)) < before:
+                break
+            damping *= 4
+        else:
+            return at
+        at, off, damping = moved, there, damping / 10
+        if before - loss(off) < 1e-9 * before:
+            return at
+    return at
 
 
 def rows_of(works: Work, chosen: Any) -> Work:

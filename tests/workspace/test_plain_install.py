@@ -1,5 +1,5 @@
-"""What runs where little is installed: the tools with three packages, and a hint where even those
-are missing.
+"""What runs where little is installed: the tools with two packages, and a hint where even those are
+missing.
 """
 
 import sys
@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 
 from processes import finished
+from test_fit_stack import lines as measured_steps
+from test_fit_stack import table
 
 from lightspeed_cli.main import TOOLS
 from lightspeed_tools.trace.made import Job, write
@@ -42,13 +44,15 @@ def test_the_tools_run_with_the_packages_of_their_extra(tmp_path):
     assert tuple(name.partition(">")[0] for name in named) == TOOLS
     trace = " ".join(map(str, write(Job(hidden=1024), tmp_path)))
     log = ROOT / "tests/nccl/logs/01_h100_1node_nvls.log"
+    sweep = table(tmp_path / "sweep.csv", measured_steps())
     lines = [
         "number H100.bf16", "law pipeline bubble", "model Qwen/Qwen3-32B",
         "plan llama3_8b --cluster h100_sxm:8 --batch 64k", "serve Qwen3-32B --hardware H100",
         f"nccl report {log}", f"trace {trace}",
+        f"fit-stack {sweep} --like nanotron_h100",
     ]  # fmt: skip
     statuses, _ = run(TOOLS, *lines)
-    assert len(statuses) == 7 and set(statuses.values()) <= {"0", "1"}, statuses
+    assert len(statuses) == 8 and set(statuses.values()) <= {"0", "1"}, statuses
     assert statuses | {"plan": "1"} == dict.fromkeys(statuses, "0") | {"plan": "1"}
 
 
