@@ -14,9 +14,9 @@ class BadArgument(ValueError):
 
     def __init__(self, law: str, argument: str, value: Any, expected: str, hint: str = "") -> None:
         self.law, self.argument, self.value, self.expected = law, argument, value, expected
-        shown = repr(value) if not hasattr(value, "dimensionality") else f"{value:~P}"
-        shown = shown if len(shown) <= 80 else shown[:77] + "..."
-        message = f"{law}: {argument} = {shown}: expected {expected}."
+        text = repr(value) if not hasattr(value, "dimensionality") else f"{value:~P}"
+        text = text if len(text) <= 80 else text[:77] + "..."
+        message = f"{law}: {argument} = {text}: expected {expected}."
         super().__init__(f"{message} {hint}".strip())
 
 

@@ -79,8 +79,8 @@ def exchange_time(
     """
     size = tokens * width * element_bytes
     reduced = ring_time.__wrapped__(size, tensor, bandwidth, latency)
-    sent = alltoall_time.__wrapped__(size * active_experts, expert, bandwidth, latency)
-    return layers * (reduced + where(expert > 1, 2 * sent, reduced))
+    exchange = alltoall_time.__wrapped__(size * active_experts, expert, bandwidth, latency)
+    return layers * (reduced + where(expert > 1, 2 * exchange, reduced))
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,6 @@ def drafted_tokens(acceptance: Value, drafts: Value, fading: Value = 1.0) -> Res
     most = int(highest.max() if is_array(drafts) else highest)
     total = 1.0 + 0.0 * acceptance
     for i in range(1, most + 1):
-        kept = acceptance**i * fading ** (i * (i - 1) / 2)
-        total = total + where(drafts >= i, kept, 0.0 * kept)
+        acceptance_at = acceptance**i * fading ** (i * (i - 1) / 2)
+        total = total + where(drafts >= i, acceptance_at, 0.0 * acceptance_at)
     return total

@@ -242,20 +242,23 @@ def law(
             )
         table = {p.name: arguments[p.name] for p in parameters}
         positional = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
-        needed = {p.name for p in parameters if p.default is p.empty}
+        required = {p.name for p in parameters if p.default is p.empty}
 
         @functools.wraps(body)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-            given = dict(zip(positional, args, strict=False))
-            given.update(kwargs)
-            if len(given) != len(args) + len(kwargs) or not needed <= given.keys() <= table.keys():
-                raise TypeError(f"{name}: {_slip(args, kwargs, table, positional, needed)}")
-            with_units = [n for n, v in given.items() if type(v) not in PLAIN and is_quantity(v)]
+            values = dict(zip(positional, args, strict=False))
+            values.update(kwargs)
+            if (
+                len(values) != len(args) + len(kwargs)
+                or not required <= values.keys() <= table.keys()
+            ):
+                raise TypeError(f"{name}: {_slip(args, kwargs, table, positional, required)}")
+            with_units = [n for n, v in values.items() if type(v) not in PLAIN and is_quantity(v)]
             if with_units:
-                _refuse_mixture(name, given, table, with_units)
-            result = body(**{n: checked(name, n, v, table[n]) for n, v in given.items()})  # type: ignore[call-arg]
-            told = _with_units(result, returns) if with_units else with_unit(result, returns)
-            return cast(R, told)
+                _refuse_mixture(name, values, table, with_units)
+            result = body(**{n: checked(name, n, v, table[n]) for n, v in values.items()})  # type: ignore[call-arg]
+            answer = _with_units(result, returns) if with_units else with_unit(result, returns)
+            return cast(R, answer)
 
         wrapper.__doc__ = described(body.__doc__, table, returns)
         if body.__module__.startswith("lightspeed."):  # those that `lightspeed law` knows
@@ -295,18 +298,18 @@ def _slip(
     kwargs: Mapping[str, Any],
     table: dict[str, Spec],
     positional: Sequence[str],
-    needed: set[str],
+    required: set[str],
 ) -> str:
     """What is wrong with the names of a call, in the words of who wrote it."""
     takes = f"It takes {', '.join(table)}."
     for name in kwargs:
         if name not in table:
             free = [n for n in table if n not in kwargs and n not in positional[: len(args)]]
-            missing = [n for n in free if n in needed]
-            meant = nearest(name, free) or (missing[0] if len(missing) == 1 else None)
+            missing = [n for n in free if n in required]
+            close_name = nearest(name, free) or (missing[0] if len(missing) == 1 else None)
             return (
                 f"there is no argument {name!r}. "
-                + (f"Did you mean {meant!r}? " if meant else "")
+                + (f"Did you mean {close_name!r}? " if close_name else "")
                 + takes
             )
         if name in positional[: len(args)]:
@@ -319,7 +322,7 @@ def _slip(
             f" {hint}"
         )
     missing = [
-        n for n in table if n in needed and n not in kwargs and n not in positional[: len(args)]
+        n for n in table if n in required and n not in kwargs and n not in positional[: len(args)]
     ]
     spec = table[missing[0]]
     expected = f"one of {', '.join(spec)}" if isinstance(spec, tuple) else spec.expected()
@@ -330,9 +333,9 @@ def _slip(
 
 
 def _refuse_mixture(
-    law: str, given: dict[str, Any], arguments: dict[str, Spec], with_units: list[str]
+    law: str, values: dict[str, Any], arguments: dict[str, Spec], with_units: list[str]
 ) -> None:
-    for name, value in given.items():
+    for name, value in values.items():
         spec = arguments[name]
         if isinstance(spec, Argument) and spec.unit and not is_quantity(value):
             hint = f"{with_units[0]} carries a unit, so {name} must too (or none of them)."

@@ -48,30 +48,30 @@ def find(words: str) -> list[str]:
     Raises:
         LookupError: no law has these words; the message has the closest name.
     """
-    asked = words.strip().lower().removeprefix("lightspeed.")
-    exact = [name for name in laws() if asked in (name, name.partition(".")[2])]
+    text = words.strip().lower().removeprefix("lightspeed.")
+    exact = [name for name in laws() if text in (name, name.partition(".")[2])]
     if exact:
         return exact
-    every = re.findall(r"[^\W_]+", asked)
+    every = re.findall(r"[^\W_]+", text)
     terms = [rf"\b{re.escape(term)}" for term in every if term not in _SMALL or len(every) == 1]
     ways = (
         r"\W+".join(terms),
         "".join(rf"(?=.*{term})" for term in terms),
     )  # as a phrase, else any
     for pattern in filter(None, ways):
-        found = [name for name in laws() if re.search(pattern, _text(name))]
-        if found:
-            texts = {name: (_words(name), _own(name)) for name in found}
-            return sorted(found, key=lambda n: [not re.search(pattern, t) for t in texts[n]])
+        matches = [name for name in laws() if re.search(pattern, _text(name))]
+        if matches:
+            texts = {name: (_words(name), _own(name)) for name in matches}
+            return sorted(matches, key=lambda n: [not re.search(pattern, t) for t in texts[n]])
     has = {
         name: [sum(bool(re.search(term, t)) for term in terms) for t in (_text(name), _own(name))]
         for name in laws()
     }
-    if found := [name for name, (count, _) in has.items() if 0 < count >= len(terms) / 2]:
-        return sorted(found, key=has.__getitem__, reverse=True)
+    if matches := [name for name, (count, _) in has.items() if 0 < count >= len(terms) / 2]:
+        return sorted(matches, key=has.__getitem__, reverse=True)
     said = r"[^\W_]+(?:-[^\W_]+)*"
     vocabulary = {*laws(), *(word for name in laws() for word in re.findall(said, _text(name)))}
-    close = nearest(asked, sorted(vocabulary))
+    close = nearest(text, sorted(vocabulary))
     hint = f"; did you mean {close!r}?" if close else ""
     raise LookupError(f"no law has {words!r} in its name, arguments or description{hint}")
 
@@ -100,9 +100,9 @@ def describe(name: str) -> str:
     ]
     lines = [f"{name}{inspect.signature(law)}", textwrap.indent(_doc(law), "  "), ""]
     for label, text in rows:
-        filled = text if label == "equation" else textwrap.fill(text, 84)
+        body = text if label == "equation" else textwrap.fill(text, 84)
         if text:
-            lines.append(f"  {label:<14}{textwrap.indent(filled, ' ' * 16).strip()}")
+            lines.append(f"  {label:<14}{textwrap.indent(body, ' ' * 16).strip()}")
     return "\n".join(lines)
 
 

@@ -169,8 +169,8 @@ def activation_bytes(
     59.25
     """
     scores = where(recompute == "none", 5 * heads * sequence / width, 0)
-    kept = kept_on_rank(10, 24 + scores, 2, tensor, split, recompute)
-    return sequence * batch * width * layers * kept * held_in_flight(pipeline, interleave)
+    per_token = kept_on_rank(10, 24 + scores, 2, tensor, split, recompute)
+    return sequence * batch * width * layers * per_token * held_in_flight(pipeline, interleave)
 
 
 def kept_on_rank(

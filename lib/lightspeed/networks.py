@@ -102,8 +102,8 @@ def go_back_zero(loss: Value, packets: Value, window: Value = 1.0) -> Result:
     """
     failures = expm1(minimum(-packets * log1p(-loss), LARGEST))
     # Without a loss the first term is 0 / 0, and its limit is the message itself.
-    sent = where(loss > 0, failures / where(loss > 0, loss, 1.0), packets)
-    return packets / (sent + failures * (window - 1))
+    transmissions = where(loss > 0, failures / where(loss > 0, loss, 1.0), packets)
+    return packets / (transmissions + failures * (window - 1))
 
 
 # ---------------------------------------------------------------- the slowest of many

@@ -222,8 +222,8 @@ class Format:
 
     @property
     def _max_code(self) -> int:
-        taken = {"ieee": 1 << self.mantissa_bits, "fn": 1}.get(self.specials, 0)
-        return (1 << self._magnitude_bits) - 1 - taken
+        reserved = {"ieee": 1 << self.mantissa_bits, "fn": 1}.get(self.specials, 0)
+        return (1 << self._magnitude_bits) - 1 - reserved
 
     @property
     def _nan_code(self) -> int:
@@ -285,8 +285,8 @@ class Integer:
             raise BadArgument(
                 self.name, "values", math.nan, "numbers", f"{self.name} has no code for NaN."
             )
-        held = minimum(maximum(x, self.min), self.max)  # first: infinity has no whole number
-        nearest = whole(rounded(held, rng))
+        inside = minimum(maximum(x, self.min), self.max)  # first: infinity has no whole number
+        nearest = whole(rounded(inside, rng))
         return code_of(where(nearest < 0, nearest + 2**self.bits, nearest))
 
     def round(self, values: Value, rng: Any = None) -> Any:

@@ -92,11 +92,13 @@ def _of_any_thing(returns: str, **arguments: Argument) -> Callable[[Callable[P, 
 
         @functools.wraps(laws["[request]"])
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-            given: list[Any] = [value for value in (*args, *kwargs.values()) if is_quantity(value)]
-            counted = next(
-                (d for d in laws for value in given if d in value.dimensionality), "[request]"
+            quantities: list[Any] = [
+                value for value in (*args, *kwargs.values()) if is_quantity(value)
+            ]
+            unit = next(
+                (d for d in laws for value in quantities if d in value.dimensionality), "[request]"
             )
-            return laws[counted](*args, **kwargs)
+            return laws[unit](*args, **kwargs)
 
         return cast("Law[P, R]", wrapper)
 
@@ -271,16 +273,16 @@ def mmck(
     shed, inside = fill(
         lambda k: arrival_rate / service_rate / where(k < servers, k, servers), capacity
     )
-    passed = arrival_rate * (1 - shed)
-    busy = passed / service_rate
+    throughput = arrival_rate * (1 - shed)
+    busy = throughput / service_rate
     return SheddingQueue(
         busy / servers,
         inside,
         inside - busy,
-        inside / passed,
-        (inside - busy) / passed,
+        inside / throughput,
+        (inside - busy) / throughput,
         shed,
-        passed,
+        throughput,
     )
 
 
@@ -411,12 +413,12 @@ def fill(ratio: Callable[[int], Result], capacity: Any) -> tuple[Result, Result]
     `ratio(k)` is arrival rate / completion rate with k inside. Each step is a weighted mean of
     numbers that are all in range, so it neither overflows nor cancels, however large the system.
     """
-    wanted = {int(c) for c in (capacity.flat if is_array(capacity) else (capacity,))}
+    sizes = {int(c) for c in (capacity.flat if is_array(capacity) else (capacity,))}
     full, inside = answer = 1.0, 0.0
-    for k in range(1, max(wanted) + 1):
+    for k in range(1, max(sizes) + 1):
         odds = ratio(k) * full
         full = odds / (1 + odds)
         inside += full * (k - inside)
-        if k in wanted:
+        if k in sizes:
             answer = where(capacity == k, full, answer[0]), where(capacity == k, inside, answer[1])
     return answer

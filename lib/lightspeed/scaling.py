@@ -236,19 +236,19 @@ def work_span(graph: Any) -> WorkSpan:
     finish: dict[Any, float] = {}
     before: dict[Any, Any] = {}
     for node in order:
-        time, needed = graph.get(node, (None, ()))
+        time, before_it = graph.get(node, (None, ()))
         time = checked("work_span", f"time of {node!r}", time, nonnegative("s"))
-        before[node] = max(needed, key=finish.__getitem__, default=None)
+        before[node] = max(before_it, key=finish.__getitem__, default=None)
         finish[node] = time + finish.get(before[node], 0.0)
     path = [max(finish, key=finish.__getitem__)]
     while before[path[0]] is not None:
         path.insert(0, before[path[0]])
     work, span = sum(time for time, _ in graph.values()), finish[path[-1]]
-    found: WorkSpan = with_unit(
+    answer: WorkSpan = with_unit(
         WorkSpan(work, span, tuple(path), divide(work, span)),
         {"work": "s", "span": "s", "parallelism": ""},
     )
-    return found
+    return answer
 
 
 @dataclass(frozen=True)

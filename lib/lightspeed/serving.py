@@ -148,8 +148,8 @@ def batch_that_fits(memory: Value, weight_bytes: Value, kv_bytes: Value) -> Resu
     >>> batch_that_fits(80e9, 14e9, 1e9)
     66
     """
-    left = memory - weight_bytes
-    if any_of(left < 0):
+    room = memory - weight_bytes
+    if any_of(room < 0):
         raise BadArgument(
             "batch_that_fits",
             "weight_bytes",
@@ -157,7 +157,7 @@ def batch_that_fits(memory: Value, weight_bytes: Value, kv_bytes: Value) -> Resu
             f"at most memory = {memory}",
             "The weights alone do not fit: shard or quantize them.",
         )
-    return _whole(left / kv_bytes)
+    return _whole(room / kv_bytes)
 
 
 def _whole(batch: Value) -> Result:

@@ -118,30 +118,30 @@ class _Kernel(NotebookClient):
         return cell
 
     async def _fill(self, cell: NotebookNode) -> None:
-        found = expressions(cell.source)
-        texts = await self._texts(cell, [(f"{{{{{each.text}}}}}", each.python) for each in found])
+        fields = expressions(cell.source)
+        texts = await self._texts(cell, [(f"{{{{{each.text}}}}}", each.python) for each in fields])
         cell.source = fill(cell.source, texts)
 
     async def _hold(self, cell: NotebookNode) -> None:
         if not cell.metadata.holds:
             return
-        (found,) = await self._texts(cell, [("holds", as_json(cell.metadata.holds))])
-        if faults := json.loads(found):
+        (reply,) = await self._texts(cell, [("holds", as_json(cell.metadata.holds))])
+        if faults := json.loads(reply):
             self.line = cell.metadata.holds_line - cell.metadata.line + faults[0][0]
             raise BuildError("\n".join(fault for _, fault in faults))
 
-    async def _texts(self, cell: NotebookNode, wanted: list[tuple[str, str]]) -> list[str]:
+    async def _texts(self, cell: NotebookNode, expressions: list[tuple[str, str]]) -> list[str]:
         """What the kernel makes of expressions whose values are texts, each named for the error
         that it may raise.
         """
-        if not wanted:
+        if not expressions:
             return []
-        asked = {str(n): python for n, (_, python) in enumerate(wanted)}
+        by_name = {str(n): python for n, (_, python) in enumerate(expressions)}
         kernel: Any = self.kc
-        message = kernel.execute("", silent=True, store_history=False, user_expressions=asked)
+        message = kernel.execute("", silent=True, store_history=False, user_expressions=by_name)
         reply: Any = await self.async_wait_for_reply(message, cell)
-        results = [reply["content"]["user_expressions"][n] for n in asked]
-        for (name, _), result in zip(wanted, results, strict=True):
+        results = [reply["content"]["user_expressions"][n] for n in by_name]
+        for (name, _), result in zip(expressions, results, strict=True):
             if result["status"] != "ok":
                 raise BuildError(f"{name}: {result['ename']}: {result['evalue']}")
         return [ast.literal_eval(result["data"]["text/plain"]) for result in results]
@@ -222,7 +222,7 @@ def unbound(path: Path) -> list[str]:
     """Every number typed in the prose, strings or comments of a script, and every fact that a cell
     of a chapter assigns without a source: "file:line: text".
     """
-    found = []
+    faults = []
     try:
         cells = read(path)
     except BuildError as error:
@@ -236,11 +236,11 @@ def unbound(path: Path) -> list[str]:
         typed = [(line, f"{text}; {BIND}") for line, text in typed]
         if cell.cell_type == "code" and path.parent.name == "chapters":
             typed += [(line, f"{text}: {_FACT}") for line, text in typed_facts(source)]
-        found += [
+        faults += [
             f"{label(path)}:{cell.metadata.line + line - 1}: typed number: {text}"
             for line, text in typed
         ]
-    return found
+    return faults
 
 
 # --- building -------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def build(paths: list[Path], out: Path, committed: Path | None = None) -> list[s
 
 
 async def _build_page(path: Path, out: Path, committed: Path | None) -> list[str]:
-    begun = time.perf_counter()
+    start = time.perf_counter()
     try:
         faults = unbound(path)
         if faults:
@@ -281,16 +281,16 @@ async def _build_page(path: Path, out: Path, committed: Path | None) -> list[str
             _as_committed(notebook, committed / target)
         else:
             await run(notebook, path)
-        made = {target: notebook}
+        notebooks = {target: notebook}
         if path.parent.name == "solutions":
-            made["exercises" / Path(target.name)] = exercise(path, notebook)
-        for name, result in made.items():
+            notebooks["exercises" / Path(target.name)] = exercise(path, notebook)
+        for name, result in notebooks.items():
             _write(result, out / name)
     except BuildError as error:
         return [str(error)]
     print(
         f"{path.parent.name}/{path.stem}: {len(notebook.cells)} cells,"
-        f" {time.perf_counter() - begun:.1f} s",
+        f" {time.perf_counter() - start:.1f} s",
         flush=True,
     )
     return []
@@ -331,20 +331,20 @@ def sources(names: list[str] | None = None, root: Path = ROOT) -> list[Path]:
         raise BuildError(f"no chapters/*.py under {root}: building takes a checkout of the course")
     if not names:
         return scripts
-    chosen = set()
+    selection = set()
     for name in names:
         stem = name.removesuffix(".py").removesuffix(".ipynb").replace("exercises/", "solutions/")
         stem = re.sub(r"(^|/)(\d)(?!\d)", r"\g<1>0\2", stem)
-        found = {
+        matches = {
             path for path in scripts if path.stem.startswith(stem) or label(path).startswith(stem)
         }
-        if not found:
+        if not matches:
             raise BuildError(
                 f"no chapter or solution is called {name}; there are"
                 f" {', '.join(map(label, scripts))}"
             )
-        chosen |= found
-    return [path for path in scripts if path in chosen]
+        selection |= matches
+    return [path for path in scripts if path in selection]
 
 
 def build_course(names: list[str] | None = None, root: Path = ROOT) -> None:
@@ -370,9 +370,11 @@ def bibliography() -> str:
     for s in sorted(
         catalog.sources().values(), key=lambda s: (s.author or s.publisher or s.title).lower()
     ):
-        named = ". ".join(part for part in (s.author, f"*{s.title}*", s.publisher, s.date) if part)
+        citation = ". ".join(
+            part for part in (s.author, f"*{s.title}*", s.publisher, s.date) if part
+        )
         lines.append(
-            f"- {named}."
+            f"- {citation}."
             + (f" <{s.address}>" if s.address else "")
             + f" Read {s.read}, {s.how}. `{s.key}`"
         )

@@ -58,14 +58,14 @@ def claims(source: str) -> list[Claim]:
     for line, text in enumerate(source.split("\n")):
         if re.match(r"#( #|\s*\Z)", text):
             raise ClaimError("a text that no reader would see: it needs a # %% [markdown]", line)
-    found, own = [], {}
+    result, own = [], {}
     for node in ast.parse(source).body:
         line = node.lineno - 1
         if not isinstance(node, ast.Assert):
             if any(isinstance(inner, ast.Assert) for inner in ast.walk(node)):
                 raise ClaimError("a claim stands by itself: assert all(... for ...)", line)
-            read = _names(node, ast.Load, own)
-            own |= dict.fromkeys(_names(node, ast.Store), read)
+            names = _names(node, ast.Load, own)
+            own |= dict.fromkeys(_names(node, ast.Store), names)
             continue
         if not (isinstance(node.msg, ast.Constant) and isinstance(node.msg.value, str)):
             raise ClaimError('a claim names the words it holds: assert CONDITION, "words"', line)
@@ -74,8 +74,8 @@ def claims(source: str) -> list[Claim]:
             raise ClaimError(
                 f"{_one_line(condition)} reads no name of the page: it says nothing about it", line
             )
-        found.append(Claim(node.msg.value, condition, line))
-    return found
+        result.append(Claim(node.msg.value, condition, line))
+    return result
 
 
 def _names(node: ast.AST, context: type, own: Mapping[str, set[str]] = {}) -> set[str]:
@@ -84,14 +84,14 @@ def _names(node: ast.AST, context: type, own: Mapping[str, set[str]] = {}) -> se
     bound = {n.id for n in every if isinstance(n.ctx, ast.Store)}
     if context is ast.Store:
         return bound
-    read = {n.id for n in every if isinstance(n.ctx, ast.Load)} - bound
-    return set().union(*(own.get(name, {name}) for name in read))
+    names = {n.id for n in every if isinstance(n.ctx, ast.Load)} - bound
+    return set().union(*(own.get(name, {name}) for name in names))
 
 
-def check_anchors(found: list[Claim], text: str, markdown: bool) -> None:
+def check_anchors(claims: list[Claim], text: str, markdown: bool) -> None:
     """ClaimError unless each anchor stands in one sentence of the text, or a string of a cell."""
     texts = [s.text for s in sentences(text)] if markdown else [t for _, t in strings(text)]
-    for claim in found:
+    for claim in claims:
         places = sum(occurs(claim.anchor, each) for each in texts)
         if not places or (markdown and places > 1):
             where = "sentence of the text" if markdown else "string of the cell"
@@ -105,12 +105,12 @@ def check_anchors(found: list[Claim], text: str, markdown: bool) -> None:
 def false_claims(source: str, names: dict[str, Any]) -> Iterator[tuple[int, str]]:
     """The claims of a `holds` cell that do not hold: the line from 0, and which case failed."""
     names = dict(names)
-    found = {claim.line: claim for claim in claims(source)}
+    by_line = {claim.line: claim for claim in claims(source)}
     for node in ast.parse(source).body:
         if not isinstance(node, ast.Assert):
             exec(compile(ast.Module([node], []), "<holds>", "exec"), names)
             continue
-        claim = found[node.lineno - 1]
+        claim = by_line[node.lineno - 1]
         try:
             true = held(_value(node.test, names))
             fault = "" if true else _failed(node.test, names)
@@ -144,12 +144,12 @@ def _failed(node: ast.expr, names: dict[str, Any]) -> str:
             sides = node.values
         case _:
             sides = []
-    shown = ", ".join(
+    values = ", ".join(
         f"{ast.unparse(side)} = {_value(side, names)!r:.200}"
         for side in sides
         if _names(side, ast.Load)
     )
-    return f"{ast.unparse(node)} is false{': ' if shown else ''}{shown}"
+    return f"{ast.unparse(node)} is false{': ' if values else ''}{values}"
 
 
 def _false_case(cases: ast.GeneratorExp, names: dict[str, Any]) -> dict[str, Any]:
@@ -157,8 +157,8 @@ def _false_case(cases: ast.GeneratorExp, names: dict[str, Any]) -> dict[str, Any
     of_case = sorted(set().union(*(_names(g.target, ast.Store) for g in cases.generators)))
     values = ast.Tuple([ast.Name(name, ast.Load()) for name in of_case], ast.Load())
     pairs = ast.GeneratorExp(ast.Tuple([cases.elt, values], ast.Load()), cases.generators)
-    found = next(case for true, case in _value(pairs, names) if not true)
-    return dict(zip(of_case, found, strict=True))
+    case = next(case for true, case in _value(pairs, names) if not true)
+    return dict(zip(of_case, case, strict=True))
 
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:

@@ -38,98 +38,98 @@ def gates(root: Path = ROOT) -> list[str]:
     scripts = sources(root=root)
     sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
     sourced |= {name.replace("solutions/", "exercises/") for name in sourced}
-    found = [*todos(root), *(fault for path in scripts for fault in unbound(path))]
-    found += unbound_in_library()
-    found += [
+    faults = [*todos(root), *(fault for path in scripts for fault in unbound(path))]
+    faults += unbound_in_library()
+    faults += [
         f"{label(path)}: no source makes this notebook"
         for folder in ("chapters", "solutions", "exercises")
         for path in sorted((root / folder).glob("*.ipynb"))
         if label(path) not in sourced
     ]
     if root != ROOT:
-        return found
-    if not found:  # a page that can't be read has said so already
-        found += loose_anchors(scripts)
+        return faults
+    if not faults:  # a page that can't be read has said so already
+        faults += loose_anchors(scripts)
     if BIBLIOGRAPHY.read_text("utf-8") != bibliography():
-        found.append(
+        faults.append(
             "BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build 00`"
         )
-    return found + unrecorded(root) + tools()
+    return faults + unrecorded(root) + tools()
 
 
 def unrecorded(root: Path) -> list[str]:
     """The scripts of torch that are not what chapters/beside.toml shows."""
-    shown = tomllib.loads((root / "chapters" / "beside.toml").read_text("utf-8"))
+    record = tomllib.loads((root / "chapters" / "beside.toml").read_text("utf-8"))
     code = {p.stem: p.read_text("utf-8") for p in (root / "benchmarks/beside").glob("[0-9]*.py")}
     return [
         f"benchmarks/beside/{name}.py: chapters/beside.toml has another text of it; run"
         f" `python benchmarks/beside/record.py {name}`, with a Python that has torch"
-        for name in sorted({*shown, *code})
-        if shown.get(name, {}).get("code") != code.get(name)
+        for name in sorted({*record, *code})
+        if record.get(name, {}).get("code") != code.get(name)
     ]
 
 
 def tools() -> list[str]:
     """The files that are not formatted, what the linter finds, and what is wrongly typed."""
-    found = []
+    faults = []
     options = ["--output-format", "concise", "--no-cache"]
     for words in (
         ["ruff", "format", "--check", *options],
         ["ruff", "check", *options],
         ["mypy", "--no-error-summary"],
     ):
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True
         )
-        if done.returncode:
-            found += [*done.stdout.splitlines(), *done.stderr.splitlines()]
-    return found
+        if process.returncode:
+            faults += [*process.stdout.splitlines(), *process.stderr.splitlines()]
+    return faults
 
 
 def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]:
     """What a fresh build would change in the committed notebooks, a text each; nothing is timed."""
     with tempfile.TemporaryDirectory(prefix="lightspeed-check-") as folder:
         fresh = Path(folder)
-        found = build(sources(names, root), fresh, committed=root)
-        for made in sorted(fresh.glob("*/*.ipynb")):
-            name = made.relative_to(fresh)
+        faults = build(sources(names, root), fresh, committed=root)
+        for file in sorted(fresh.glob("*/*.ipynb")):
+            name = file.relative_to(fresh)
             if (root / name).exists():
-                found += differences(root / name, made)
+                faults += differences(root / name, file)
             else:
-                found.append(f"{name}: missing; run `lightspeed build`")
-    return found
+                faults.append(f"{name}: missing; run `lightspeed build`")
+    return faults
 
 
 def differences(committed: Path, fresh: Path) -> list[str]:
     """How a committed notebook differs from a fresh build of it, cell by cell."""
     if committed.read_bytes() == fresh.read_bytes():
         return []
-    name, found, identical = label(committed), [], True
+    name, differences, identical = label(committed), [], True
     old, new = (nbformat.read(path, as_version=4).cells for path in (committed, fresh))
     matcher = difflib.SequenceMatcher(
         None, [cell.id for cell in old], [cell.id for cell in new], autojunk=False
     )
     for _, a, b, c, d in matcher.get_opcodes():
-        for index, (left, right) in enumerate(zip_longest(old[a:b], new[c:d]), c):
-            if left is None or right is None:
+        for index, (before, right) in enumerate(zip_longest(old[a:b], new[c:d]), c):
+            if before is None or right is None:
                 cell, what = (
-                    (right, "is missing") if left is None else (left, "is not in the source")
+                    (right, "is missing") if before is None else (before, "is not in the source")
                 )
-                found.append(
+                differences.append(
                     f"{name}: cell {index} ({cell.id}) {what}: {cell.source.splitlines()[0]}"
                 )
                 continue
-            for part in sorted({*left, *right}):
+            for part in sorted({*before, *right}):
                 where = f"{name}: cell {index} ({right.id}): {part}"
                 if part == "outputs":
-                    identical &= left.outputs == right.outputs
-                    timed = "timed" in right.metadata.get("tags", [])
-                    faults = moved(left.outputs, right.outputs, timed)
-                    found += [f"{where}: {fault}" for fault in faults]
-                elif left.get(part) != right.get(part):
-                    found.append(f"{where}{_diff(left.get(part), right.get(part))}")
-    if found or not identical:  # outputs may differ by what no reader can tell apart
-        return found
+                    identical &= before.outputs == right.outputs
+                    is_timing = "timed" in right.metadata.get("tags", [])
+                    faults = moved(before.outputs, right.outputs, is_timing)
+                    differences += [f"{where}: {fault}" for fault in faults]
+                elif before.get(part) != right.get(part):
+                    differences.append(f"{where}{_diff(before.get(part), right.get(part))}")
+    if differences or not identical:  # outputs may differ by what no reader can tell apart
+        return differences
     return [f"{name}: the layout of the file; run `lightspeed build`"]
 
 
@@ -139,17 +139,17 @@ def _diff(committed, fresh) -> str:
         (value if isinstance(value, str) else json.dumps(value, indent=1)).splitlines()
         for value in (committed, fresh)
     )
-    told = []
+    hunks = []
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     for kind, a, b, c, d in matcher.get_opcodes():
         for pair in zip_longest(old[a:b], new[c:d]) if kind != "equal" else ():
             start = _start(*pair)
-            told += [
+            hunks += [
                 f"\n    {sign}{'…' * bool(start)}{line[start : start + WIDTH]}"
                 for sign, line in zip("-+", pair, strict=True)
                 if line is not None
             ]
-    return "".join(told)[:1200]
+    return "".join(hunks)[:1200]
 
 
 def _start(old: str | None, new: str | None) -> int:
@@ -167,7 +167,7 @@ def unbound_in_library() -> list[str]:
     from lightspeed_course.practice.question_text import QuestionError
 
     course = Path(__file__).parents[1] / "lightspeed_course"
-    found = [
+    faults = [
         f"{label(file)}:{line}: typed number: {text}; {BIND}"
         for file in sorted([*course.glob("content/*.py"), *course.glob("explorers/*.py")])
         for line, text in typed_in_code(
@@ -180,23 +180,23 @@ def unbound_in_library() -> list[str]:
             of_topic(file.stem)
             questions += texts(file.stem)
         except QuestionError as error:
-            found.append(f"content/{error}")
+            faults.append(f"content/{error}")
     for text in questions:
-        words = [(said, text.line) for said in (text.prompt, *text.options.values(), text.after)]
-        words += [(said, line) for said, _, line in text.steps]
-        words += [(said, line) for _, _, _, said, line in text.misconceptions]
+        words = [(prose, text.line) for prose in (text.prompt, *text.options.values(), text.after)]
+        words += [(prose, line) for prose, _, line in text.steps]
+        words += [(prose, line) for _, _, _, prose, line in text.misconceptions]
         if "why" in text.facts:
             words.append(text.facts["why"])
-        found += [
+        faults += [
             f"content/{text.id.partition('.')[0]}.md:{line}: {text.id}: typed number: {typed}; "
             "make it a parameter, as `n = given(12)`, or a name of the Python file beside"
-            for said, line in words
-            for _, typed in typed_numbers(said.replace("}}}", "}} }"))
+            for prose, line in words
+            for _, typed in typed_numbers(prose.replace("}}}", "}} }"))
         ]
     for claim in claims():
         for text in (claim.because, claim.sound):
-            found += [
+            faults += [
                 f"chapters/gallery.toml: {claim.id}: typed number: {typed}; {BIND}"
                 for _, typed in typed_numbers(text)
             ]
-    return found
+    return faults

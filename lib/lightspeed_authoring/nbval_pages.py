@@ -50,8 +50,8 @@ def pytest_itemcollected(item):
 
 
 def _same_values(item, fresh, committed):
-    timed = "timed" in item.cell.metadata.get("tags", [])
-    item.comparison_traceback = moved(committed, fresh, timed)
+    is_timing = "timed" in item.cell.metadata.get("tags", [])
+    item.comparison_traceback = moved(committed, fresh, is_timing)
     return not item.comparison_traceback
 
 
@@ -83,13 +83,13 @@ def _spans(item):
     script = path.with_suffix(".py")
     if not script.exists() or path.parents[1] != ROOT:
         return spans
-    made, committed = page(script).cells, item.parent.nb.cells
-    if [cell.id for cell in made] != [cell.id for cell in committed]:
+    cells, committed = page(script).cells, item.parent.nb.cells
+    if [cell.id for cell in cells] != [cell.id for cell in committed]:
         item.raise_cell_error(
             f"{script.name} makes other cells; run `lightspeed build {path.stem}`"
         )
     spans.append([])
-    for pair in zip(made, committed, strict=True):
+    for pair in zip(cells, committed, strict=True):
         if pair[0].cell_type == "code":
             spans.append([])
         spans[-1].append(pair)
@@ -98,17 +98,17 @@ def _spans(item):
 
 def _hold(item, span):
     """Fill in the prose of a span and try its claims, as the build does."""
-    asked = {}
+    sources = {}
     for place, (cell, _) in enumerate(span):
         if cell.metadata.holds:
-            asked[f"{place} holds"] = as_json(cell.metadata.holds)
+            sources[f"{place} holds"] = as_json(cell.metadata.holds)
         if cell.cell_type == "markdown":
             for n, each in enumerate(expressions(cell.source)):
-                asked[f"{place} {n}"] = each.python
-    if not asked:
+                sources[f"{place} {n}"] = each.python
+    if not sources:
         return
     reply = item.parent.kernel.kc.execute(
-        "", silent=True, store_history=False, user_expressions=asked, reply=True, timeout=60
+        "", silent=True, store_history=False, user_expressions=sources, reply=True, timeout=60
     )
     results, faults = reply["content"]["user_expressions"], []
     for place, (cell, committed) in enumerate(span):

@@ -49,8 +49,8 @@ def todos(root: Path = ROOT) -> Iterator[str]:
     ]
     for path in sorted(files):
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            if found := re.search(r"\bTODO\b:?.*", line):
-                yield f"{path.relative_to(root)}:{number}: {found[0].strip()}"
+            if match := re.search(r"\bTODO\b:?.*", line):
+                yield f"{path.relative_to(root)}:{number}: {match[0].strip()}"
 
 
 def _chip(name: str, root: Path) -> list[Path]:
@@ -83,22 +83,22 @@ def _law(name: str, root: Path) -> list[Path]:
 
 def _chapter(name: str, root: Path) -> list[Path]:
     names = (f"chapters/{name}.py", f"chapters/{name}_proof.py", f"solutions/{name}.py")
-    made = [root / one for one in names]
-    for file in made:
+    files = [root / one for one in names]
+    for file in files:
         if file.exists():
             raise BuildError(f"{file.relative_to(root)} is there already, and is not written over")
-    for file, skeleton in zip(made, ("lesson.py", "proof.py", "solutions.py"), strict=True):
+    for file, skeleton in zip(files, ("lesson.py", "proof.py", "solutions.py"), strict=True):
         values = {"number": name[:2], "name": name, "n": str(int(name[:2]))}
         file.write_text(_skeleton(skeleton, **values), encoding="utf-8")
-    return made
+    return files
 
 
 def _there(folder: Path, name: str, what: str, suffix: str = ".py") -> Path:
     file = folder / f"{name}{suffix}"
     if not file.exists():
         names = sorted(path.stem for path in folder.glob(f"[a-z]*{suffix}"))
-        meant = did_you_mean(name, names) or f"There are {', '.join(names)}."
-        raise BuildError(f"there is no {what} '{name}'. {meant}")
+        hint = did_you_mean(name, names) or f"There are {', '.join(names)}."
+        raise BuildError(f"there is no {what} '{name}'. {hint}")
     return file
 
 
@@ -108,8 +108,8 @@ def _free(file: Path, pattern: str, name: str) -> None:
             ", as a chip that only a table of measurements names: fill it up there, or move it to"
             " accelerators.toml, where the explorers and the chapters see it"
         )
-        moved = more if file.name == "tested.toml" else ""
-        raise BuildError(f"{file.name} has {name} already{moved}")
+        hint = more if file.name == "tested.toml" else ""
+        raise BuildError(f"{file.name} has {name} already{hint}")
 
 
 def _add(file: Path, skeleton: str, /, **values: str) -> Path:

@@ -75,12 +75,12 @@ def read(path: Path) -> list[NotebookNode]:
     cells = deepcopy(_parsed(text))
     if len(cells) != len(starts):
         raise BuildError(f"{label(path)}: every cell begins with a line `# %%`, the first one too")
-    shown: list[NotebookNode] = []
+    readable: list[NotebookNode] = []
     for cell, line in zip(cells, starts, strict=True):
         tags = cell.metadata.get("tags", [])
         try:
             if "holds" in tags:
-                _put_behind(shown, cell.source, line)
+                _put_behind(readable, cell.source, line)
                 continue
             if cell.cell_type == "code":
                 ast.parse(cell.source)
@@ -91,16 +91,16 @@ def read(path: Path) -> list[NotebookNode]:
                 f"{label(path)}:{line + (error.lineno or 1) - 1}: {error.msg}"
             ) from None
         cell.metadata = NotebookNode(tags=tags, line=line, holds="", holds_line=line)
-        shown.append(cell)
-    return shown
+        readable.append(cell)
+    return readable
 
 
-def _put_behind(shown: list[NotebookNode], source: str, line: int) -> None:
+def _put_behind(cells: list[NotebookNode], source: str, line: int) -> None:
     """Note the claims of a `holds` cell with the cell whose words they hold."""
-    if not shown or shown[-1].metadata.holds:
+    if not cells or cells[-1].metadata.holds:
         raise ClaimError("a `holds` cell stands behind the cell whose words it holds, one each", 0)
-    check_anchors(claims(source), shown[-1].source, shown[-1].cell_type == "markdown")
-    shown[-1].metadata.update(holds=source, holds_line=line)
+    check_anchors(claims(source), cells[-1].source, cells[-1].cell_type == "markdown")
+    cells[-1].metadata.update(holds=source, holds_line=line)
 
 
 @lru_cache(maxsize=64)
@@ -111,7 +111,7 @@ def _parsed(text: str) -> list[NotebookNode]:
 
 def page(path: Path, stubs: bool = False) -> NotebookNode:
     """The notebook of a script: with the solutions, or with the stubs in their place."""
-    cells, seen = [], Counter()
+    cells, repeats = [], Counter()
     for cell in read(path):
         tags = list(cell.metadata.tags)
         if stubs and "solution" in tags:
@@ -122,8 +122,8 @@ def page(path: Path, stubs: bool = False) -> NotebookNode:
             raise BuildError(f"{label(path)}:{cell.metadata.line}: {error}") from None
         # The id is a hash of the source, so that it stays when other cells come and go.
         digest = hashlib.sha256(f"{cell.cell_type}\n{source}".encode()).hexdigest()[:12]
-        seen[digest] += 1
-        identity = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+        repeats[digest] += 1
+        identity = digest if repeats[digest] == 1 else f"{digest}-{repeats[digest]}"
         metadata = {
             "line": cell.metadata.line,
             "holds": cell.metadata.holds,
@@ -146,8 +146,8 @@ def public_repository(course: Path) -> str:
     settings = course / "pyproject.toml"
     project = tomllib.loads(settings.read_text("utf-8"))["project"] if settings.exists() else {}
     address = project.get("urls", {}).get("Repository", "")
-    found = re.fullmatch(r"(https://github\.com/[\w.-]+/[\w.-]+?)(\.git)?/?", address)
-    return found[1] if found else ""
+    match = re.fullmatch(r"(https://github\.com/[\w.-]+/[\w.-]+?)(\.git)?/?", address)
+    return match[1] if match else ""
 
 
 def _chosen_lines(source: str, stubs: bool) -> str:
@@ -181,8 +181,8 @@ def exercise(path: Path, solved: NotebookNode) -> NotebookNode:
     """The exercise of solutions/NN.py: stubs, prose and questions of the executed solution."""
     _refuse_leaks(path)
     notebook = page(path, stubs=True)
-    done = [cell for cell in solved.cells if "solution" not in cell.metadata.get("tags", [])]
-    for cell, solution in zip(notebook.cells, done, strict=True):
+    cells = [cell for cell in solved.cells if "solution" not in cell.metadata.get("tags", [])]
+    for cell, solution in zip(notebook.cells, cells, strict=True):
         if cell.cell_type == "markdown":
             cell.source = solution.source
         elif _only_prompts(cell.source):
@@ -218,12 +218,12 @@ def _refuse_leaks(path: Path) -> None:
     """
     solved: set[str] = set()
     for cell in read(path):
-        given = "solution" not in cell.metadata.tags
+        is_exercise = "solution" not in cell.metadata.tags
         if cell.cell_type == "code":
             tree = ast.parse(cell.source)
-            if not given or _BEGIN in cell.source or _names(tree, ast.Load) & solved:
+            if not is_exercise or _BEGIN in cell.source or _names(tree, ast.Load) & solved:
                 solved |= _names(tree, ast.Store)
-        elif given:
+        elif is_exercise:
             for expression in expressions(cell.source):
                 leaked = _names(ast.parse(expression.python), ast.Load) & solved
                 if leaked:

@@ -25,13 +25,13 @@ _PLACE = re.compile(r"(?<![\w.#-])(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w.])")
 
 
 def moved(
-    committed: Sequence[NotebookNode], fresh: Sequence[NotebookNode], timed: bool = False
+    committed: Sequence[NotebookNode], fresh: Sequence[NotebookNode], is_timing: bool = False
 ) -> list[str]:
     """What differs between the outputs of a cell, a text each: which value moved, and how far. Of
     a cell that shows times of its own run, the words alone.
     """
     old, new = (_merged(outputs) for outputs in (committed, fresh))
-    if timed:
+    if is_timing:
         old, new = ([(k, _TIME.sub("#", text)) for k, text in parts] for parts in (old, new))
     if [part[0] for part in old] != [part[0] for part in new]:
         kinds = (", ".join(kind for kind, _ in parts) or "nothing" for parts in (old, new))

@@ -137,25 +137,25 @@ def typed_numbers(text: str) -> Iterator[tuple[int, str]]:
         if reason:
             yield match.start(), f"{match[0]}: {reason}"
     text = BRACES.sub(lambda match: _blank(match[0], "\ufffc"), text)
-    shown = re.sub(_TAG, _keep_alt_text, text)
+    prose_text = re.sub(_TAG, _keep_alt_text, text)
     for pattern in (_catalog_names(), *_NAMES):
-        shown = pattern.sub(lambda match: _blank(match[0]), shown)
-    found = {}
-    prose = MATH.sub(lambda match: _blank(match[0]), shown)
+        prose_text = pattern.sub(lambda match: _blank(match[0]), prose_text)
+    spans = {}
+    prose = MATH.sub(lambda match: _blank(match[0]), prose_text)
     for number in _NUMBER.finditer(prose):
         if _is_quantity(prose, number, _AFTER):
-            found[number.start()] = number.end()
-    for formula in MATH.finditer(shown):
+            spans[number.start()] = number.end()
+    for formula in MATH.finditer(prose_text):
         inside = formula[0].replace("$", " ")
         for number in _NUMBER.finditer(inside):
             if _is_quantity(inside, number, _MATH_AFTER):
-                found[formula.start() + number.start()] = formula.start() + number.end()
+                spans[formula.start() + number.start()] = formula.start() + number.end()
     for row in _CELL.finditer(prose):
         for cell in re.finditer(r"(?<![^|])\s*[*_`]*(\d+)[*_`]*\s*(?![^|])", row["cells"]):
-            found.setdefault(row.start("cells") + cell.start(1), row.start("cells") + cell.end(1))
+            spans.setdefault(row.start("cells") + cell.start(1), row.start("cells") + cell.end(1))
     for factor in _FACTOR.finditer(prose):
-        found[factor.start()] = factor.end()
-    for start, end in sorted(found.items()):
+        spans[factor.start()] = factor.end()
+    for start, end in sorted(spans.items()):
         yield start, " ".join(text[start : end + 24].split("\n")[0].replace("\ufffc", "…").split())
 
 
@@ -174,11 +174,11 @@ def _blank(text: str, char: str = " ") -> str:
 
 
 def _keep_alt_text(tag: re.Match) -> str:
-    kept = list(_blank(tag[0]))
-    for seen in _SEEN_ATTRIBUTE.finditer(tag[0]):
-        group = 1 if seen[1] is not None else 2
-        kept[seen.start(group) : seen.end(group)] = seen[group]
-    return "".join(kept)
+    characters = list(_blank(tag[0]))
+    for attribute in _SEEN_ATTRIBUTE.finditer(tag[0]):
+        group = 1 if attribute[1] is not None else 2
+        characters[attribute.start(group) : attribute.end(group)] = attribute[group]
+    return "".join(characters)
 
 
 @cache
@@ -238,7 +238,7 @@ def typed_in_code(
 ) -> Iterator[tuple[int, str]]:
     """Typed numbers in strings (and comments) of Python code: line, from 1, and an excerpt."""
     texts = strings(source, docstrings)
-    found = [
+    places = [
         (line + text[:at].count("\n"), typed)
         for line, text in texts
         for at, typed in typed_in_string(text)
@@ -246,10 +246,10 @@ def typed_in_code(
     if comments:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:
-                found += [
+                places += [
                     (token.start[0], typed) for _, typed in typed_numbers(token.string.lstrip("# "))
                 ]
-    yield from sorted(found)
+    yield from sorted(places)
 
 
 def strings(source: str, docstrings: bool = True) -> list[tuple[int, str]]:

@@ -50,7 +50,7 @@ def sentences(markdown: str) -> list[Sentence]:
     mask = _FENCE.sub(lambda m: "\n" * len(m[0]), markdown)
     for pattern in _MASKED:
         mask = pattern.sub(lambda m: _EXPRESSION * len(m[0]), mask)
-    found = []
+    result = []
     for start, end in _pieces(mask):
         if not re.search(r"[A-Za-z]{2}", mask[start:end]):
             continue
@@ -58,8 +58,8 @@ def sentences(markdown: str) -> list[Sentence]:
         text = " ".join(markdown[start:end].strip().strip("|").lstrip("#|-+ ").split())
         words = mask[start:end].strip().lstrip("#|-+* ")
         masked = " ".join(re.sub(rf"{_EXPRESSION}+", _EXPRESSION, words).split())
-        found.append(Sentence(text, masked, markdown[:begins].count("\n")))
-    return found
+        result.append(Sentence(text, masked, markdown[:begins].count("\n")))
+    return result
 
 
 def _pieces(mask: str) -> Iterator[tuple[int, int]]:

@@ -51,25 +51,25 @@ def _signature(text: str, *conditions: str) -> str:
 
 def unsigned(paths: list[Path], signed: Path = SIGNED) -> list[str]:
     """The pairs of these scripts that changed since somebody read both, a text each."""
-    known = json.loads(signed.read_text("utf-8"))
+    signatures = json.loads(signed.read_text("utf-8"))
     return [
         f"{label(path)}:{line}: this or its condition is new: “{sentence}” Does what is asserted"
         f" imply it, or the law say it? Then `lightspeed statements {label(path)} --sign NAME`"
         for path in paths
         for signature, line, sentence in pairs(path)
-        if signature not in known.get(label(path), {})
+        if signature not in signatures.get(label(path), {})
     ]
 
 
 def sign(paths: list[Path], reader: str, signed: Path = SIGNED) -> int:
     """Sign what is new in these scripts, forget what is gone; how many pairs were new."""
-    known, new = json.loads(signed.read_text("utf-8")) if signed.exists() else {}, 0
+    signatures, new = json.loads(signed.read_text("utf-8")) if signed.exists() else {}, 0
     for path in paths:
-        before = known.get(label(path), {})
-        known[label(path)] = {key: before.get(key, reader) for key, *_ in pairs(path)}
-        new += len(known[label(path)].keys() - before.keys())
+        before = signatures.get(label(path), {})
+        signatures[label(path)] = {key: before.get(key, reader) for key, *_ in pairs(path)}
+        new += len(signatures[label(path)].keys() - before.keys())
     signed.write_text(
-        json.dumps(known, indent=0, sort_keys=True, ensure_ascii=False) + "\n", "utf-8"
+        json.dumps(signatures, indent=0, sort_keys=True, ensure_ascii=False) + "\n", "utf-8"
     )
     return new
 

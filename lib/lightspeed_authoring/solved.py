@@ -36,16 +36,16 @@ def solved(name: str) -> Solved:
     if not all(other.stem.startswith(script.stem) for other in further):
         raise BuildError(f"solutions/{name} is several: {', '.join(p.stem for p in further)}, too")
     name, course = script.stem, script.parents[1]
-    built = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
-    if [cell.id for cell in built.cells] != [cell.id for cell in page(script).cells]:
+    notebook = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
+    if [cell.id for cell in notebook.cells] != [cell.id for cell in page(script).cells]:
         raise BuildError(
             f"solutions/{name}.ipynb is not what its source makes: run `lightspeed build {name}`"
         )
-    given = [cell for cell in read(script) if "solution" not in cell.metadata.tags]
-    filled = [cell for cell in built.cells if "solution" not in cell.metadata.get("tags", [])]
+    exercise = [cell for cell in read(script) if "solution" not in cell.metadata.tags]
+    solutions = [cell for cell in notebook.cells if "solution" not in cell.metadata.get("tags", [])]
     stubs = page(script, stubs=True).cells
     cells = tuple(
-        SolvedCell(cell.cell_type, cell.source, done.source, stub.id)
-        for cell, done, stub in zip(given, filled, stubs, strict=True)
+        SolvedCell(cell.cell_type, cell.source, solution.source, stub.id)
+        for cell, solution, stub in zip(exercise, solutions, stubs, strict=True)
     )
     return Solved(name, course / f"exercises/{name}.ipynb", cells)

@@ -137,11 +137,11 @@ def _stated(
     """The statements of a text; a number as `place` is the line on which the text begins."""
     for sentence in sentences(text):
         _read[file, str(place), sentence.text] += 1
-        if found := trigger(sentence):
+        if why := trigger(sentence):
             where = str(place + sentence.line) if isinstance(place, int) else place
             own = [words for words in anchors if occurs(words, sentence.text)]
             is_held = any(_has_trigger(words, sentence) for words in own)
-            yield Statement(file, where, sentence.text, found, is_held, bool(own) and not is_held)
+            yield Statement(file, where, sentence.text, why, is_held, bool(own) and not is_held)
 
 
 def _has_trigger(anchor: str, sentence: Sentence) -> bool:
@@ -165,12 +165,12 @@ def _stated_in_strings(
 
 def of_page(path: Path) -> list[Statement]:
     """The statements of a chapter's or a solution's script, in their order."""
-    found = []
+    result = []
     for cell in read(path):
-        stated = _stated if cell.cell_type == "markdown" else _stated_in_strings
+        reader = _stated if cell.cell_type == "markdown" else _stated_in_strings
         anchors = [claim.anchor for claim in claims(cell.metadata.holds)]
-        found += stated(label(path), cell.metadata.line, cell.source, anchors)
-    return found
+        result += reader(label(path), cell.metadata.line, cell.source, anchors)
+    return result
 
 
 def loose_anchors(paths: Iterable[Path]) -> list[str]:
@@ -187,14 +187,14 @@ def loose_anchors(paths: Iterable[Path]) -> list[str]:
 
 def of_gallery(folder: Path = ROOT / "chapters") -> list[Statement]:
     """The statements of the gallery's rebuttals."""
-    found = []
+    result = []
     for entry in tomllib.loads((folder / "gallery.toml").read_text("utf-8"))["claim"]:
         anchors = entry.get("holds", {})
         _refuse_stray(anchors, entry["because"] + entry["sound"], f"gallery.toml: {entry['id']}")
         for part in ("because", "sound"):
             where = f"{entry['id']}, {part}"
-            found += _stated("chapters/gallery.toml", where, entry[part], anchors)
-    return found
+            result += _stated("chapters/gallery.toml", where, entry[part], anchors)
+    return result
 
 
 def of_question(question) -> list[Statement]:
@@ -204,9 +204,9 @@ def of_question(question) -> list[Statement]:
     every = [question.prompt, *question.options.values(), *texts.values()]
     _refuse_stray(question.holds, "\n".join(every), question.id)
     return [
-        found
+        statement
         for part, text in texts.items()
-        for found in _stated(_file(question), f"{question.id}, {part}", text, anchors)
+        for statement in _stated(_file(question), f"{question.id}, {part}", text, anchors)
     ]
 
 
@@ -219,7 +219,7 @@ def outside(folder: Path = ROOT) -> dict[str, str]:
 
 def held_by_tests(folder: Path = ROOT) -> dict[str, list[str]]:
     """The words that tests hold: file or room -> words, by their marks `holds`."""
-    marked: dict[str, list[str]] = {}
+    words_of: dict[str, list[str]] = {}
     for path in sorted(folder.glob("tests/**/test_*.py")):
         if ".holds(" not in (source := path.read_text("utf-8")):
             continue
@@ -227,8 +227,8 @@ def held_by_tests(folder: Path = ROOT) -> dict[str, list[str]]:
             for mark in getattr(node, "decorator_list", ()):
                 if ast.unparse(mark).startswith("pytest.mark.holds("):
                     name, *words = map(ast.literal_eval, mark.args)
-                    marked.setdefault(name, []).extend(words)
-    return marked
+                    words_of.setdefault(name, []).extend(words)
+    return words_of
 
 
 def of_outside(folder: Path = ROOT) -> dict[str, list[Statement]]:
@@ -236,16 +236,16 @@ def of_outside(folder: Path = ROOT) -> dict[str, list[Statement]]:
     anchors = held_by_tests(folder)
     for name, source in outside(folder).items():
         anchors.setdefault(name, []).extend(claim.anchor for claim in claims(source))
-    found = {}
+    result = {}
     for path in (folder / "README.md", *sorted(folder.glob("docs/**/*.md"))):
         name = str(path.relative_to(folder))
-        found[name] = list(_stated(name, 1, path.read_text("utf-8"), anchors.get(name, ())))
+        result[name] = list(_stated(name, 1, path.read_text("utf-8"), anchors.get(name, ())))
     for room in ROOMS:
-        found[room] = []
+        result[room] = []
         for path in sorted(folder.glob(f"lib/*/{room}/**/*.py")):
             name, source = str(path.relative_to(folder)), path.read_text("utf-8")
-            found[room] += _stated_in_strings(name, 1, source, anchors.get(room, ()), False)
-    return found
+            result[room] += _stated_in_strings(name, 1, source, anchors.get(room, ()), False)
+    return result
 
 
 def texts_of(question) -> dict[str, str]:
@@ -262,16 +262,16 @@ def texts_of(question) -> dict[str, str]:
 
 def false_statements(question, seeds: Iterable = (None, *range(20))) -> list[str]:
     """The statements of a question that do not hold for the variants of these seeds."""
-    found = []
+    faults = []
     for seed in seeds if question.holds else ():
         variant = question.variant(seed)
         for words, condition in question.holds.items():
             for sample in variant.samples:
                 if not held(condition(**variant.inputs(sample))):
-                    found.append(
+                    faults.append(
                         f"{question.id}, seed {seed}, {dict(sample)}: does not hold: {words}"
                     )
-    return found
+    return faults
 
 
 def _refuse_stray(anchors: Iterable[str], texts: str, where: str) -> None:
@@ -302,14 +302,14 @@ def of_course(*names: str) -> dict[str, list[Statement]]:
         for folder in ("chapters", "solutions")
         for path in sorted((ROOT / folder).glob("*.py"))
     ]
-    found = {label(path): of_page(path) for path in scripts if wanted(label(path))}
+    by_file = {label(path): of_page(path) for path in scripts if wanted(label(path))}
     if wanted("chapters/gallery.toml"):
-        found["chapters/gallery.toml"] = of_gallery()
+        by_file["chapters/gallery.toml"] = of_gallery()
     for question in (question for topic in topics() for question in bank(topic)):
         if wanted(_file(question)):
-            found.setdefault(_file(question), []).extend(of_question(question))
-    found |= {name: stated for name, stated in of_outside().items() if wanted(name)}
-    return found
+            by_file.setdefault(_file(question), []).extend(of_question(question))
+    by_file |= {name: statements for name, statements in of_outside().items() if wanted(name)}
+    return by_file
 
 
 def all_sentences() -> int:
@@ -322,19 +322,19 @@ def report(names: list[str], everything: bool = False) -> list[str]:
     """The statements of the named files (all without names) that nothing holds, and a table of
     counts. With `everything` the held ones too.
     """
-    chosen = of_course(*names)
-    if not chosen:
+    by_file = of_course(*names)
+    if not by_file:
         raise ValueError(
             f"no file of the course has {' or '.join(names)} in its name; "
             f"there are {', '.join(of_course())}"
         )
-    listed = (s for found in chosen.values() for s in found if everything or not s.held)
-    return [*map(str, listed), "", *counts(chosen)]
+    statements = (s for group in by_file.values() for s in group if everything or not s.held)
+    return [*map(str, statements), "", *counts(by_file)]
 
 
-def counts(chosen: dict[str, list[Statement]]) -> list[str]:
+def counts(by_file: dict[str, list[Statement]]) -> list[str]:
     """A table: how many statements each file makes, and how many of them a claim holds."""
-    rows = [(file, len(found), sum(s.held for s in found)) for file, found in chosen.items()]
+    rows = [(file, len(group), sum(s.held for s in group)) for file, group in by_file.items()]
     rows.append(("all", sum(row[1] for row in rows), sum(row[2] for row in rows)))
     width = max(len(row[0]) for row in rows)
     return [

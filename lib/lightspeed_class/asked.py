@@ -33,11 +33,11 @@ class Asked(Variant):
     kept: dict
     sets: Any
 
-    def __init__(self, kept, sets=None):
-        q = kept["question"]
+    def __init__(self, data, sets=None):
+        q = data["question"]
         parameters = {
-            name: Parameter(canonical, (), unit, dict(map(tuple, shown)).get if shown else None)
-            for name, (canonical, unit, shown) in kept["parameters"].items()
+            name: Parameter(canonical, (), unit, dict(map(tuple, texts)).get if texts else None)
+            for name, (canonical, unit, texts) in data["parameters"].items()
         }
         posed = Question(
             prompt="",
@@ -46,23 +46,23 @@ class Asked(Variant):
             expected=lambda **inputs: self._laws[tuple(inputs[n] for n in parameters)],
             misconceptions=tuple(
                 Misconception(name, _always(key), hint)
-                for name, hint, key in kept["misconceptions"]
+                for name, hint, key in data["misconceptions"]
             ),
             parameters=parameters,
             **{**q, "names": tuple(q["names"])},
         )
-        super().__init__(posed, kept["seed"], kept["values"])
-        right = kept["right"]
+        super().__init__(posed, data["seed"], data["values"])
+        right = data["right"]
         vars(self).update(
-            kept=kept,
+            kept=data,
             sets=sets,
-            samples=kept["samples"] or [dict(kept["values"])],
+            samples=data["samples"] or [dict(data["values"])],
             right=right if posed.kind == "choice" else Values(right),
             options=q["options"],
-            causes=_causes(kept["causes"]),
-            further=_causes(kept["further"]),
-            rows=_causes(kept["rows"]),
-            library=kept.get("library"),
+            causes=_causes(data["causes"]),
+            further=_causes(data["further"]),
+            rows=_causes(data["rows"]),
+            library=data.get("library"),
         )
 
     def __reduce__(self):
@@ -76,12 +76,12 @@ class Asked(Variant):
     @cached_property
     def _laws(self):
         """The inputs of a sample, in some order of a function's arguments -> what is right."""
-        found, names = {}, tuple(self.question.parameters)
+        laws, names = {}, tuple(self.question.parameters)
         for order, results in zip(_orders(self.question), self.kept["laws"], strict=False):
             for sample, right in zip(self.samples, results, strict=True):
-                moved = dict(zip(order, self.inputs(sample).values(), strict=True))
-                found[tuple(moved[name] for name in names)] = right
-        return found
+                args = dict(zip(order, self.inputs(sample).values(), strict=True))
+                laws[tuple(args[name] for name in names)] = right
+        return laws
 
     def in_unit(self, value):
         return values_of(value)
@@ -89,9 +89,9 @@ class Asked(Variant):
     def fill(self, template):
         return template
 
-    def hidden(self, drawn):
-        """The same function question on one of the sets of hidden inputs, which `drawn` chooses."""
-        turn = int.from_bytes(hashlib.sha256(drawn.encode()).digest()[:8], "big")
+    def hidden(self, draw):
+        """The same function question on one of the sets of hidden inputs, which `draw` chooses."""
+        turn = int.from_bytes(hashlib.sha256(draw.encode()).digest()[:8], "big")
         samples, right = self.sets[turn % len(self.sets)]
         return Asked(self.kept | {"samples": samples, "right": right, "causes": [], "further": []})
 
@@ -136,12 +136,12 @@ def frozen(variant):
     }
 
 
-def thawed(kept, sets=None):
+def thawed(data, sets=None):
     """The variant of data by `frozen`. Raises Unkept for an incident that is another by now."""
-    if kept["question"]["kind"] != INCIDENT:
-        return Asked(kept, sets)
-    now = question_of(kept["question"]["id"]).variant(kept["seed"])
-    if frozen(now) != kept:
+    if data["question"]["kind"] != INCIDENT:
+        return Asked(data, sets)
+    now = question_of(data["question"]["id"]).variant(data["seed"])
+    if frozen(now) != data:
         raise Unkept(
             f"{now.question.id} was drawn by another version of the simulators, and its cost can"
             " not be worked out by this one: install the course as it was when it was released"
@@ -156,15 +156,15 @@ def hidden_sets(variant, secret):
 
 
 def _parameter(p, variant, name):
-    shown = {s[name]: p.text(s[name]) for s in [variant.values, *variant.samples]} if p.show else {}
-    return [p.canonical, p.unit, [list(pair) for pair in shown.items()]]
+    texts = {s[name]: p.text(s[name]) for s in [variant.values, *variant.samples]} if p.show else {}
+    return [p.canonical, p.unit, [list(pair) for pair in texts.items()]]
 
 
 def _laws(variant):
     """The right results on all samples, with their values in each order of the arguments."""
     for order in _orders(variant.question):
-        moved = [dict(zip(order, variant.inputs(s).values(), strict=True)) for s in variant.samples]
-        yield [list(result(variant, inputs)) for inputs in moved]
+        calls = [dict(zip(order, variant.inputs(s).values(), strict=True)) for s in variant.samples]
+        yield [list(result(variant, inputs)) for inputs in calls]
 
 
 def _orders(question):
@@ -179,5 +179,5 @@ def _plain(cause):
     return asdict(cause) | {"values": list(cause.values)}
 
 
-def _causes(kept):
-    return [Cause(**{**c, "values": Values(c["values"])}) for c in kept]
+def _causes(data):
+    return [Cause(**{**c, "values": Values(c["values"])}) for c in data]

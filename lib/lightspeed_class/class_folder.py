@@ -106,7 +106,7 @@ class ClassFolder:
                 else ""
             )
             raise ClassError(f"{path}: {error}{hint}") from None
-        found = cls(
+        course = cls(
             root,
             table.get("name", root.name),
             table.get("variants", True),
@@ -115,27 +115,27 @@ class ClassFolder:
             _rule(path, table.get("late", {})),
             table.get("alone", ()),
         )
-        for key, sound, wanted in (
-            ("name", isinstance(found.name, str), "a text"),
-            ("variants", isinstance(found.variants, bool), "true or false"),
-            ("feedback", found.feedback in FEEDBACK, '"full" or "format"'),
+        for key, sound, expected in (
+            ("name", isinstance(course.name, str), "a text"),
+            ("variants", isinstance(course.variants, bool), "true or false"),
+            ("feedback", course.feedback in FEEDBACK, '"full" or "format"'),
             (
                 "points",
-                _is_points(found.points),
+                _is_points(course.points),
                 'tables such as [points.02_roofline] with lines such as "roofline.ridge" = 2',
             ),
-            ("alone", _is_names(found.alone), 'a list of assignments, such as ["02_roofline"]'),
+            ("alone", _is_names(course.alone), 'a list of assignments, such as ["02_roofline"]'),
         ):
             if not sound:
-                raise ClassError(f"{path}: {key} must be {wanted}")
-        known = ("name", "variants", "feedback", "points", "late", "alone")
+                raise ClassError(f"{path}: {key} must be {expected}")
+        keys = ("name", "variants", "feedback", "points", "late", "alone")
         # an older class.toml may have the table of an API that is no longer spoken
-        if unknown := set(table) - {*known, "canvas"}:
+        if unknown := set(table) - {*keys, "canvas"}:
             raise ClassError(
                 f"{path}: there is no setting {', '.join(sorted(unknown))}; there are"
-                f" {', '.join(known)}"
+                f" {', '.join(keys)}"
             )
-        return found
+        return course
 
     def book(self):
         """The gradebook, for a `with`. Raises ClassError where one must have been, and is not."""
@@ -187,13 +187,13 @@ class ClassFolder:
         """
         delivered, released = {path.stem: path for path in exercises()}, book.assignments()
         for name in self.points:
-            asked = {}
+            points = {}
             if name in delivered:
-                asked |= Assignment.of(delivered[name]).points
+                points |= Assignment.of(delivered[name]).points
             if name in released:
-                asked |= book.assignment(name).points
-            if asked and name != releasing:
-                self._check_points(name, asked)
+                points |= book.assignment(name).points
+            if points and name != releasing:
+                self._check_points(name, points)
             elif name != releasing:
                 own = "a notebook of your own gets its points when it is released, not before"
                 raise ClassError(
@@ -208,11 +208,11 @@ class ClassFolder:
                     f" {meant(name, dict.fromkeys([*delivered, *released]))}"
                 )
 
-    def _check_points(self, name, asked):
-        for unknown in sorted(set(self.points.get(name, {})) - set(asked)):
+    def _check_points(self, name, points):
+        for unknown in sorted(set(self.points.get(name, {})) - set(points)):
             raise ClassError(
                 f"{SETTINGS} gives points to {unknown}, which {name} does not ask;"
-                f" {meant(unknown, asked)}"
+                f" {meant(unknown, points)}"
             )
 
     def changed_points(self, book, name):
@@ -294,15 +294,15 @@ def _runs(pid):
     return True
 
 
-def _rule(path, kept):
+def _rule(path, table):
     """The rule of the table [late]. Raises ClassError."""
     sound = {
         "points_per_day": lambda v: type(v) in (int, float) and 0 <= v < 1e6,
         "late_days": lambda v: type(v) is int and 0 <= v < 1e6,
     }
-    if not isinstance(kept, dict):
+    if not isinstance(table, dict):
         raise ClassError(f"{path}: late must be a table [late] with {' and '.join(sound)}")
-    for key, value in kept.items():
+    for key, value in table.items():
         if key not in sound:
             raise ClassError(f"{path}: [late] has no {key}; {meant(key, sound)}")
         if not sound[key](value):
@@ -310,7 +310,7 @@ def _rule(path, kept):
             raise ClassError(
                 f"{path}: {key} in [late] is {value!r}; expected a{whole} number from 0"
             )
-    return Rule(**kept)
+    return Rule(**table)
 
 
 def _is_names(names):

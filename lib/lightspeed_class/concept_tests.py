@@ -53,8 +53,8 @@ def options(variant: Variant) -> tuple[Option, ...]:
         # one misconception may lead to no number, and two to the same
         led = [variant.right, *(variant.wrong(m) for m in q.misconceptions)]
         numbers = sorted({value for [value] in led if math.isfinite(value)})
-        shown = [amount(v, q.unit, 3) for v in numbers]
-        texts, key = dict(zip(shown, shown, strict=True)), _text(q.unit)
+        labels = [amount(v, q.unit, 3) for v in numbers]
+        texts, key = dict(zip(labels, labels, strict=True)), _text(q.unit)
     says = {key(variant.wrong(m)): m.hint for m in reversed(q.misconceptions)}
     right = key(variant.right)
     return tuple(
@@ -72,22 +72,22 @@ def concept_tests(chapter: str, seed: str = "room") -> list[tuple[Variant, Varia
     tests = []
     for id in PAIRS[chapter]:
         q = question(id)
-        drawn = [q.variant(f"{seed} {n}") for n in range(100)]
-        again = [v for v in drawn if v.right != drawn[0].right]
-        tests.append((drawn[0], again[0]))
+        variants = [q.variant(f"{seed} {n}") for n in range(100)]
+        again = [v for v in variants if v.right != variants[0].right]
+        tests.append((variants[0], again[0]))
     return tests
 
 
 def page(chapter: str, seed: str = "room") -> str:
     """The tests as Markdown: the questions to be shown, then the key for whoever teaches."""
-    shown, key = [f"# Concept tests: {chapter}\n\n{HOW}"], ["# Key"]
+    slides, key = [f"# Concept tests: {chapter}\n\n{HOW}"], ["# Key"]
     for number, pair in enumerate(concept_tests(chapter, seed), 1):
         for part, variant in zip("ab", pair, strict=True):
             name, votes = f"{number}{part}", options(variant)
-            listed = "\n".join(f"- **{o.letter}** {o.text}" for o in votes)
-            shown.append(f"## {name}\n\n{variant.fill(variant.question.prompt)}\n\n{listed}")
-            said = [f"- To **{o.letter}**: {o.say}" for o in votes if o.say]
+            choices = "\n".join(f"- **{o.letter}** {o.text}" for o in votes)
+            slides.append(f"## {name}\n\n{variant.fill(variant.question.prompt)}\n\n{choices}")
+            replies = [f"- To **{o.letter}**: {o.say}" for o in votes if o.say]
             right = next(o.letter for o in votes if o.right)
             head = f"## {name}: {right}\n\n`{variant.question.id}`"
-            key.append("\n\n".join([head, variant.solution, "\n".join(said)]))
-    return "\n\n".join([*shown, *key]) + "\n"
+            key.append("\n\n".join([head, variant.solution, "\n".join(replies)]))
+    return "\n\n".join([*slides, *key]) + "\n"

@@ -38,15 +38,15 @@ class Task:
     @property
     def slips(self):
         """(answer, what led there) of each mistake that the course knows."""
-        q, told = self.variant.question, []
+        q, pairs = self.variant.question, []
         for m in q.misconceptions:
             wrong = self.variant.wrong(m)
             if q.kind == "choice":
                 letters = [letter for letter, text in self.options if text == q.options.get(wrong)]
-                told += [(letter, self.variant.fill(m.hint)) for letter in letters]
+                pairs += [(letter, self.variant.fill(m.hint)) for letter in letters]
             elif all(map(math.isfinite, wrong)):
-                told.append((amounts(wrong, q.unit), self.variant.fill(m.hint)))
-        return [(answer, hint) for answer, hint in dict(told).items() if answer != self.right]
+                pairs.append((amounts(wrong, q.unit), self.variant.fill(m.hint)))
+        return [(answer, hint) for answer, hint in dict(pairs).items() if answer != self.right]
 
 
 def papers(assignment, count, most, seed, only=()):
@@ -62,23 +62,23 @@ def papers(assignment, count, most, seed, only=()):
     if not fit:
         raise ClassError(f"{assignment.name} asks nothing that can be answered on paper")
     rng = random.Random(f"exam\n{seed}")
-    drawn = set(only or rng.sample(fit, min(most, len(fit))))
-    chosen = [q for q in fit if q in drawn]
-    made: list = []
+    sample = set(only or rng.sample(fit, min(most, len(fit))))
+    questions = [q for q in fit if q in sample]
+    papers: list = []
     for paper in range(1, count + 1):
-        beside = {t.variant.question.id: t.variant.right for t in (made[-1] if made else ())}
-        made.append(tuple(_task(q, assignment.points[q], seed, paper, beside) for q in chosen))
-    return made
+        beside = {t.variant.question.id: t.variant.right for t in (papers[-1] if papers else ())}
+        papers.append(tuple(_task(q, assignment.points[q], seed, paper, beside) for q in questions))
+    return papers
 
 
-def write_exam(folder, name, made, seed):
+def write_exam(folder, name, papers, seed):
     """Write papers.html, key.html and a page for each paper; the path of the papers."""
     sheets = [
         {"number": n, "total": number(sum(t.points for t in tasks)), "tasks": [
             {"n": i, "prompt": t.variant.fill(t.variant.question.prompt), "options": t.options,
              "unit": t.variant.question.unit, "points": number(t.points)}
             for i, t in enumerate(tasks, 1)]}
-        for n, tasks in enumerate(made, 1)
+        for n, tasks in enumerate(papers, 1)
     ]  # fmt: skip
     for sheet in sheets:
         whole = page("exam_papers", title=f"Exam: {name}", sheets=[sheet])
@@ -86,13 +86,13 @@ def write_exam(folder, name, made, seed):
     write_whole(
         folder / "papers.html", page("exam_papers", title=f"Exam: {name}", sheets=sheets).encode()
     )
-    asked = [
+    questions = [
         {"n": i, "short": short(t.variant.question.id), "points": number(t.points),
          "tolerance": t.tolerance, "why": t.variant.solution}
-        for i, t in enumerate(made[0], 1)
+        for i, t in enumerate(papers[0], 1)
     ]  # fmt: skip
-    keys = [{"number": n, "tasks": tasks} for n, tasks in enumerate(made, 1)]
-    whole = page("exam_key", title=f"Key: {name}", seed=seed, asked=asked, keys=keys)
+    keys = [{"number": n, "tasks": tasks} for n, tasks in enumerate(papers, 1)]
+    whole = page("exam_key", title=f"Key: {name}", seed=seed, asked=questions, keys=keys)
     write_whole(folder / "key.html", whole.encode())
     return folder / "papers.html"
 

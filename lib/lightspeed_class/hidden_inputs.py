@@ -33,10 +33,10 @@ def hidden(variant: Variant, secret: str) -> Variant:
     return other
 
 
-def _hidden_value(parameter: Any, dealt: list[Any], rng: Random) -> Any:
+def _hidden_value(parameter: Any, options: list[Any], rng: Random) -> Any:
     """The choice dealt, so that every regime is met; then any of them or, if real, one in range."""
-    if dealt:
-        return dealt[0]
+    if options:
+        return options[0]
     choices = parameter.choices
     if choices and rng.random() < 0.5 and all(type(c) is float and c > 0 for c in choices):
         return min(choices) * (max(choices) / min(choices)) ** rng.random()

@@ -59,22 +59,22 @@ class KeptQuestions:
 
     def asked(self, submission, seed, at=None):
         """Question -> variant, prose among them."""
-        asked = {id: v for id, (v, *_) in variants(self.data(submission, seed, at)).items()}
-        return asked | self.assignment(submission).prose
+        variants_of = {id: v for id, (v, *_) in variants(self.data(submission, seed, at)).items()}
+        return variants_of | self.assignment(submission).prose
 
     def changed(self):
         """The questions that the course that is installed asks otherwise than the latest release
         did, or has no more; a few students tell. Those of a file that is not read are left out.
         """
-        version, found = self.book.version(self.name), set()
+        version, ids = self.book.version(self.name), set()
         secret = self.book.secret
         for seed in sorted(self.book.asked_seeds(self.name, version) - {HIDDEN}, key=str)[:FEW]:
-            for id, kept in self.book.asked(self.name, version, seed).items():
-                if id in found or not is_here(id):
+            for id, data in self.book.asked(self.name, version, seed).items():
+                if id in ids or not is_here(id):
                     continue
-                if correction(kept, seed, secret) != ("", None):
-                    found.add(id)
-        return sorted(found)
+                if correction(data, seed, secret) != ("", None):
+                    ids.add(id)
+        return sorted(ids)
 
     def _first_touch(self):
         released = json.loads(self.book.setting(f"release {self.name}") or "{}")
@@ -106,27 +106,27 @@ def variants(data):
     """Question -> the variants by which an answer is judged, and the better verdict counts: what
     was asked and, after a correction that takes no points, what it was before.
     """
-    found = {}
-    for id, kept in data["questions"].items():
-        before = kept.get("also", ())
+    variants_of = {}
+    for id, stored in data["questions"].items():
+        before = stored.get("also", ())
         first, *others = data["hidden"].get(id) or [None] * (1 + len(before))
         earlier = (Asked(*each) for each in zip(before, others, strict=True))
-        found[id] = [thawed(kept, first), *earlier]
-    return found
+        variants_of[id] = [thawed(stored, first), *earlier]
+    return variants_of
 
 
 def keep(book, name, version, seeds):
     """Draw and keep what these seeds ask in a version; what is kept stays. Raises Unkept."""
-    assignment, had = book.assignment(name, version), book.asked_seeds(name, version)
+    assignment, seeds_before = book.assignment(name, version), book.asked_seeds(name, version)
     try:
-        drawn = {
+        draws = {
             seed: {id: frozen(posed(id, seed, book.secret)) for id in assignment.judged}
             for seed in dict.fromkeys(seeds)
-            if seed not in had
+            if seed not in seeds_before
         }
-        if HIDDEN not in had:
+        if HIDDEN not in seeds_before:
             functions = [id for id in assignment.judged if question(id).kind == "function"]
-            drawn[HIDDEN] = {
+            draws[HIDDEN] = {
                 id: [hidden_sets(question(id).variant(), book.secret)] for id in functions
             }
     except UnknownQuestion as error:
@@ -134,14 +134,14 @@ def keep(book, name, version, seeds):
             f"{name} was released by another version of the course: {error}. Install that version"
             f" and run lightspeed class grade {name}, which keeps what was asked"
         ) from None
-    book.keep_asked(name, version, drawn)
+    book.keep_asked(name, version, draws)
 
 
-def correction(kept, seed, secret):
+def correction(data, seed, secret):
     """(what keeps the question of now from judging what was asked, None), or ("", the data by which
     it does, for the numbers and in the words of then); ("", None) where both are the same.
     """
-    id, before = kept["question"]["id"], {k: v for k, v in kept.items() if k != "also"}
+    id, before = data["question"]["id"], {k: v for k, v in data.items() if k != "also"}
     try:
         q = question(id)
     except UnknownQuestion:
@@ -153,19 +153,19 @@ def correction(kept, seed, secret):
     if q.kind == INCIDENT:
         same = _plain(frozen(posed(id, seed, secret))) == before
         return ("" if same else "an incident is drawn anew, and not corrected"), None
-    if q.kind != kept["question"]["kind"] or set(q.parameters) != set(kept["values"]):
+    if q.kind != data["question"]["kind"] or set(q.parameters) != set(data["values"]):
         return "it asks for something else now", None
-    if q.unit != kept["question"]["unit"]:
+    if q.unit != data["question"]["unit"]:
         return f"it asks in {q.unit or 'plain numbers'} now", None
     try:
-        variant = Variant(q, kept["seed"], kept["values"])
+        variant = Variant(q, data["seed"], data["values"])
         if not variant.is_sound():
             return "it does not ask for these numbers now", None
         now = _plain(frozen(variant))
     except Exception as error:
         return CANNOT.format(type(error).__name__), None
     same = now == before
-    return "", None if same else now | {"prompt": kept["prompt"]}
+    return "", None if same else now | {"prompt": data["prompt"]}
 
 
 def correct(book, name, keep_better=True):
@@ -175,25 +175,25 @@ def correct(book, name, keep_better=True):
     """
     changed, stuck = set(), {}
     for version in set(map(book.versions_of(name), book.submissions(name))):
-        drawn = {}
+        draws = {}
         for seed in book.asked_seeds(name, version) - {HIDDEN}:
-            kept = book.asked(name, version, seed)
-            for id, data in kept.items():
+            data_of = book.asked(name, version, seed)
+            for id, data in data_of.items():
                 why, now = correction(data, seed, book.secret)
                 if why:
                     stuck[id] = why
                 before = {k: v for k, v in data.items() if k != "also"}
                 if now and now != before:
                     also = [before, *data.get("also", ())] * keep_better
-                    drawn.setdefault(seed, dict(kept))[id] = now | {"also": also}
+                    draws.setdefault(seed, dict(data_of))[id] = now | {"also": also}
                     changed.add(id)
         if hidden := dict(book.asked(name, version, HIDDEN) or {}):
             for id in changed & hidden.keys():
                 sets = hidden_sets(question(id).variant(), book.secret)
                 hidden[id] = [sets, *hidden[id] * keep_better]
-            drawn[HIDDEN] = hidden
+            draws[HIDDEN] = hidden
         if changed:
-            book.keep_asked(name, version, drawn)
+            book.keep_asked(name, version, draws)
             earlier = [one for one in book.libraries(name, version) if one != packed()]
             book.keep_library(name, version, [packed(), *earlier * keep_better])
     if changed:
@@ -215,8 +215,8 @@ def _otherwise(book, name, released):
             seed = book.student(student).seed if file == own else None
             wrong |= {
                 id
-                for id, shown in _shown(json.loads(file.read_text("utf-8")))
-                if _prompt(id, seed, book.secret) != shown
+                for id, prompt in _shown(json.loads(file.read_text("utf-8")))
+                if _prompt(id, seed, book.secret) != prompt
             }
     return sorted(wrong)
 
@@ -224,8 +224,8 @@ def _otherwise(book, name, released):
 def _shown(notebook):
     """(question, prompt) of each that a released notebook shows; one for all shows none."""
     for cell in notebook["cells"]:
-        shown = ["".join(o["data"]["text/plain"]) for o in cell.get("outputs", ())]
-        pairs = zip(asks("".join(cell["source"])), shown, strict=False) if shown else ()
+        prompts = ["".join(o["data"]["text/plain"]) for o in cell.get("outputs", ())]
+        pairs = zip(asks("".join(cell["source"])), prompts, strict=False) if prompts else ()
         yield from (pair for pair in pairs if pair[1] != TO_COME)
 
 

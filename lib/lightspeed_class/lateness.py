@@ -45,8 +45,8 @@ class Lateness:
 def canvas_name(source: str) -> str:
     """The name of a file as Canvas packed it, from the source of a submission; "" for others."""
     name = source.rpartition("/")[2].rpartition(": ")[2]
-    packed = CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name)
-    return NOTED.sub("", name) if packed else ""
+    is_packed = CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name)
+    return NOTED.sub("", name) if is_packed else ""
 
 
 def late(source: str, at: float, due: float | None, extended: bool = False) -> bool:
@@ -79,7 +79,7 @@ def settle(rule: Rule, seconds: Iterable[float | None]) -> list[Lateness]:
     days_left, results = rule.late_days, []
     for late_by in seconds:
         days = math.ceil((late_by or 0.0) / DAY)
-        spent = min(days, days_left)
-        days_left -= spent
-        results.append(Lateness(late_by, spent, (days - spent) * rule.points_per_day))
+        free_days = min(days, days_left)
+        days_left -= free_days
+        results.append(Lateness(late_by, free_days, (days - free_days) * rule.points_per_day))
     return results

@@ -45,8 +45,8 @@ class Assignment:
     prose: Mapping[str, Prose] = field(default_factory=dict)
 
     def __post_init__(self):
-        asked = dict.fromkeys(q for pairs in self.cells.values() for q, _ in pairs)
-        object.__setattr__(self, "points", {q: float(self.points.get(q, 1)) for q in asked})
+        ids = dict.fromkeys(q for pairs in self.cells.values() for q, _ in pairs)
+        object.__setattr__(self, "points", {q: float(self.points.get(q, 1)) for q in ids})
 
     @classmethod
     def of(cls, path, points=None):
@@ -56,11 +56,11 @@ class Assignment:
         path, cells, prose = Path(path), {}, {}
         raw_cells = json.loads(path.read_text("utf-8"))["cells"]
         for at, cell in enumerate(raw_cells):
-            if asked := prose_at(raw_cells, at):
-                if asked.id in prose:
-                    raise ValueError(f"two cells ask {asked.id}; give one another name")
-                prose[asked.id] = asked
-                cells[cell["id"]] = ((asked.id, ""),)
+            if prose_here := prose_at(raw_cells, at):
+                if prose_here.id in prose:
+                    raise ValueError(f"two cells ask {prose_here.id}; give one another name")
+                prose[prose_here.id] = prose_here
+                cells[cell["id"]] = ((prose_here.id, ""),)
             pairs = tuple(checks("".join(cell["source"]))) if cell["cell_type"] == "code" else ()
             if pairs:
                 cells[cell["id"]] = pairs
@@ -138,8 +138,8 @@ def read(path):
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise Refused("It is not a plain file.")
-        with os.fdopen(file, "rb", closefd=False) as opened:
-            return opened.read(LARGEST_FILE + 1)
+        with os.fdopen(file, "rb", closefd=False) as stream:
+            return stream.read(LARGEST_FILE + 1)
     finally:
         os.close(file)
 
@@ -222,13 +222,13 @@ def all_cells(content):
         ]
     if not isinstance(cells, list):
         raise Refused("It has no list of cells, so it is not a notebook.")
-    found = []
+    result = []
     for cell in cells[:MOST_CELLS]:
         if isinstance(cell, dict) and (kind := KINDS.get(str(cell.get("cell_type")).lower())):
             source = text_of(cell.get("source", cell.get("input", "")))
             if source is not None:
                 id, outputs = cell.get("id"), cell.get("outputs")
-                found.append(
+                result.append(
                     Cell(
                         kind,
                         id if isinstance(id, str) else None,
@@ -236,7 +236,7 @@ def all_cells(content):
                         outputs if isinstance(outputs, list) else [],
                     )
                 )
-    return found
+    return result
 
 
 def _whole(digits):

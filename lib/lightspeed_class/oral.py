@@ -22,39 +22,39 @@ def follow_ups(book, name, result, origins):
     """Three follow-ups on what counts of a student, as {question, ask, key, code}; those on right
     answers come first, since points rest on these. Fewer where fewer questions were answered.
     """
-    kept = KeptQuestions(book, name)
-    assignment = kept.assignment(result.submission)
+    archive = KeptQuestions(book, name)
+    assignment = archive.assignment(result.submission)
     seed = seed_of(book, Outcome(result), origins)
-    asked = kept.asked(result.submission, seed)
+    variants = archive.asked(result.submission, seed)
     rng = random.Random(f"oral\n{book.secret}\n{name}\n{result.student.id}")
-    answered = [
+    ids = [
         id
         for id, score in result.scores.items()
         if score.kind not in ("unanswered", "refused")
         and is_here(id)
         and question(id).kind in ON_PAPER
-        and question(id).kind == asked[id].question.kind
+        and question(id).kind == variants[id].question.kind
     ]
-    rng.shuffle(answered)
-    answered.sort(key=lambda id: result.scores[id].kind != "right")
+    rng.shuffle(ids)
+    ids.sort(key=lambda id: result.scores[id].kind != "right")
     try:
         cells = all_cells(book.content(result.submission.id) or b"")
     except Refused:
         cells = []
-    found, ways = [], [_doubled, _slip, _other_numbers]
-    for id in answered:
+    questions, ways = [], [_doubled, _slip, _other_numbers]
+    for id in ids:
         q = question(id)
-        theirs = Variant(q, asked[id].seed, asked[id].kept["values"])
-        way = next((way for way in ways if (told := way(theirs, rng))), None)
+        theirs = Variant(q, variants[id].seed, variants[id].kept["values"])
+        way = next((way for way in ways if (pair := way(theirs, rng))), None)
         if way is None:
             continue
         ways = [other for other in ways if other is not way] or [_other_numbers]
-        ask, key = told
+        ask, key = pair
         code = sources(cells, assignment, id)
-        found.append({"short": short(id), "ask": ask, "key": key, "code": code})
-        if len(found) == MOST:
+        questions.append({"short": short(id), "ask": ask, "key": key, "code": code})
+        if len(questions) == MOST:
             break
-    return found
+    return questions
 
 
 def oral_page(name, rows):
@@ -80,10 +80,10 @@ def _doubled(variant, rng):
         (before,) = variant.right
         if not (math.isfinite(now) and before):
             continue
-        shown = q.parameters[name].text(variant.values[name])
+        amount = q.parameters[name].text(variant.values[name])
         words = name.replace("_", " ")
         return (
-            f"{variant.prompt}\n\nIn this question of yours, *{words}* is {shown}. Let it be twice"
+            f"{variant.prompt}\n\nIn this question of yours, *{words}* is {amount}. Let it be twice"
             " that. What becomes of your answer, and why?",
             f"From {amounts([before], q.unit)} to {amounts([now], q.unit)}, a factor of"
             f" {now / before:.3g}.\n\n{variant.solution}",
@@ -99,9 +99,9 @@ def _slip(variant, rng):
         return None
     m = rng.choice(slips)
     wrong = variant.wrong(m)
-    said = variant.options[wrong] if q.kind == "choice" else amounts(wrong, q.unit)
+    answer = variant.options[wrong] if q.kind == "choice" else amounts(wrong, q.unit)
     return (
-        f"{variant.prompt}\n\nA fellow student, with the same numbers, says: **{said}**. What did"
+        f"{variant.prompt}\n\nA fellow student, with the same numbers, says: **{answer}**. What did"
         " they do or think, and what would you tell them?",
         f"{variant.fill(m.hint)}\n\nRight is {variant.answer}.",
     )

@@ -69,32 +69,32 @@ def prose_at(cells, at):
             f"the cell {TAG}{name} needs a Markdown cell right before it, which asks the question"
         )
     until = cells[at + 1]["id"] if at + 1 < len(cells) else ""
-    asked, answer = ("".join(cell["source"]) for cell in (before, cells[at]))
-    return Prose(f"{PROSE}.{name}", asked, answer, cells[at]["id"], before["id"], until)
+    prompt, answer = ("".join(cell["source"]) for cell in (before, cells[at]))
+    return Prose(f"{PROSE}.{name}", prompt, answer, cells[at]["id"], before["id"], until)
 
 
-def written(cells, asked):
+def written(cells, prose):
     """The places of the cells of a submission that answer: those from the cell to write in, or from
     the prompt where that one is gone, to the next one of ours; and the prompt if it was written in.
     """
     ids = [cell.id for cell in cells]
-    prompt = ids.index(asked.after) if asked.after in ids else None
-    if asked.cell in ids:
-        start = ids.index(asked.cell)
+    prompt = ids.index(prose.after) if prose.after in ids else None
+    if prose.cell in ids:
+        start = ids.index(prose.cell)
     elif prompt is not None:
         start = prompt + 1
     else:
         return []
     code = [i for i in range(start, len(cells)) if cells[i].kind == "code"]
-    end = code[0] if code and asked.until else len(cells)
-    if asked.until in ids[start + 1 :]:
-        end = ids.index(asked.until, start + 1)
-    changed = prompt is not None and cells[prompt].source.strip() != asked.asks.strip()
+    end = code[0] if code and prose.until else len(cells)
+    if prose.until in ids[start + 1 :]:
+        end = ids.index(prose.until, start + 1)
+    changed = prompt is not None and cells[prompt].source.strip() != prose.asks.strip()
     places = [i for i in range(start, end) if not (ids[i] or "").startswith("class-")]
     return [prompt] * (changed and prompt not in places) + places
 
 
-def answer(cells, asked):
+def answer(cells, prose):
     """The texts of the cells that answer; none where nothing was written."""
-    texts = [cells[i].source for i in written(cells, asked) if cells[i].source.strip()]
-    return [] if [t.strip() for t in texts] in ([], [asked.blank.strip()]) else texts
+    texts = [cells[i].source for i in written(cells, prose) if cells[i].source.strip()]
+    return [] if [t.strip() for t in texts] in ([], [prose.blank.strip()]) else texts

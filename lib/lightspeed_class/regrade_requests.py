@@ -42,19 +42,19 @@ def requests_in(content, assignment):
         text = "\n".join(text_of(c["source"]) or "" for c in cells if c.get("id") == CELL)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    found, question = {}, None
+    reasons, question = {}, None
     for line in text.splitlines():
-        if (named := LINE.match(line)) and named[1] in assignment.points:
-            question, line = named[1], named[2]
+        if (match := LINE.match(line)) and match[1] in assignment.points:
+            question, line = match[1], match[2]
         if question:
-            found[question] = f"{found.get(question, '')}\n{line}".strip()[:MOST]
-    return {question: words for question, words in found.items() if words}
+            reasons[question] = f"{reasons.get(question, '')}\n{line}".strip()[:MOST]
+    return {question: words for question, words in reasons.items() if words}
 
 
-def keep_requests(book, name, student, found):
+def keep_requests(book, name, student, requests):
     """Keep what is not kept yet; the questions of that."""
-    had = {(d.what, d.reason) for d in book.decisions(assignment=name) if d.student == student}
-    new = {q: words for q, words in found.items() if (f"{WHAT} {q}", words) not in had}
+    before = {(d.what, d.reason) for d in book.decisions(assignment=name) if d.student == student}
+    new = {q: words for q, words in requests.items() if (f"{WHAT} {q}", words) not in before}
     for question, words in new.items():
         book.decide(f"{WHAT} {question}", student, name, "asked", words, student)
     return list(new)
@@ -62,10 +62,10 @@ def keep_requests(book, name, student, found):
 
 def waiting(book, name):
     """(student, question) -> why, of what nobody has marked or commented since."""
-    marked = {at: m.at for at, m in standing(book.manual(name)).items() if m.by != "release"}
+    times = {at: m.at for at, m in standing(book.manual(name)).items() if m.by != "release"}
     return {
         (d.student, question): d.reason
         for d in book.decisions(assignment=name)
         if (question := d.what.removeprefix(f"{WHAT} ")) != d.what
-        and marked.get((d.student, question), 0.0) < d.at
+        and times.get((d.student, question), 0.0) < d.at
     }

@@ -117,32 +117,32 @@ def add_roster(book, path):
     """
     entries, skipped, remarks = read_roster(path)
     students = {s.id: s for s in book.students()}
-    known = {}
+    owner_of = {}
     for student in students.values():
         for identifier in _identifiers(student.id, student.details):
-            known.setdefault(identifier, student.id)
-    seen, plan = {}, []
+            owner_of.setdefault(identifier, student.id)
+    lines, plan = {}, []
     for entry in entries:
-        found = {known[i] for i in _identifiers(entry.id, entry.details) if i in known}
-        if len(found) > 1:
+        matches = {owner_of[i] for i in _identifiers(entry.id, entry.details) if i in owner_of}
+        if len(matches) > 1:
             raise ClassError(
                 f"{path}, line {entry.line}: {entry.name or entry.id} has identifiers of two"
-                f" students: {', '.join(sorted(found))}"
+                f" students: {', '.join(sorted(matches))}"
             )
-        id = found.pop() if found else entry.id
-        if id in seen:
+        id = matches.pop() if matches else entry.id
+        if id in lines:
             raise ClassError(
-                f"{path}, line {entry.line}: {id} is the same student as in line {seen[id]}. Leave"
+                f"{path}, line {entry.line}: {id} is the same student as in line {lines[id]}. Leave"
                 " one of the lines out."
             )
-        seen[id] = entry.line
+        lines[id] = entry.line
         plan.append((id, entry))
-    if seen.keys() <= students.keys():  # nobody gets an id from this file
+    if lines.keys() <= students.keys():  # nobody gets an id from this file
         remarks = [remark for remark in remarks if not remark.startswith(NO_ID)]
     names = {s.id: s.name for s in students.values()} | {
         id: entry.name for id, entry in plan if id not in students
     }
-    added, updated, same = [], [], []
+    new, updated, same = [], [], []
     for id, entry in plan:
         old = students.get(id)
         details = {**(old.details if old else {}), **entry.details}
@@ -159,13 +159,13 @@ def add_roster(book, path):
             remarks.append(f"line {entry.line}: {id} has no name")
         if old and old.name and _words(old.name) != _words(name):
             remarks.append(f"line {entry.line}: {id} was {old.name} before, and is {name} now")
-        had, has = ((d or {}).get("canvas_id") for d in (old and old.details, entry.details))
-        if had and has and had != has:
+        before, has = ((d or {}).get("canvas_id") for d in (old and old.details, entry.details))
+        if before and has and before != has:
             remarks.append(
-                f"line {entry.line}: {id} had the number {had} on Canvas, and has {has} now. If"
+                f"line {entry.line}: {id} had the number {before} on Canvas, and has {has} now. If"
                 " these are two people, give each a line with an id of their own"
             )
-        if not old and (twins := [s for s in {*students, *seen} - {id} if _same_number(s, id)]):
+        if not old and (twins := [s for s in {*students, *lines} - {id} if _same_number(s, id)]):
             remarks.append(
                 f"line {entry.line}: {id} is new beside {' and '.join(sorted(twins))}. If that is"
                 " one person, whose zeros a spreadsheet took away, write the id as it was"
@@ -173,8 +173,8 @@ def add_roster(book, path):
         if not old and (
             namesakes := [
                 other
-                for other, called in names.items()
-                if other != id and called and _words(called) == _words(name)
+                for other, other_name in names.items()
+                if other != id and other_name and _words(other_name) == _words(name)
             ]
         ):
             remarks.append(
@@ -186,15 +186,15 @@ def add_roster(book, path):
             continue
         seed = None if old and old.seed else next_seed(book)
         book.add_student(id, name, seed=seed, **details)
-        (updated if old else added).append(id)
+        (updated if old else new).append(id)
     remarks += _spread(book)
     for remark in remarks:
         print(f"{path}: {remark}.", file=sys.stderr)
     return Changes(
-        tuple(added),
+        tuple(new),
         tuple(updated),
         tuple(same),
-        tuple(i for i in students if i not in seen),
+        tuple(i for i in students if i not in lines),
         tuple(skipped),
     )
 
@@ -209,11 +209,11 @@ def _spread(book):
     sections = {}
     for student in book.students():
         if student.group and not student.left:
-            found = sections.setdefault(student.group, (student.details["group"], set()))
-            found[1].add(student.details.get("section", ""))
-    for name, found in sections.values():
-        if len(found) > 1:
-            where = " and ".join(sorted(section or "none" for section in found))
+            group = sections.setdefault(student.group, (student.details["group"], set()))
+            group[1].add(student.details.get("section", ""))
+    for name, group in sections.values():
+        if len(group) > 1:
+            where = " and ".join(sorted(section or "none" for section in group))
             yield (
                 f"group {name} is in the sections {where}, and hands in as one. If these are"
                 " several groups, give them names of their own"
@@ -276,11 +276,11 @@ def read_roster(path):
 
 def _without_id(heading, columns):
     """Columns that keep every heading, as one may be meant for the id; and words about it."""
-    named = list(zip(heading, columns, strict=True))
-    used = next(h for wanted in PREFERRED for h, column in named if column == wanted)
+    pairs = list(zip(heading, columns, strict=True))
+    used = next(h for preferred in PREFERRED for h, column in pairs if column == preferred)
     others = [
         h
-        for h, column in named
+        for h, column in pairs
         if h and h.isprintable() and not column and h.casefold() not in RESERVED
     ]
     hint = f", and kept as a detail is {', '.join(others)}" if others else ""
@@ -289,7 +289,7 @@ def _without_id(heading, columns):
         " after them. For others, head a column of the file with id, and read it into a new class:"
         " lightspeed class new DIR"
     )
-    return [column or h.casefold() * (h in others) for h, column in named], remark
+    return [column or h.casefold() * (h in others) for h, column in pairs], remark
 
 
 def _entry(path, line, row, canvas, sources, has_left=False):

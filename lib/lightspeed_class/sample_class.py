@@ -205,9 +205,9 @@ def _deal(people, variants, rng):
     skill = {p.id: rng.random() for p in makers}
     by_maker = {p.id: {} for p in makers}
     for id in next(iter(variants.values())):
-        known = question(id).misconceptions
+        slips = question(id).misconceptions
         count = min(
-            len(makers), max(len(known) + 1, round(len(makers) * (0.15 + 0.5 * rng.random())))
+            len(makers), max(len(slips) + 1, round(len(makers) * (0.15 + 0.5 * rng.random())))
         )
         makers.sort(key=lambda p: skill[p.id] + 0.8 * rng.random())
         worst = sorted(makers[:count], key=lambda _: rng.random())
@@ -217,11 +217,11 @@ def _deal(people, variants, rng):
             able = [
                 p
                 for p in free
-                if turn >= len(known) or _has_answer(variants[p.id][id], known[turn])
+                if turn >= len(slips) or _has_answer(variants[p.id][id], slips[turn])
             ]
             person = (able or free)[0]
             by_maker[person.id][id] = _mistake(
-                variants[person.id][id], turn if able else len(known), rng
+                variants[person.id][id], turn if able else len(slips), rng
             )
     return by_maker
 
@@ -235,19 +235,19 @@ def _has_answer(variant, misconception):
 
 def _mistake(variant, turn, rng):
     """(kind, name, code): each misconception once, more of the first, then what else fails."""
-    q, known = variant.question, variant.question.misconceptions
-    kind = "misconception" if turn < len(known) else MORE[(turn - len(known)) % len(MORE)]
+    q, slips = variant.question, variant.question.misconceptions
+    kind = "misconception" if turn < len(slips) else MORE[(turn - len(slips)) % len(MORE)]
     if kind == "unanswered":
         return kind, "", None
     if kind == "misconception" or q.kind in ("choice", "function"):
-        able = (m for m in known if _has_answer(variant, m))
-        wrong = known[turn] if turn < len(known) else next(able)
+        able = (m for m in slips if _has_answer(variant, m))
+        wrong = slips[turn] if turn < len(slips) else next(able)
         return "misconception", wrong.name, _code(variant, variant.wrong(wrong))
     if kind == "slip":
-        seen = [
+        errors = [
             (name, factor) for name, factor, _ in factors(variant) if factor - 1 > 2 * q.tolerance
         ]
-        name, factor = seen[int(rng.random() * len(seen))]
+        name, factor = errors[int(rng.random() * len(errors))]
         return kind, name, _code(variant, variant.right * factor)
     if kind == "dimension":
         unit = next(
@@ -265,13 +265,13 @@ def _code(variant, values):
     if q.kind != "function":
         numbers = [repr(float(v)) for v in values]
         return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
-    known = {
+    results = {
         tuple(variant.inputs(s).values()): (
             repr(float(v)).replace("inf", "math.inf").replace("nan", "math.nan")
         )
         for s, v in zip(variant.samples, values, strict=True)
     }
-    rows = "".join(f"        {inputs!r}: {value},\n" for inputs, value in known.items())
+    rows = "".join(f"        {inputs!r}: {value},\n" for inputs, value in results.items())
     return f"    known = {{\n{rows}    }}\n    return known[{', '.join(q.parameters)},]"
 
 
@@ -296,9 +296,9 @@ def _rounded(variant):
 
 
 def _fill(person, notebook, variants, mistakes, at):
-    asked, story, stubs = notebook.asked, person.story, _Notebook(notebook.bytes)
-    half, middle = len(asked) // 2, asked[len(asked) // 2]
-    for i, id in enumerate(asked):
+    ids, story, stubs = notebook.asked, person.story, _Notebook(notebook.bytes)
+    half, middle = len(ids) // 2, ids[len(ids) // 2]
+    for i, id in enumerate(ids):
         kind, slip, code = mistakes.get(
             id,
             ("right", "", _rounded(variants[id]) if story == "rounded" else _right(variants[id])),
@@ -316,10 +316,10 @@ def _fill(person, notebook, variants, mistakes, at):
         notebook.before(middle, CRASHING if story == "crashed" else ENDLESS)
         person.kinds[middle] = "unanswered", ""
     if story == "hostile":
-        notebook.before(asked[0], HOSTILE)
-        person.kinds = dict.fromkeys(asked, ("unanswered", ""))
+        notebook.before(ids[0], HOSTILE)
+        person.kinds = dict.fromkeys(ids, ("unanswered", ""))
     if story == "torn":
-        person.kinds = dict.fromkeys(asked, ("refused", ""))
+        person.kinds = dict.fromkeys(ids, ("refused", ""))
     if story == "missing":
         person.kinds = {}
     else:

@@ -92,7 +92,7 @@ def duration(text):
     >>> duration("500ms"), duration("2s")
     (0.5, 2.0)
     """
-    found = re.fullmatch(r"([\d.]+)\s*(us|ms|s)", text.strip())
-    if not found:
+    match = re.fullmatch(r"([\d.]+)\s*(us|ms|s)", text.strip())
+    if not match:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a time with its unit, such as 500ms")
-    return seconds(found[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[found[2]]
+    return seconds(match[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[match[2]]

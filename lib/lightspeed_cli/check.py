@@ -29,12 +29,12 @@ def run(options):
         if not options.fast:
             print("Mend these; then the derived files are compared.", file=sys.stderr)
         return True
-    asked = signatures.unsigned(sources(options.names or None))
+    unread_pairs = signatures.unsigned(sources(options.names or None))
     if options.fast:
-        print("".join(f"{question}\n" for question in asked), end="", file=sys.stderr)
+        print("".join(f"{question}\n" for question in unread_pairs), end="", file=sys.stderr)
         print("The sources hold together; the derived files were not looked at.")
         return False
-    faults = asked + check_course(options.names or None)
+    faults = unread_pairs + check_course(options.names or None)
     if not options.names:
         print("\n".join(statements.counts(statements.of_course())))
     print(

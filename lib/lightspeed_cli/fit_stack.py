@@ -35,24 +35,24 @@ def run(options):
     """Print the constants with their intervals, and what the rows can't tell."""
     try:
         cluster = machine(options.gpu, options.network, options.per_node)
-        counted = engine.counts(options.like)
+        counts = engine.counts(options.like)
     except BadArgument as error:
         raise UserError(str(error)) from None
     if options.json and options.json.exists():
         raise UserError(f"{options.json} exists, and nothing is overwritten; choose another name")
     try:
-        rows, refused = engine.read(options.sweep, cluster)
+        rows, faults = engine.read(options.sweep, cluster)
     except engine.TableError as error:
         raise UserError(str(error)) from error
     slips = impossible(rows) if rows else {}
-    refused |= slips
+    faults |= slips
     rows = [row for row in rows if row.name not in slips]
-    for name, reason in refused.items():
+    for name, reason in faults.items():
         print(f"refused: {name}: {reason}")
     try:
-        fit = fit_stack(rows, counted)
+        fit = fit_stack(rows, counts)
     except BadArgument as error:
         raise UserError(f"{options.sweep}: {error}") from None
     print(engine.report(fit, rows))
     if options.json:
-        write_new(options.json, json.dumps(engine.as_data(fit, refused), indent=2) + "\n")
+        write_new(options.json, json.dumps(engine.as_data(fit, faults), indent=2) + "\n")

@@ -112,17 +112,17 @@ def _write(session, case, folder):
     except OSError as error:
         raise UserError(cause(error)) from error
     if not paths:
-        sold = [m.id for m in case.setting.measurements if m.write]
-        hint = f"expected one of {', '.join(sold)}, with --buy" if sold else "this one sells none"
+        ids = [m.id for m in case.setting.measurements if m.write]
+        hint = f"expected one of {', '.join(ids)}, with --buy" if ids else "this one sells none"
         raise UserError(f"--files: none that you bought comes as files; {hint}")
     print(f"{len(paths)} files in {folder}: lightspeed trace {paths[0]}\n")
 
 
 def _sell(session, case, id):
-    shown = session.buy(case, id)  # first: it is what knows the right names
-    sold = case.setting.measurement(id)
-    print(f"{sold.name}\n\n{plain(shown)}\n")
-    if sold.write:
+    text = session.buy(case, id)  # first: it is what knows the right names
+    item = case.setting.measurement(id)
+    print(f"{item.name}\n\n{plain(text)}\n")
+    if item.write:
         print("--files FOLDER writes what lightspeed trace reads.\n")
 
 
@@ -135,8 +135,8 @@ def _standing(session, case, by_hand=False):
         return
     print(f"Paid so far: {case.minutes(now.bought)} min. To buy, with {buy}:")
     for m in case.setting.ordered("measurements"):
-        bought = ", bought" * (m.id in now.bought)
-        print(f"  {m.id:22} {m.minutes:3} min  {m.name}{bought}")
+        mark = ", bought" * (m.id in now.bought)
+        print(f"  {m.id:22} {m.minutes:3} min  {m.name}{mark}")
     print(f"To name, with {cause}:")
     for cause in case.setting.ordered("causes"):
         print(f"  {cause.id:22} {cause.name}")

@@ -86,19 +86,19 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     defaults.LabApp.app_settings_dir = str(CONFIG)
     defaults.LabApp.custom_css = True
     defaults.LabApp.extension_manager = "readonly"
-    needed = [
+    options = [
         f"--ServerApp.root_dir={workspace}",
         f"--LabApp.default_url=/lab/tree/{START}",
         # JupyterLab reopens the last tabs: this folder's, not another project's.
         f"--LabApp.workspaces_dir={workspace / PRIVATE / 'tabs'}",
     ]
     if port is not None:
-        needed.append(f"--ServerApp.port={port}")
+        options.append(f"--ServerApp.port={port}")
     if not browser:
-        needed.append("--ServerApp.open_browser=False")
+        options.append("--ServerApp.open_browser=False")
     trust(workspace)
     server = LabApp.initialize_server(
-        argv=[*needed, *arguments], config=defaults, static_custom_path=[str(CONFIG / "custom")]
+        argv=[*options, *arguments], config=defaults, static_custom_path=[str(CONFIG / "custom")]
     )
     address = server.local_url
     if server.identity_provider.token == token:

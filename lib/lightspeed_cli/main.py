@@ -77,9 +77,9 @@ def main(argv=None):
     ours, theirs = (
         (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
     )
-    asked = ours[0] if ours else ""
+    verb = ours[0] if ours else ""
     try:
-        options, unknown = _parser(asked).parse_known_args(ours)
+        options, unknown = _parser(verb).parse_known_args(ours)
         if options.verb is None:
             _parser("").print_help()
             return 0
@@ -89,14 +89,14 @@ def main(argv=None):
             _ask_for_a_checkout()
         return options.run(options) or 0
     except UserError as error:
-        print(f"lightspeed {asked}: {error}", file=sys.stderr)
+        print(f"lightspeed {verb}: {error}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("lightspeed"):
             raise
-        extra = EXTRAS.get(asked, "tools" if error.name in TOOLS else "lab")
+        extra = EXTRAS.get(verb, "tools" if error.name in TOOLS else "lab")
         print(
-            f"lightspeed {asked}: {error.name} is not installed. {INSTALL.format(extra)}",
+            f"lightspeed {verb}: {error.name} is not installed. {INSTALL.format(extra)}",
             file=sys.stderr,
         )
         return 2
@@ -107,7 +107,7 @@ def main(argv=None):
         return 130
 
 
-def _parser(asked):
+def _parser(verb_name):
     name, plainly = "lightspeed", argparse.RawDescriptionHelpFormatter
     parser = Parser(
         prog=name,
@@ -121,11 +121,11 @@ def _parser(asked):
         dest="verb", metavar="COMMAND", parser_class=Parser, prog=name, help=argparse.SUPPRESS
     )
     for name, words in VERBS.items():
-        added = verbs.add_parser(name, description=words[0].upper() + words[1:] + ".")
-        if name == asked:
+        command = verbs.add_parser(name, description=words[0].upper() + words[1:] + ".")
+        if name == verb_name:
             verb = importlib.import_module(f"lightspeed_cli.{MODULES.get(name, name)}")
-            added.set_defaults(run=verb.run, parser=added)
-            verb.add(added)
+            command.set_defaults(run=verb.run, parser=command)
+            verb.add(command)
     return parser
 
 
@@ -155,12 +155,12 @@ def _jupyter_options(options, unknown):
     """Options with a dot in their name are Jupyter's; any other that is unknown is a slip."""
     for word in unknown:
         if options.verb != "lab" or not re.match(r"--\w+\.", word):
-            known = [
+            flags = [
                 flag
                 for action in options.parser._actions
                 for flag in action.option_strings
                 if flag != "-h"
             ]
             after = "; Jupyter's own options go after --" if options.verb == "lab" else ""
-            raise UserError(f"there is no '{word}'; {meant(word, known)}{after}")
+            raise UserError(f"there is no '{word}'; {meant(word, flags)}{after}")
     return unknown

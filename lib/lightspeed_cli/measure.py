@@ -83,33 +83,33 @@ def _measure(names, options):
     from lightspeed_tools.measure import runner
     from lightspeed_tools.measure.pages import report
 
-    said = runner.measure(names, not options.full, report=lambda line: print(line, flush=True))
-    if not said["quantities"] and not said["complete"]:
+    result = runner.measure(names, not options.full, report=lambda line: print(line, flush=True))
+    if not result["quantities"] and not result["complete"]:
         print("Interrupted before anything was measured, so nothing is kept.", file=sys.stderr)
         return 130
-    print("\n" + "\n".join(report.in_words(said)))
-    if not said["quantities"]:
+    print("\n" + "\n".join(report.in_words(result)))
+    if not result["quantities"]:
         print("\nNothing was measured, so nothing is kept.", file=sys.stderr)
         return 1
     print()
-    status = _keep(said, report, options)
+    status = _keep(result, report, options)
     if options.page:
         try:
-            _write(options.page, lambda: report.to_html(said))
+            _write(options.page, lambda: report.to_html(result))
         except UserError as failure:
             print(f"The page could not be written: {failure}", file=sys.stderr)
             status = 1
-    return status or (0 if said["complete"] else 130)
+    return status or (0 if result["complete"] else 130)
 
 
-def _keep(said, report, options):
+def _keep(result, report, options):
     """Save record and page; where that fails, elsewhere, at last on the screen: nothing is lost."""
     from lightspeed_tools.measure.records import record
 
     first = Path(options.into) if options.into else record.folder()
     for folder in dict.fromkeys((first, Path.cwd())):
         try:
-            path = record.save(said, folder)
+            path = record.save(result, folder)
         except OSError as failure:
             print(
                 f"The record could not be written in {folder}: {failure.strerror or failure}.",
@@ -119,7 +119,7 @@ def _keep(said, report, options):
         print(f"Record: {path}")
         try:
             page = path.with_suffix(".html")
-            write_new(page, report.to_html(said))
+            write_new(page, report.to_html(result))
             print(f"Page:   {page}")
         except OSError as failure:
             print(
@@ -132,7 +132,7 @@ def _keep(said, report, options):
         "Here it is; save it, or measure again with --into a folder that can be written:",
         file=sys.stderr,
     )
-    print(record.dumps(said), end="")
+    print(record.dumps(result), end="")
     return 1
 
 
@@ -156,17 +156,17 @@ def _show(options):
 
     if len(options.files) > 1:
         raise UserError("show takes one record; two are for `lightspeed measure compare`")
-    shown = _load(options.files[0]) if options.files else record.latest()
-    if shown is None:
+    result = _load(options.files[0]) if options.files else record.latest()
+    if result is None:
         raise UserError(
             "nothing has been measured yet: `lightspeed measure all`; shipped are"
             f" {', '.join(record.shipped())}"
         )
-    print("\n".join(report.in_words(shown)))
-    fuller = None if options.files else record.fuller(shown)
+    print("\n".join(report.in_words(result)))
+    fuller = None if options.files else record.fuller(result)
     if fuller:
         print(f"\nA fuller record of the same machine: lightspeed measure show {fuller}")
-    _write(options.page, lambda: report.to_html(shown))
+    _write(options.page, lambda: report.to_html(result))
 
 
 def _load(name):

@@ -29,22 +29,22 @@ def add(parser):
 
 def run(options):
     """Print the count, or why there is none; status 1 for a config that is refused."""
-    refused = []
+    reasons = []
     try:
         checkpoint = read_checkpoint(options.config)
     except ConfigRefused as error:
-        refused = error.refused
+        reasons = error.refused
     except (BadArgument, OSError, ValueError) as error:
         raise UserError(str(error)) from error
-    if refused:
+    if reasons:
         if options.json:
             # The keys of a count, so that a script finds them all.
             keys = ("parameters", "active_parameters", "flops_per_token", "kv_bytes_per_token")
             none = dict.fromkeys((*keys, "state_bytes"))
-            print(json.dumps({**none, "assumed": [], "refused": refused}, indent=1))
+            print(json.dumps({**none, "assumed": [], "refused": reasons}, indent=1))
         else:
             print("Not counted, since a guess could be wrong by any factor:")
-            print("\n".join(f"  {reason}" for reason in refused))
+            print("\n".join(f"  {reason}" for reason in reasons))
         return 1
     decoder = checkpoint.model
     counts = counted(decoder, options.context, options.batch) | on_disk(checkpoint)
@@ -98,45 +98,45 @@ def on_disk(checkpoint):
     }  # fmt: skip
 
 
-def told(found, decoder):
+def told(count, decoder):
     """The same in words."""
     flops = [
-        f"{si(found[key], 'FLOP')} {words}"
+        f"{si(count[key], 'FLOP')} {words}"
         for key, words in (
-            ("flops_per_token", f"to decode at {found['context']:,} tokens"),
+            ("flops_per_token", f"to decode at {count['context']:,} tokens"),
             ("prefill_flops_per_token", "to read a prompt of that length"),
             ("training_flops_per_token", "to train on sequences of it"),
         )
     ]
-    weights = ", ".join(f"{si(b, 'byte')} in {f}" for f, b in found["weight_bytes"].items())
-    held = f"{si(found['kv_bytes_per_token'], 'byte')} for each token"
-    if found["state_bytes"]:
-        held += f", and {si(found['state_bytes'], 'byte')} however long it is"
+    weights = ", ".join(f"{si(b, 'byte')} in {f}" for f, b in count["weight_bytes"].items())
+    cache = f"{si(count['kv_bytes_per_token'], 'byte')} for each token"
+    if count["state_bytes"]:
+        cache += f", and {si(count['state_bytes'], 'byte')} however long it is"
     rows = [
-        ("parameters", f"{found['parameters']:,}, {found['active_parameters']:,} used by a token"),
-        ("", f"{found['embeddings']:,} of them in the tables of tokens"),
-        *(("", f"{n:,} of them in the tower that sees") for n in [found["tower_parameters"]] if n),
-        ("on disk", f"{si(found['bytes_on_disk'], 'byte')}: {found['formats']}"),
-        ("", f"({found['formats_source']})"),
-        ("fits on", fitting(found["fits_on"])),
+        ("parameters", f"{count['parameters']:,}, {count['active_parameters']:,} used by a token"),
+        ("", f"{count['embeddings']:,} of them in the tables of tokens"),
+        *(("", f"{n:,} of them in the tower that sees") for n in [count["tower_parameters"]] if n),
+        ("on disk", f"{si(count['bytes_on_disk'], 'byte')}: {count['formats']}"),
+        ("", f"({count['formats_source']})"),
+        ("fits on", fitting(count["fits_on"])),
         ("weights", f"{weights} (without scales)"),
         ("FLOPs a token", flops[0]),
         *(("", line) for line in flops[1:]),
-        ("a request", held),
-        ("", f"{si(found['request_bytes'], 'byte')} at {found['context']:,} tokens, bf16"),
+        ("a request", cache),
+        ("", f"{si(count['request_bytes'], 'byte')} at {count['context']:,} tokens, bf16"),
     ]
-    if found["batch"] > 1:
-        rows.append(("", f"{si(found['batch_bytes'], 'byte')} for {found['batch']:,} of them"))
-    rows.append(("a decode step", f"reads {si(found['read_bytes_per_step'], 'byte')} of requests"))
+    if count["batch"] > 1:
+        rows.append(("", f"{si(count['batch_bytes'], 'byte')} for {count['batch']:,} of them"))
+    rows.append(("a decode step", f"reads {si(count['read_bytes_per_step'], 'byte')} of requests"))
     for layer in decoder.layers:
         parts = " + ".join(type(p).__name__ for p in (layer.mixer, layer.mlp) if p)
         window = getattr(layer.mixer, "window", 0)
-        seen = f", a window of {window:,} tokens" if window else ""
+        reach = f", a window of {window:,} tokens" if window else ""
         rows.append(
-            ("layers" if layer is decoder.layers[0] else "", f"{layer.repeat} × {parts}{seen}")
+            ("layers" if layer is decoder.layers[0] else "", f"{layer.repeat} × {parts}{reach}")
         )
-    rows += [("assumed" if not i else "", words) for i, words in enumerate(found["assumed"])]
-    return "\n".join([found["name"], *(f"  {label:<15}{text}" for label, text in rows)])
+    rows += [("assumed" if not i else "", words) for i, words in enumerate(count["assumed"])]
+    return "\n".join([count["name"], *(f"  {label:<15}{text}" for label, text in rows)])
 
 
 def fitting(fits):

@@ -81,20 +81,20 @@ def run(options):
     o = options
     if len(o.file) > 2:
         raise UserError(f"{len(o.file)} files; expected one, or two to compare")
-    stated = page.Stated(o.hardware, o.nic, o.domain, o.machine, o.ranks, o.nodes, o.collective)
+    labels = page.Stated(o.hardware, o.nic, o.domain, o.machine, o.ranks, o.nodes, o.collective)
     try:
-        files = [page.read_runs(path, stated) for path in o.file]
-        told = (
+        files = [page.read_runs(path, labels) for path in o.file]
+        text = (
             page.to_json(o.file, files) if o.json else "\n".join(page.report_lines(o.file, files))
         )
         if o.page:
-            runs = [run for found in files for run in found]
+            runs = [run for file in files for run in file]
             names = " and ".join(Path(name).name for name in o.file)
             write_new(o.page, page.to_html(runs, names))
     except (OSError, ValueError) as error:
         raise UserError(cause(error)) from error
-    print(told)
-    runs = [run for found in files for run in found]
+    print(text)
+    runs = [run for file in files for run in file]
     return _gate(runs, o.at_least, o.smallest) if o.at_least else 0
 
 
@@ -103,23 +103,23 @@ def _gate(runs, least, smallest=None):
     each of its messages from a smallest one on.
     """
     status = 0
-    for judged in runs:
-        known = judged.main and judged.main.share and judged.level != "invalid"
-        messages = [judged.main] if known else []
-        if known and smallest is not None:
-            every = (*judged.verdicts, *judged.in_place)
+    for run in runs:
+        has_verdict = run.main and run.main.share and run.level != "invalid"
+        messages = [run.main] if has_verdict else []
+        if has_verdict and smallest is not None:
+            every = (*run.verdicts, *run.in_place)
             messages = [verdict for verdict in every if verdict.size >= smallest]
         if not messages:
             print(
                 "lightspeed nccl: --at-least: a run has no line to compare with; state what is"
-                " asked for above" + (" or no message as large as --from" if known else ""),
+                " asked for above" + (" or no message as large as --from" if has_verdict else ""),
                 file=sys.stderr,
             )
             status = 2
         for verdict in messages:
             if verdict.share < least:
                 at = "" if smallest is None else f" at {si(float(verdict.size), 'byte')}"
-                place = " in place" * (verdict in judged.in_place)
+                place = " in place" * (verdict in run.in_place)
                 print(
                     f"lightspeed nccl: {100 * verdict.share:.3g} % of the line{at}{place}, below"
                     f" {100 * least:.3g} %",

@@ -16,8 +16,8 @@ def run(options):
     from lightspeed_authoring.notebooks import BuildError
 
     try:
-        made = {str(path.relative_to(ROOT)) for path in new(options.kind, options.name)}
+        paths = {str(path.relative_to(ROOT)) for path in new(options.kind, options.name)}
     except BuildError as error:
         raise UserError(error) from error
-    print("\n".join(line for line in todos() if line.partition(":")[0] in made))
+    print("\n".join(line for line in todos() if line.partition(":")[0] in paths))
     print(f"That is what {options.name} lacks. `lightspeed check` fails until it is all there.")

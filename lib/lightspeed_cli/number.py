@@ -35,9 +35,9 @@ def search(word):
     # "nvlink" is a word of nvlink4, but "l4" is none of l40s.
     after = r"(?![^\W_])" if word[-1:].isdigit() else r"(?![^\W\d_])"
     whole = re.compile(rf"(?<![^\W_]){re.escape(word)}{after}", re.IGNORECASE)
-    found = [key for key, text in texts.items() if whole.search(text)]
-    keys = found or [key for key, text in texts.items() if word.lower() in text.lower()]
-    return [_line(key, constants()[key]) for key in keys], bool(found)
+    matches = [key for key, text in texts.items() if whole.search(text)]
+    keys = matches or [key for key, text in texts.items() if word.lower() in text.lower()]
+    return [_line(key, constants()[key]) for key in keys], bool(matches)
 
 
 def _text(key, value):
@@ -109,13 +109,13 @@ def users(key):
         for path in packages
         if not path.relative_to(lib).as_posix().startswith(_NO_USERS)
     ]
-    found = {
+    users = {
         path.relative_to(base).with_suffix("").as_posix()
         for base, path in files
         if path.suffix in (".py", ".ipynb", ".toml") and _names(_source(path), *key.split("."))
     }
     derived = [other for other, value in constants().items() if key in _terms(value)]
-    return sorted(found) + [f"the catalog, for {other}" for other in derived]
+    return sorted(users) + [f"the catalog, for {other}" for other in derived]
 
 
 def _source(path):
@@ -131,11 +131,11 @@ def _names(text, entry, name):
     """Whether a file writes the key, or takes the name from the entry or a variable of it."""
     makes = r'\b(?:accelerator|link|memory|energy|find)\(["\'](\w+)["\']\)'
     owners = {re.escape(entry), rf'["\']{entry}["\']\)'}
-    for left, right in re.findall(r"(\w+(?:, \w+)*) = (.*)", text):
-        variables, made = left.split(", "), re.findall(makes, right)
-        if len(variables) == len(made):
+    for targets, right in re.findall(r"(\w+(?:, \w+)*) = (.*)", text):
+        variables, sources = targets.split(", "), re.findall(makes, right)
+        if len(variables) == len(sources):
             owners |= {
-                variable for variable, of in zip(variables, made, strict=True) if of == entry
+                variable for variable, of in zip(variables, sources, strict=True) if of == entry
             }
     return bool(re.search(rf"(?<![\w.])(?:{'|'.join(owners)})\.{name}\b", text))
 

@@ -31,18 +31,18 @@ def large(text):
     >>> large("15T"), large("1.4B")
     (15000000000000.0, 1400000000.0)
     """
-    found = re.fullmatch(r"([\d.]+)\s*([kKmMbBtT]?)", text.strip())
-    if not found:
+    match = re.fullmatch(r"([\d.]+)\s*([kKmMbBtT]?)", text.strip())
+    if not match:
         raise argparse.ArgumentTypeError(f"{text!r}: expected tokens, such as 15T or 300B")
-    return argument_types.number(found[1]) * 1000 ** " kmbt".index(found[2].lower() or " ")
+    return argument_types.number(match[1]) * 1000 ** " kmbt".index(match[2].lower() or " ")
 
 
 def duration(text):
     """Seconds of a time such as 60d or 12h."""
-    found = re.fullmatch(r"([\d.]+)\s*([dhs])", text.strip().lower())
-    if not found:
+    match = re.fullmatch(r"([\d.]+)\s*([dhs])", text.strip().lower())
+    if not match:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a time, such as 60d or 12h")
-    return argument_types.seconds(found[1]) * {"d": 86400, "h": 3600, "s": 1}[found[2]]
+    return argument_types.seconds(match[1]) * {"d": 86400, "h": 3600, "s": 1}[match[2]]
 
 
 def setting(text):
@@ -117,26 +117,26 @@ def _run(options):
         if job.setting.key == "pytorch_fsdp":
             setup.degrees.setdefault("stage", 3)
         plan = phrases.plan_of(setup, job.cluster.gpus, job.sequences)
-        told = answer.explained(job, plan) | {"one_away": one_away.one_away(job, plan)}
+        details = answer.explained(job, plan) | {"one_away": one_away.one_away(job, plan)}
         if options.measured:
             seconds = causes.measured_seconds(options.measured, job, options.counts)
-            told["measured"] = causes.compared(job, plan, seconds, setup)
-        show(options, told, words.told_explained)
+            details["measured"] = causes.compared(job, plan, seconds, setup)
+        show(options, details, words.told_explained)
         return 0
     if options.deadline:
         job = in_time(options, job)
         if job is None:
             return 1
-    found = answer.answer(job, options.top, options.tokens)
-    show(options, found, words.told)
-    return 0 if found["best"] else 1
+    plans = answer.answer(job, options.top, options.tokens)
+    show(options, plans, words.told)
+    return 0 if plans["best"] else 1
 
 
 def job_of(options, setup):
     """The `Job` that the options, and the words of a plan's `Setup`, describe."""
-    name, model, assumed = inputs.model_of(options.model)
+    name, model, defaults = inputs.model_of(options.model)
     cluster = inputs.cluster_of(options.cluster, options.precision, options.nic, options.inside)
-    chosen, machine = inputs.given_stack(
+    stack, machine = inputs.given_stack(
         options.stack, cluster, model, options.state, setup.compiled, setup.kernel
     )
     sequences = sequences_of(options.batch, options.sequence)
@@ -144,7 +144,7 @@ def job_of(options, setup):
         if not isinstance(value, int):
             raise UserError(f"--limit {field}={value}: expected a whole number")
     return answer.Job(
-        name, model, options.sequence, sequences, cluster, machine, chosen, assumed,
+        name, model, options.sequence, sequences, cluster, machine, stack, defaults,
         tuple(options.fix), tuple(options.limit),
     )  # fmt: skip
 
@@ -155,14 +155,14 @@ def in_time(options, job):
 
     def watch(gpus):
         if sys.stderr.isatty():
-            done = (gpus - first) / max(1, last - first)
-            print(f"\r{gpus:,} GPUs [{'#' * int(30 * done):<30}]", end="", file=sys.stderr)
+            share = (gpus - first) / max(1, last - first)
+            print(f"\r{gpus:,} GPUs [{'#' * int(30 * share):<30}]", end="", file=sys.stderr)
 
-    found = deadline.fewest(job, options.deadline, options.tokens, watch)
+    fit = deadline.fewest(job, options.deadline, options.tokens, watch)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    if found:
-        return found[0]
+    if fit:
+        return fit[0]
     days = options.deadline / 86400
     text = f"No number of GPUs up to {last:,} meets {days:g} days."
     if options.json:
@@ -172,5 +172,5 @@ def in_time(options, job):
     return None
 
 
-def show(options, found, text):
-    print(json.dumps(found, indent=1, default=float) if options.json else text(found))
+def show(options, data, text):
+    print(json.dumps(data, indent=1, default=float) if options.json else text(data))

@@ -60,25 +60,27 @@ def run(options):
         if options.check:
             tests = files.load_tests(Path(options.check))
             if tests is None:
-                found = answer.rows(Path(options.check), _model(options) if options.model else None)
+                report = answer.rows(
+                    Path(options.check), _model(options) if options.model else None
+                )
             else:
-                found = answer.tests(tests, _job(options), _name(options))
+                report = answer.tests(tests, _job(options), _name(options))
         elif options.trace:
             if options.prompt is not None or options.output is not None:
                 raise UserError("--trace has the tokens of each request: leave out --in and --out")
-            found = answer.trace(_job(options), Path(options.trace), options.top)
+            report = answer.trace(_job(options), Path(options.trace), options.top)
         else:
             job = _job(options)
             if options.plan_by:
                 job = _by_run(job, options)
-            found = _planned(answer, job, options)
+            report = _planned(answer, job, options)
     except (OSError, ValueError) as error:
         raise UserError(str(error)) from error
     if options.json:
-        print(json.dumps(found.data, indent=1))
+        print(json.dumps(report.data, indent=1))
     else:
-        print("\n".join(found.lines))
-    return found.status
+        print("\n".join(report.lines))
+    return report.status
 
 
 def _planned(answer, job, options):
@@ -101,8 +103,8 @@ def _by_run(job, options):
     tests = files.load_tests(Path(options.plan_by))
     if not tests:
         raise UserError(f"--plan-by {options.plan_by}: a load test, not a table of rows")
-    judged = check.judge(tests[0], job)
-    return replace(job, levels=judged.levels, own_run=True)
+    verdict = check.judge(tests[0], job)
+    return replace(job, levels=verdict.levels, own_run=True)
 
 
 def _job(options):
@@ -134,10 +136,12 @@ def _job(options):
         raise UserError(f"--layout {words} takes {ways} GPUs, which don't divide {gpus}")
     drafts = options.drafts or 0
     first = 0.84 if options.kept is None else options.kept
-    kept = float(drafted_tokens(first, drafts, measured("serving")["acceptance"]["fading"]))
+    accepted_tokens = float(
+        drafted_tokens(first, drafts, measured("serving")["acceptance"]["fading"])
+    )
     return Job(
         checkpoint.model, entry, gpus, formats, options.engine, prompt, output, options.tpot,
-        options.ttft, layout, options.memory_share, drafts=drafts, kept=kept,
+        options.ttft, layout, options.memory_share, drafts=drafts, kept=accepted_tokens,
     )  # fmt: skip
 
 

@@ -17,10 +17,10 @@ def duration(text):
     >>> duration("17.8ms"), duration("2 s")
     (0.0178, 2.0)
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)", text.strip())
-    if not found or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)", text.strip())
+    if not match or not float(match[1]):
         raise argparse.ArgumentTypeError(f"{text!r} is no time above 0; expected 17.8ms or 2s")
-    return float(found[1]) * SECONDS[found[2]]
+    return float(match[1]) * SECONDS[match[2]]
 
 
 def add(parser):
@@ -65,35 +65,37 @@ def run(options):
                 f"--hardware {o.hardware!r}: expected a chip of the catalog, such as mi300x or H20"
             )
         paths, notes = trace_files(o.file)
-        found = diagnose(paths, _progress(paths), o.step, o.hardware or "")
-        found.notes += notes
+        diagnosis = diagnose(paths, _progress(paths), o.step, o.hardware or "")
+        diagnosis.notes += notes
         if o.against:
             paths, _ = trace_files(o.against)
             other = diagnose(paths, _progress(paths), hardware=o.hardware or "")
         if o.page:
             from lightspeed_tools.trace.page import to_html
 
-            write_new(o.page, to_html(found))
-        told = (
-            report.to_json(found, other, model) if o.json else "\n".join(report.lines(found, model))
+            write_new(o.page, to_html(diagnosis))
+        text = (
+            report.to_json(diagnosis, other, model)
+            if o.json
+            else "\n".join(report.lines(diagnosis, model))
         )
     except (OSError, ValueError) as error:
         raise UserError(cause(error)) from error
-    print(told)
+    print(text)
     if other and not o.json:
-        print("\n".join(["", *report.compared(found, other)]))
+        print("\n".join(["", *report.compared(diagnosis, other)]))
 
 
 def _progress(paths):
     """A bar on a terminal's stderr while large files are read; silence elsewhere."""
     total = sum(os.path.getsize(path) for path in paths if os.path.exists(path))
     if not sys.stderr.isatty() or total < 20e6:
-        return lambda done: None
+        return lambda bytes_read: None
 
-    def show(done):
-        filled = min(40, 40 * done // total)
-        end = "\n" if done >= total else ""
-        print(f"\r[{'#' * filled:<40}] {done / 1e6:,.0f} of {total / 1e6:,.0f} MB", end=end,
+    def show(position):
+        cells = min(40, 40 * position // total)
+        end = "\n" if position >= total else ""
+        print(f"\r[{'#' * cells:<40}] {position / 1e6:,.0f} of {total / 1e6:,.0f} MB", end=end,
               file=sys.stderr, flush=True)  # fmt: skip
 
     return show

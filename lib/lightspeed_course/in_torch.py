@@ -26,13 +26,13 @@ def beside(name: str, run: bool = False) -> None:
     """Show the script `name`, such as "02_two_clocks", with its recorded output, or run it on this
     machine. Raises ValueError for an unknown name, and if it is to be run where torch is missing.
     """
-    known = records()
-    if name not in known:
-        raise ValueError(f"beside: name = {name!r}: expected one of {', '.join(known)}")
+    scripts = records()
+    if name not in scripts:
+        raise ValueError(f"beside: name = {name!r}: expected one of {', '.join(scripts)}")
     if run:
-        print(output(known[name]["code"], f"{name}.py"), end="")
+        print(output(scripts[name]["code"], f"{name}.py"), end="")
     else:
-        text = markdown(name, known[name])
+        text = markdown(name, scripts[name])
         here().display({"text/markdown": text, "text/plain": text})
 
 
@@ -55,19 +55,19 @@ def output(code: str, file: str) -> str:
     """
     if find_spec("torch") is None:
         raise ValueError("beside: run = True: torch is not installed here; `pip install torch`")
-    asked = re.match(r"# torchrun (.*) \S+\.py\n", code)
-    by = ["-m", "torch.distributed.run", *asked[1].split()] if asked else []
+    match = re.match(r"# torchrun (.*) \S+\.py\n", code)
+    by = ["-m", "torch.distributed.run", *match[1].split()] if match else []
     quiet = {"PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": str(os.cpu_count())}
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, file)
         script.write_text(code, "utf-8")
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, *by, str(script)],
             env=os.environ | quiet,
             capture_output=True,
             text=True,
             check=False,
         )
-    if done.returncode:
-        raise RuntimeError(f"{file}: {done.stderr.strip()[-500:]}")
-    return done.stdout
+    if process.returncode:
+        raise RuntimeError(f"{file}: {process.stderr.strip()[-500:]}")
+    return process.stdout

@@ -103,9 +103,9 @@ def attention() -> tuple[float, float]:
     """
     model, chip = decoder(MODEL).attention, accelerator(GPU)
     heads, kv_heads = model.heads // PER_NODE, model.kv_heads // PER_NODE
-    moved = naive_attention_bytes(heads, kv_heads, LONG, model.head_width)
+    traffic = naive_attention_bytes(heads, kv_heads, LONG, model.head_width)
     flops = 4 * heads * LONG**2 * model.head_width
-    return float(moved / chip.hbm_bandwidth), float(flops / chip.bf16)
+    return float(traffic / chip.hbm_bandwidth), float(flops / chip.bf16)
 
 
 # ---------------------------------------------------------------- 3: an offer
@@ -150,13 +150,13 @@ def replica(
         "bandwidth": PER_NODE * chip.hbm_bandwidth,
         "parameter_bytes": weight_bytes,
     }
-    memory, held = PER_NODE * chip.hbm_capacity, weight_bytes * model.parameters
+    memory, weights = PER_NODE * chip.hbm_capacity, weight_bytes * model.parameters
     batch = batch_within(BUDGET, **machine)
     step = decode_step(batch, **machine).time
     prefill = prefill_time(context - ANSWER // 2, model.parameters, machine["peak"])
     return Promise(
         float(per_token),
-        float(batch_that_fits(memory, held, machine["kv_bytes"])),
+        float(batch_that_fits(memory, weights, machine["kv_bytes"])),
         float(knee_batch(**machine)),
         float(batch),
         float(request_rate(batch, ANSWER, step)),
@@ -249,8 +249,8 @@ def gradients() -> Sum:
     ways = TENSOR * PIPELINE
     size, ranks = weights() / ways, OFFERED // ways
     time = float(bandwidth_bound("all_reduce", size, ranks, link(NETWORK).bandwidth))
-    seen = algbw(size, time)
-    return Sum(size, ranks, time, float(seen), float(busbw("all_reduce", ranks, seen)))
+    rate = algbw(size, time)
+    return Sum(size, ranks, time, float(rate), float(busbw("all_reduce", ranks, rate)))
 
 
 def speedup(network: str = NETWORK) -> float:
@@ -283,9 +283,9 @@ def tuesday() -> float:
 
 def long_request() -> tuple[float, int]:
     """(bytes of a request of `CONTEXT` tokens, how many fit beside the weights) in bf16."""
-    held = CONTEXT * float(decoder(MODEL).kv_cache_bytes_per_token())
+    size = CONTEXT * float(decoder(MODEL).kv_cache_bytes_per_token())
     room = PER_NODE * float(accelerator(GPU).hbm_capacity) - weights()
-    return held, int(room // held)
+    return size, int(room // size)
 
 
 # ---------------------------------------------------------------- 9: prompts, too
@@ -325,10 +325,10 @@ def planning(network: str = NETWORK) -> Job:
     from lightspeed_tools.plan import inputs
     from lightspeed_tools.plan.answer import Job
 
-    asked = {"gpu": GPU, "gpus": GPUS, "network": network, "gpus_per_node": PER_NODE}
-    cluster = inputs.cluster_from(asked, "bf16", "the job")
-    setting, found = inputs.given_stack("megatron_h100", cluster, decoder(MODEL))
-    return Job(MODEL, decoder(MODEL), SEQUENCE, SEQUENCES, cluster, found, setting)
+    options = {"gpu": GPU, "gpus": GPUS, "network": network, "gpus_per_node": PER_NODE}
+    cluster = inputs.cluster_from(options, "bf16", "the job")
+    setting, stack = inputs.given_stack("megatron_h100", cluster, decoder(MODEL))
+    return Job(MODEL, decoder(MODEL), SEQUENCE, SEQUENCES, cluster, stack, setting)
 
 
 @cache
@@ -346,8 +346,8 @@ def explained(
     """What it says of one plan, by default of the one that mended the week."""
     from lightspeed_tools.plan import answer, phrases
 
-    asked = planning()
-    return answer.explained(asked, phrases.plan_of(plan, GPUS, SEQUENCES))
+    job = planning()
+    return answer.explained(job, phrases.plan_of(plan, GPUS, SEQUENCES))
 
 
 # ---------------------------------------------------------------- 11: its profile
@@ -366,8 +366,8 @@ def profile() -> tuple[Trace, Account]:
 
     spread, layers = step(), decoder(MODEL).depth
     passes = 3 * layers * SEQUENCES // GPUS  # a backward pass counts for two forward ones
-    ran = of_zero3(layers, (spread.compute + spread.memory) / passes, layer_arrives())
-    trace = of_events(ran.events, about(0, GPUS, "the course's job"))
+    run = of_zero3(layers, (spread.compute + spread.memory) / passes, layer_arrives())
+    trace = of_events(run.events, about(0, GPUS, "the course's job"))
     return trace, accounts(trace)[0]
 
 
@@ -423,8 +423,8 @@ def _attention() -> str:
 
 
 def _long() -> str:
-    held, many = long_request()
-    return f"a request of {CONTEXT:,} tokens keeps {si(held, 'byte')}: **{many} at a time**"
+    size, many = long_request()
+    return f"a request of {CONTEXT:,} tokens keeps {si(size, 'byte')}: **{many} at a time**"
 
 
 def _five() -> str:
@@ -465,8 +465,8 @@ def _offer() -> str:
 
 
 def _tuesday() -> str:
-    lost = 1 - step("split", OFFERED).time / tuesday()
-    return f"a step takes {si(tuesday(), 's')}: **{lost:.0%} of {OFFERED} GPUs**"
+    share = 1 - step("split", OFFERED).time / tuesday()
+    return f"a step takes {si(tuesday(), 's')}: **{share:.0%} of {OFFERED} GPUs**"
 
 
 def _shared() -> str:
@@ -515,11 +515,11 @@ class Sheet:
         self.head, self.lines = head, lines
 
     def _repr_markdown_(self) -> str:
-        said = (
+        lines = (
             f"- {asks if asks.endswith('?') else asks + ':'} {text}"
             for asks, text in self.lines.items()
         )
-        return "\n".join([self.head, "", *said])
+        return "\n".join([self.head, "", *lines])
 
     def __repr__(self) -> str:
         return self._repr_markdown_().replace("**", "")
@@ -539,5 +539,5 @@ def sheet(until: str | None = None) -> Sheet:
     if until is None:
         return Sheet(head, {line.asks: line.answer() for line in LINES.values()})
     own = LINES[until]
-    known = {LINES[name].asks: LINES[name].answer() for name in own.uses}
-    return Sheet(head, known | {own.asks: "**?**"})
+    values = {LINES[name].asks: LINES[name].answer() for name in own.uses}
+    return Sheet(head, values | {own.asks: "**?**"})

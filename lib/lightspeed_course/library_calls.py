@@ -87,20 +87,20 @@ def origin(function: Callable[..., Any], samples: Iterable[dict[str, Any]]) -> d
 def gathered(each: Iterable[tuple[list[str], list[str]]]) -> dict[str, list[str]]:
     """The same, of (laws called, what gave the result) for each sample."""
     pairs = list(each)
-    called = {name for names, _ in pairs for name in names}
+    laws = {name for names, _ in pairs for name in names}
     gave = Counter(name for _, names in pairs for name in names)
     return {
-        "laws": sorted(called),
+        "laws": sorted(laws),
         "gives": sorted(n for n, times in gave.items() if 2 * times > len(pairs)),
     }
 
 
-def law_called(asked: dict[str, list[str]], given: dict[str, list[str]]) -> str:
+def law_called(library_side: dict[str, list[str]], student_side: dict[str, list[str]]) -> str:
     """What of the library gives the answer that is asked for, if the one given has it from there,
     and calls all laws that it is put together of.
     """
-    common = sorted(set(asked["gives"]) & set(given["gives"]))
-    return common[0] if common and set(asked["laws"]) <= set(given["laws"]) else ""
+    common = sorted(set(library_side["gives"]) & set(student_side["gives"]))
+    return common[0] if common and set(library_side["laws"]) <= set(student_side["laws"]) else ""
 
 
 def _is_library(frame: Any) -> bool:

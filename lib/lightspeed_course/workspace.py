@@ -55,9 +55,9 @@ def workspace_root(choice=None):
     """The learner's folder: the one named, else $LIGHTSPEED_HOME, else ~/speed-of-light, unless a
     checkout of the course has that name.
     """
-    named = choice or os.environ.get("LIGHTSPEED_HOME")
-    if named:
-        return Path(named).expanduser().resolve()
+    choice_or_home = choice or os.environ.get("LIGHTSPEED_HOME")
+    if choice_or_home:
+        return Path(choice_or_home).expanduser().resolve()
     folder = (Path.home() / "speed-of-light").resolve()
     return folder.with_name("my-speed-of-light") if course_root().is_relative_to(folder) else folder
 
@@ -97,9 +97,9 @@ def sync(workspace, course=None, now=None):
         events += [Event("retired", name) for name in entries if name not in delivered]
         happened = [event for event in events if event]
         blocked = {event.name for event in happened if event.kind == "left"}
-        noted = {name: _print_of(data) for name, data in delivered.items() if name not in blocked}
-        if noted != entries:
-            _write(manifest, _manifest_text(noted))
+        prints = {name: _print_of(data) for name, data in delivered.items() if name not in blocked}
+        if prints != entries:
+            _write(manifest, _manifest_text(prints))
         return happened
 
 
@@ -198,9 +198,9 @@ def _deliver(workspace, name, new, entry, now):
         mine = b""  # what cannot be read cannot be known to be unchanged
     if mine == new:
         return None
-    known = {coming["cells"], entry["cells"] if entry else coming["cells"]}
+    unchanged = {coming["cells"], entry["cells"] if entry else coming["cells"]}
     # A file that was made read-only says "leave me alone" as clearly as an edit does.
-    if _cells(mine) in known and path.stat().st_mode & 0o222:
+    if _cells(mine) in unchanged and path.stat().st_mode & 0o222:
         _write(path, new)
         return Event("updated", name)
     if entry and entry["cells"] == coming["cells"]:
@@ -234,22 +234,22 @@ def _cells(data):
         cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(data)["cells"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    written = [(kind, text.replace("\r\n", "\n").rstrip()) for kind, text in cells if text.strip()]
-    return hashlib.sha256(json.dumps(written).encode()).hexdigest()
+    texts = [(kind, text.replace("\r\n", "\n").rstrip()) for kind, text in cells if text.strip()]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
 def _find(name, delivered):
     """The notebook meant; a name without its folder that a chapter and its exercises share is
     the chapter's, and so is a bare number, such as 02; 00 is where one starts.
     """
-    wanted = name.replace("\\", "/").removeprefix("./").removesuffix(".ipynb")
+    place = name.replace("\\", "/").removeprefix("./").removesuffix(".ipynb")
     for shortened in (False, True):
         for one in sorted(delivered, key=lambda one: one != START):
             folder, _, stem = one.removesuffix(".ipynb").rpartition("/")
             stem = stem.partition("_")[0] if shortened else stem
-            if wanted in (f"{folder}/{stem}", stem):
+            if place in (f"{folder}/{stem}", stem):
                 return one
-    close = nearest(wanted, [part for one in delivered for part in (one[:-6], Path(one).stem)])
+    close = nearest(place, [part for one in delivered for part in (one[:-6], Path(one).stem)])
     hint = f"; did you mean {close}?" if close else f"; there are {', '.join(delivered)}"
     raise WorkspaceError(f"no notebook is called {name}{hint}")
 

@@ -30,9 +30,9 @@ NEAR = 0.075  # memory that a name tells may differ by this: 80 GB of 85.5, 141 
 @functools.cache
 def cards() -> dict[str, Entry]:
     """Chips of the catalog with memory, its bandwidth and a rate of products, by key."""
-    found = {**entries("accelerators"), **entries("tested")}
+    chips = {**entries("accelerators"), **entries("tested")}
     return {
-        key: entry for key, entry in found.items()
+        key: entry for key, entry in chips.items()
         if {"hbm_capacity", "hbm_bandwidth"} <= entry.numbers.keys()
         and entry.numbers.keys() & {"bf16", "fp16"}
     }  # fmt: skip
@@ -56,8 +56,10 @@ def card(words: str) -> tuple[Entry, int | None]:
         return _own(words), None
     text = re.sub(r"[\s_/-]+", " ", words.lower()).strip()
     if variant := UNLIKE.search(text):
-        wanted = f"a card of the catalog (a {variant[0]} variant has clocks and memory of its own)"
-        raise BadArgument("card", "words", words, wanted, f"Six numbers of its own: {EXAMPLE}")
+        expected = (
+            f"a card of the catalog (a {variant[0]} variant has clocks and memory of its own)"
+        )
+        raise BadArgument("card", "words", words, expected, f"Six numbers of its own: {EXAMPLE}")
     for pattern, plain in ALIASES:
         text = re.sub(pattern, plain, text)
     many = re.match(r"(\d+) ?[x*×] ?(?=[a-z])|(\d+) (?=[a-z])", text)
@@ -71,8 +73,8 @@ def card(words: str) -> tuple[Entry, int | None]:
              f"rtx_{name}", OTHERS.get(name, ""))  # fmt: skip
     key = next((one for one in tries if one in cards()), None)
     if key is None:
-        wanted = f"a GPU of the catalog ({meant(name, list(cards()))})"
-        raise BadArgument("card", "words", words, wanted, f"Or six numbers of its own: {EXAMPLE}")
+        expected = f"a GPU of the catalog ({meant(name, list(cards()))})"
+        raise BadArgument("card", "words", words, expected, f"Or six numbers of its own: {EXAMPLE}")
     entry = cards()[key]
     total = float(entry.hbm_capacity)
     if memory and min(abs(total / (int(memory[1]) * unit) - 1) for unit in (1e9, 2**30)) > NEAR:

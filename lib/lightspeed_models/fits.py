@@ -61,11 +61,11 @@ def fit_usl(n: NDArray[Any], speedup: NDArray[Any], confidence: float = 0.95) ->
     n = numpy.ravel(checked("fit_usl", "n", n, PROCESSORS))
     speedup = numpy.ravel(checked("fit_usl", "speedup", speedup, positive()))
     if n.shape != speedup.shape:
-        wanted = f"one value for each of the {n.size} values of n"
-        raise BadArgument("fit_usl", "speedup", speedup, wanted)
+        expected = f"one value for each of the {n.size} values of n"
+        raise BadArgument("fit_usl", "speedup", speedup, expected)
     if n.size < 4 or numpy.unique(n).size < 3:
-        wanted = "four points or more, at three or more n: three unknowns and one to judge by"
-        raise BadArgument("fit_usl", "n", n, wanted)
+        expected = "four points or more, at three or more n: three unknowns and one to judge by"
+        raise BadArgument("fit_usl", "n", n, expected)
     terms = numpy.column_stack([numpy.ones_like(n), n - 1, n * (n - 1)]) * (speedup / n)[:, None]
     (unit, *rest), *_ = numpy.linalg.lstsq(terms, numpy.ones_like(n), rcond=None)
     serial, kappa = numpy.array(rest) / unit
@@ -116,28 +116,28 @@ def fit_alpha_beta(
 
     Raises BadArgument for fewer than two points or arrays of different lengths.
     """
-    moved = _floats("transfer", transfer, positive("byte"))
+    traffic = _floats("transfer", transfer, positive("byte"))
     times = _floats("time", time, positive("s"))
     counts = _floats("steps", steps, positive())
-    if len(moved) != len(times) or len(times) < 2:
-        wanted = f"one time for each of the {len(moved)} transfers, and at least two"
-        raise BadArgument("fit_alpha_beta", "time", times, wanted)
+    if len(traffic) != len(times) or len(times) < 2:
+        expected = f"one time for each of the {len(traffic)} transfers, and at least two"
+        raise BadArgument("fit_alpha_beta", "time", times, expected)
     if len(counts) not in (1, len(times)):
-        wanted = f"one number, or one for each of the {len(times)} times"
-        raise BadArgument("fit_alpha_beta", "steps", counts, wanted)
+        expected = f"one number, or one for each of the {len(times)} times"
+        raise BadArgument("fit_alpha_beta", "steps", counts, expected)
     power = float(checked("fit_alpha_beta", "exponent", exponent, EXPONENT))
     counts = counts * len(times) if len(counts) == 1 else counts
     most, longest = max(counts), max(times)
-    slow = max(b / t for b, t in zip(moved, times, strict=True))  # both columns of order one
+    slow = max(b / t for b, t in zip(traffic, times, strict=True))  # both columns of order one
     waits = [(n / most * longest / t) ** power for n, t in zip(counts, times, strict=True)]
-    moves = [(b / t / slow) ** power for b, t in zip(moved, times, strict=True)]
+    moves = [(b / t / slow) ** power for b, t in zip(traffic, times, strict=True)]
     first, second = _least_squares(waits, moves)
     if not second > 0:
-        wanted, hint = "times that grow with the bytes", "The fit has no bandwidth."
-        raise BadArgument("fit_alpha_beta", "transfer", moved, wanted, hint)
+        expected, hint = "times that grow with the bytes", "The fit has no bandwidth."
+        raise BadArgument("fit_alpha_beta", "transfer", traffic, expected, hint)
     latency, bandwidth = first ** (1 / power) * longest / most, slow / second ** (1 / power)
     fitted = AlphaBeta(float(latency), float(bandwidth), power, ())
-    rows = zip(moved, counts, times, strict=True)
+    rows = zip(traffic, counts, times, strict=True)
     residuals = tuple(float(fitted.time(b, n) / t - 1) for b, n, t in rows)
     return replace(fitted, residuals=residuals)
 
@@ -160,9 +160,9 @@ def _least_squares(a: Sequence[float], b: Sequence[float]) -> tuple[float, float
     # What of b (and of one) no multiple of a explains, so that nothing is squared twice.
     along, mean = _dot(a, b) / aa, a1 / aa
     rest = [v - along * u for u, v in zip(a, b, strict=True)]
-    left = [1 - mean * u for u in a]
+    residue = [1 - mean * u for u in a]
     square = _dot(rest, rest)
-    y = _dot(rest, left) / square if square else 0.0
+    y = _dot(rest, residue) / square if square else 0.0
     x = (a1 - y * _dot(a, b)) / aa
     if min(x, y) >= 0:
         return x, y

@@ -173,12 +173,12 @@ def _fit_all(rows: Sequence[Row], exponent: float) -> dict[tuple[str, str], Alph
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((FABRICS[row.fabric].link(row.nodes, row.path), row.path), []).append(row)
-    found = {}
+    by_link = {}
     for key, mine in groups.items():
         transfer = [_transfer(r.path, r.collective, r.size, r.n, r.nodes) for r in mine]
         steps = [_latency(r.path, r.collective, r.n, r.nodes) for r in mine]
-        found[key] = fit_alpha_beta(transfer, [r.time for r in mine], steps, exponent)
-    return found
+        by_link[key] = fit_alpha_beta(transfer, [r.time for r in mine], steps, exponent)
+    return by_link
 
 
 def _misfit(each: Mapping[Any, AlphaBeta]) -> float:
@@ -243,13 +243,13 @@ def _predict(
 
 def _fit_of(machine: Fabric, path: str, nodes: int) -> tuple[AlphaBeta, float]:
     """The fit of the binding link, or of its stand-in; and its bandwidth, by line rates."""
-    link, known = machine.link(nodes, path), fits()
-    if (link, path) in known:
-        return known[link, path], known[link, path].bandwidth
-    if (machine.like, path) not in known:
-        wanted = f"a path that was measured; {machine.name} has none for it"
-        raise BadArgument("predict", "path", path, wanted)
-    fit = known[machine.like, path]
+    link, measured_fits = machine.link(nodes, path), fits()
+    if (link, path) in measured_fits:
+        return measured_fits[link, path], measured_fits[link, path].bandwidth
+    if (machine.like, path) not in measured_fits:
+        expected = f"a path that was measured; {machine.name} has none for it"
+        raise BadArgument("predict", "path", path, expected)
+    fit = measured_fits[machine.like, path]
     return fit, fit.bandwidth * machine.rate(nodes, path) / number(machine.like)
 
 

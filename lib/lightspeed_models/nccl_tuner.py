@@ -48,12 +48,12 @@ ONE_NUMBER = "one number: each size may choose differently"
 def _releases() -> dict[str, SimpleNamespace]:
     """Release -> its tables and rules, whole: the file states what each release changed."""
     text = files("lightspeed.catalog").joinpath("nccl_tuning.toml").read_text("utf-8")
-    found: dict[str, SimpleNamespace] = {}
+    result: dict[str, SimpleNamespace] = {}
     now: dict[str, Any] = {}
     for changes in tomllib.loads(text)["release"]:
         now = _merged(now, changes)
-        found[now["name"]] = SimpleNamespace(**now | {"rules": SimpleNamespace(**now["rules"])})
-    return found
+        result[now["name"]] = SimpleNamespace(**now | {"rules": SimpleNamespace(**now["rules"])})
+    return result
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,9 +85,9 @@ def _between_nodes(
     algorithm: str, protocol: str, n: Value, nodes: Value, net_latency: Value, release: str
 ) -> Result:
     """µs of a step between nodes; Simple is followed by a flush, the network's latency again."""
-    known, which = tables(release), PROTOCOLS.index(protocol)
-    step, tree = known.step["NET"][algorithm][which], known.step["NET"]["Tree"][which]
-    if known.rules.alone_as_tree:
+    entry, which = tables(release), PROTOCOLS.index(protocol)
+    step, tree = entry.step["NET"][algorithm][which], entry.step["NET"]["Tree"][which]
+    if entry.rules.alone_as_tree:
         step = pick(n == nodes, tree, step)
     return step + net_latency * 1e6 * (2 if protocol == "Simple" else 1)
 
@@ -128,14 +128,14 @@ def ring_latency(
     19.6
     """
     _at_least_a_rank_each("ring_latency", n, nodes)
-    known, which = tables(release), PROTOCOLS.index(protocol)
+    entry, which = tables(release), PROTOCOLS.index(protocol)
     overhead = net_overhead * 1e6 * (3 if protocol == "Simple" else 1) * minimum(nodes - 1, 1)
-    inside = maximum(known.step[link]["Ring"][which], overhead)
+    inside = maximum(entry.step[link]["Ring"][which], overhead)
     across = _between_nodes("Ring", protocol, n, nodes, net_latency, release)
-    closing = 2 if known.rules.closes_the_ring and collective == "all_reduce" else 0
+    closing = 2 if entry.rules.closes_the_ring and collective == "all_reduce" else 0
     between = ring_steps(collective, nodes) + closing * minimum(nodes - 1, 1)
     hops = (ring_steps(collective, n) - between) * inside + between * across
-    return (known.base["Ring"][which] + hops) * plateau * 1e-6
+    return (entry.base["Ring"][which] + hops) * plateau * 1e-6
 
 
 @law("s", **JOB, protocol=PROTOCOLS, link=LINKS, net_latency=nonnegative("s"), release=RELEASES)
@@ -154,10 +154,10 @@ def tree_latency(
     232.4
     """
     _at_least_a_rank_each("tree_latency", n, nodes)
-    known, which = tables(release), PROTOCOLS.index(protocol)
+    entry, which = tables(release), PROTOCOLS.index(protocol)
     across = _between_nodes("Tree", protocol, n, nodes, net_latency, release)
-    chain = (n // nodes - 1) * known.step[link]["Tree"][which]
-    return (known.base["Tree"][which] + 2 * (chain + floor_log2(nodes) * across)) * 1e-6
+    chain = (n // nodes - 1) * entry.step[link]["Tree"][which]
+    return (entry.base["Tree"][which] + 2 * (chain + floor_log2(nodes) * across)) * 1e-6
 
 
 @law("s", nodes=count(), net_latency=nonnegative("s"), release=RELEASES)
@@ -168,9 +168,9 @@ def nvls_latency(nodes: Value = 1, net_latency: Value = 0.0, release: str = NEWE
     >>> round(nvls_latency(4) * 1e6, 1)
     108.6
     """
-    known = tables(release)
+    entry = tables(release)
     across = _between_nodes("NVLSTree", "Simple", 2 * nodes, nodes, net_latency, release)
-    return (known.step["NVLINK"]["NVLS"][2] + 2 * floor_log2(nodes) * across) * 1e-6
+    return (entry.step["NVLINK"]["NVLS"][2] + 2 * floor_log2(nodes) * across) * 1e-6
 
 
 @dataclass(frozen=True)
@@ -316,8 +316,8 @@ def nccl_choices(
     network = checked("nccl_choices", "network", network, BANDWIDTH)
     speed = tables(more.get("release", NEWEST)).nvlink
     if architecture not in speed:
-        wanted = f"a release that knows {architecture}"
-        raise BadArgument("nccl_choices", "release", more["release"], wanted)
+        expected = f"a release that knows {architecture}"
+        raise BadArgument("nccl_choices", "release", more["release"], expected)
     inside = links * speed[architecture] * 1e9
     rates: dict[str, Any] = {"inside": inside, "across": min(inside, network)}
     job = Job(n, nodes, architecture=architecture, channels=channels, nvls=nvls, **rates, **more)
@@ -341,10 +341,10 @@ def _bus(job: Job) -> float:
 
 def _ll_cap(job: Job) -> float:
     """byte/s at most under LL: by the GPU on one node, by the vendor of the CPU on several."""
-    known = tables(job.release)
-    amd = job.cpu == "amd" or (job.cpu == "mixed" and known.rules.mixed_as_amd)
+    entry = tables(job.release)
+    amd = job.cpu == "amd" or (job.cpu == "mixed" and entry.rules.mixed_as_amd)
     row = job.architecture if job.nodes == 1 else ARCHITECTURES[1 if amd else 0]
-    return float(known.ll_bus[row][job.scale]) * 1e9
+    return float(entry.ll_bus[row][job.scale]) * 1e9
 
 
 def _per_channel(job: Job, name: str) -> float:
@@ -372,14 +372,14 @@ def _tree_bus(job: Job, protocol: str) -> float:
 
 def _nvls_bandwidth(job: Job) -> float:
     """algbw (byte/s) in the NVSwitch; 0 where it cannot add."""
-    known, n, nodes = tables(job.release), job.n, job.nodes
+    entry, n, nodes = tables(job.release), job.n, job.nodes
     adders = job.nvls and job.link == "NVLINK" and job.architecture in ("hopper", "blackwell")
     if not adders or job.channels < 2 or n == nodes:
         return 0.0
-    if not known.rules.nvls_measured:
+    if not entry.rules.nvls_measured:
         across = math.inf if nodes == 1 else job.across if nodes == 2 else job.across / 2
         return min(job.inside, across) * 5 / 6
-    efficiency = float(known.nvls_efficiency[job.architecture])
+    efficiency = float(entry.nvls_efficiency[job.architecture])
     inside = job.inside * efficiency * (job.channels - 1) / job.channels
     if job.collective != "all_reduce":
         return inside * (n / nodes - 1) / (n / nodes) if nodes == 1 else 0.0
@@ -391,10 +391,10 @@ def _nvls_bandwidth(job: Job) -> float:
 
 def _kept(job: Job, algorithm: str, protocol: str, size: float) -> float:
     """The share of bandwidth that a tree keeps at this size, up to 256 MiB for Tree."""
-    known = tables(job.release)
-    shares: list[float] = known.tree_keeps[protocol]
+    entry = tables(job.release)
+    shares: list[float] = entry.tree_keeps[protocol]
     power = math.frexp(max(size, 1) / 64)[1] - 1
-    corrected = algorithm == "NVLSTree" and known.rules.nvls_tree_keeps
+    corrected = algorithm == "NVLSTree" and entry.rules.nvls_tree_keeps
     corrected = corrected and job.architecture == "blackwell" and job.cpu != "arm"
     powers = 23 if algorithm == "Tree" else 24 if corrected else 0
     return shares[power] if 0 <= power < powers else 1.0

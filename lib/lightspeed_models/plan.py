@@ -102,15 +102,15 @@ class Plan:
         if sorted(self.placement) != sorted(AXES):
             raise BadArgument("Plan", "placement", self.placement, f"{AXES} in some order")
         if _some((self.chunks > 1) & (self.schedule != "1f1b")):
-            wanted = "'1f1b' where GPUs hold several chunks"
-            raise BadArgument("Plan", "schedule", self.schedule, wanted)
+            expected = "'1f1b' where GPUs hold several chunks"
+            raise BadArgument("Plan", "schedule", self.schedule, expected)
         if _some(self.ranks * self.tensor % self.expert):
-            wanted = f"a divisor of the {self.ranks * self.tensor} ranks of a stage"
+            expected = f"a divisor of the {self.ranks * self.tensor} ranks of a stage"
             hint = "Those are data x context x tensor."
-            raise BadArgument("Plan", "expert", self.expert, wanted, hint)
+            raise BadArgument("Plan", "expert", self.expert, expected, hint)
         if _some(self.ranks % self.shard_ranks):
-            wanted = f"a divisor of the {self.ranks} ranks of data x context"
-            raise BadArgument("Plan", "shard", self.shard, wanted)
+            expected = f"a divisor of the {self.ranks} ranks of data x context"
+            raise BadArgument("Plan", "shard", self.shard, expected)
 
     @property
     def gpus(self) -> int:
@@ -159,9 +159,9 @@ def checked_for(model: Decoder, plan: Plan) -> None:
     """
     checked_layers(model.layers, model.name)
     if _some(plan.expert > max(1, model.experts)):
-        wanted = f"at most the {model.experts} experts of the model" if model.experts else "1"
+        expected = f"at most the {model.experts} experts of the model" if model.experts else "1"
         hint = "" if model.experts else "The model has no experts."
-        raise BadArgument("Plan", "expert", plan.expert, wanted, hint)
+        raise BadArgument("Plan", "expert", plan.expert, expected, hint)
     uneven = plan.chunks > 1
     for ends in range(ENDS + 1):
         uneven = uneven & ((model.depth + ends) % (plan.pipeline * plan.chunks) != 0)
@@ -170,9 +170,9 @@ def checked_for(model: Decoder, plan: Plan) -> None:
         if is_array(uneven):  # the first of them
             both = tuple((n + 0 * uneven)[uneven][0].item() for n in both)
         chunks, stages = both
-        wanted = f"a number that cuts {model.depth} layers over {stages:g} stages evenly"
+        expected = f"a number that cuts {model.depth} layers over {stages:g} stages evenly"
         hint = f"The table and the logits may count as layers: up to {model.depth + ENDS} in all."
-        raise BadArgument("Plan", "chunks", chunks, wanted, hint)
+        raise BadArgument("Plan", "chunks", chunks, expected, hint)
 
 
 def cuts(layers: int, stages: int) -> list[int]:
@@ -257,12 +257,12 @@ def plan_of_batch(
     replica = tensor * pipeline * context
     data, lone = divmod(gpus, replica)
     if lone or not data:
-        wanted = f"a multiple of the {replica} of one replica"
-        raise BadArgument("plan_of_batch", "gpus", gpus, wanted)
+        expected = f"a multiple of the {replica} of one replica"
+        raise BadArgument("plan_of_batch", "gpus", gpus, expected)
     micro_batches, remainder = divmod(sequences, data * micro_size)
     if remainder or not micro_batches:
-        wanted = f"a multiple of the {data * micro_size} that run at once"
-        raise BadArgument("plan_of_batch", "sequences", sequences, wanted)
+        expected = f"a multiple of the {data * micro_size} that run at once"
+        raise BadArgument("plan_of_batch", "sequences", sequences, expected)
     rest |= {"context": context, "micro_batches": micro_batches, "micro_size": micro_size}
     return Plan(data, tensor, pipeline, **rest)
 
@@ -276,6 +276,6 @@ def model_parallel(gpus: int, per_node: int = 8) -> dict[str, int]:
     """
     tensor = min(gpus, per_node)
     if gpus % tensor:
-        wanted = f"a multiple of the {per_node} of a node, or fewer"
-        raise BadArgument("model_parallel", "gpus", gpus, wanted)
+        expected = f"a multiple of the {per_node} of a node, or fewer"
+        raise BadArgument("model_parallel", "gpus", gpus, expected)
     return {"tensor": tensor, "pipeline": gpus // tensor}

@@ -160,9 +160,9 @@ def rates(gpu: str | Entry, precision: str = "bf16", like: str = "") -> Rates | 
     scores = own.get(CLASSES.get(chip, ""), own["all"])
     one = kernel(name, family, library)
     one = replace(one, compute_share=chips.get(name, {}).get(gpu, one.compute_share))
-    reached = chips["bfloat16"].get(gpu, kernel("bfloat16").compute_share)
+    share = chips["bfloat16"].get(gpu, kernel("bfloat16").compute_share)
     return Rates(
-        one, clock, element_bytes, wide * reached, wide * scores["share"], scores["ramp"],
+        one, clock, element_bytes, wide * share, wide * scores["share"], scores["ramp"],
         scores["narrow"],
     )  # fmt: skip
 

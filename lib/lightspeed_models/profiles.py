@@ -27,8 +27,8 @@ def read_profile(path: str | Path, functions: Iterable[str]) -> dict[str, float]
     for name, key in keys.items():
         for outer in keys.keys() & {key[2] for key in _callers(stats.stats, key)} - {name}:
             hint = f"Name only one of them: {outer} includes it."
-            wanted = f"functions of which none calls another ({outer} does)"
-            raise BadArgument("read_profile", "functions", name, wanted, hint)
+            expected = f"functions of which none calls another ({outer} does)"
+            raise BadArgument("read_profile", "functions", name, expected, hint)
     breakdown = {name: stats.stats[key][3] for name, key in keys.items()}
     return breakdown | {REST: max(stats.total_tt - sum(breakdown.values()), 0.0)}
 
@@ -37,20 +37,20 @@ def _key(stats: Mapping[Any, Any], name: str) -> Any:
     keys = [key for key in stats if key[2] == name]
     if len(keys) != 1:
         where = "; ".join(f"{file}:{line}" for file, line, _ in keys) or "none of that name"
-        wanted = f"one function of the profile (found {where})"
-        raise BadArgument("read_profile", "functions", name, wanted)
+        expected = f"one function of the profile (found {where})"
+        raise BadArgument("read_profile", "functions", name, expected)
     return keys[0]
 
 
 def _callers(stats: Mapping[Any, Any], key: Any) -> set[Any]:
     """Every function from which `key` is reached."""
-    seen, todo = set(), [key]
+    visits, todo = set(), [key]
     while todo:
         for caller in stats[todo.pop()][4]:
-            if caller not in seen:
-                seen.add(caller)
+            if caller not in visits:
+                visits.add(caller)
                 todo.append(caller)
-    return seen
+    return visits
 
 
 def read_breakdown(path: str | Path) -> dict[str, float]:

@@ -111,8 +111,8 @@ class Served:
     def decoding(self, rows: Any = None) -> Bill:
         """The step that gives each request its next token, or checks its guesses."""
         rows = self.inside if rows is None else rows
-        checked, seen = self.drafts * rows, self.held if self.drafts else 0
-        return step_bill(self.model, self.decode, checked, rows, self.held, seen, 0)
+        checked, before = self.drafts * rows, self.held if self.drafts else 0
+        return step_bill(self.model, self.decode, checked, rows, self.held, before, 0)
 
     @functools.cached_property
     def reading(self) -> Bill:
@@ -150,9 +150,9 @@ class Served:
         """Seconds to the first token, the wait for a place included: in the steady state, or on
         average over so many waves of which the first came all at once.
         """
-        found = self.state(engine)
-        wait = self.waiting * found.between
-        return float(wait + (found.over(waves) if waves else found.first))
+        state = self.state(engine)
+        wait = self.waiting * state.between
+        return float(wait + (state.over(waves) if waves else state.first))
 
     def weights(self) -> float:
         """Bytes of weights on the GPUs that decode: experts once, the rest in each replica."""
@@ -205,13 +205,14 @@ def apart(run: Served, engine: Engine, inside: Any) -> State:
     decoding = run.decoding(inside)
     pace, data = pace_of(decoding, run.reading, engine), run.prefill.data
     piece, step = min(run.prompt, CHUNK), pace.decoding
-    read = pace.reading(piece, piece * data, 0) * max(1, run.prompt / CHUNK)
-    moved = run.model.request_bytes(run.prompt, run.decode.cache_bytes)
-    moved = float(moved) / (run.decode.link * run.decode.gpus)
+    prefill = pace.reading(piece, piece * data, 0) * max(1, run.prompt / CHUNK)
+    transfer = run.model.request_bytes(run.prompt, run.decode.cache_bytes)
+    transfer = float(transfer) / (run.decode.link * run.decode.gpus)
     busy = minimum(
-        inside * run.decoders * run.kept / (run.output * step) * read / (run.readers * data), 0.97
+        inside * run.decoders * run.kept / (run.output * step) * prefill / (run.readers * data),
+        0.97,
     )
     spread = 1 + SPREAD if run.random else 1.0
-    first = engine.front + read * (1 + spread * busy / 2 / (1 - busy)) + moved
+    first = engine.front + prefill * (1 + spread * busy / 2 / (1 - busy)) + transfer
     each = step / run.kept
     return State(each, first, first, busy, inside * run.decoders / (first + run.output * each))

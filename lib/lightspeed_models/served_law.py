@@ -40,11 +40,11 @@ class Pace:
     cache: Value
     row: Value
 
-    def reading(self, own: Value, passed: Value, rows: Value) -> Result:
+    def reading(self, own: Value, tokens: Value, rows: Value) -> Result:
         """Seconds of a step that reads `own` tokens on the busiest replica of attention,
-        `passed` on all, beside so many rows of that replica: at least the step of these.
+        `tokens` on all, beside so many rows of that replica: at least the step of these.
         """
-        work = maximum(self.floor, self.token * own + self.expert * passed)
+        work = maximum(self.floor, self.token * own + self.expert * tokens)
         work = work + self.start + self.exchange * own + self.cache * rows
         time = (self.launch**2 + work**2) ** 0.5 + self.row * rows
         return where(rows > 0, maximum(time, self.decoding), time)
@@ -111,9 +111,9 @@ def state(pace: Pace, load: Load, front: Value = 0.0) -> State:
 
     def step(prompts: Value) -> Result:
         """Seconds to read so many prompts side by side, in as many steps as they need."""
-        passed = minimum(prompts * p, budget)
-        own = maximum(passed / load.data, minimum(p, load.chunk))
-        return pace.reading(own, passed, others) * maximum(1, p / load.chunk)
+        tokens = minimum(prompts * p, budget)
+        own = maximum(tokens / load.data, minimum(p, load.chunk))
+        return pace.reading(own, tokens, others) * maximum(1, p / load.chunk)
 
     most = maximum(load.data, budget // p)  # prompts that a full step has room for
     full = minimum(most, maximum(1, c))

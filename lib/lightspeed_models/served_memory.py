@@ -85,8 +85,8 @@ def room_bytes(
         return share * total - weights
     other = other_bytes(model, replica, capacity)
     if engine == "trtllm":
-        left = total - weights - other
-        return share * left if left > 0 else left
+        rest = total - weights - other
+        return share * rest if rest > 0 else rest
     return share * total - weights - other
 
 
@@ -98,8 +98,8 @@ def request_bytes(model: Decoder, tokens: float, element_bytes: float, tensor: i
     for layer in model.layers:
         if layer.mixer:
             mixer = layer.mixer
-            kept = float(mixer.state(element_bytes, tokens)) + tokens * float(
+            size = float(mixer.state(element_bytes, tokens)) + tokens * float(
                 mixer.growth(element_bytes)
             )
-            total += layer.repeat * kept / min(tensor, cached_heads(mixer))
+            total += layer.repeat * size / min(tensor, cached_heads(mixer))
     return total

@@ -49,12 +49,12 @@ def unseen(
         (row.run.model.layers, SYSTEMS.get(row.system, row.system), row.engine, row.number_format)
         for row in rows
     ]
-    asked = (model.layers, chip, engine, kind)
+    key = (model.layers, chip, engine, kind)
     names = ("this model", "this GPU", "this engine", "this number format")
-    found = [name for i, name in enumerate(names) if all(one[i] != asked[i] for one in have)]
-    if not found and asked not in have:
-        found.append(f"this model, GPU and format together under {engine}")
-    return found
+    missing = [name for i, name in enumerate(names) if all(one[i] != key[i] for one in have)]
+    if not missing and key not in have:
+        missing.append(f"this model, GPU and format together under {engine}")
+    return missing
 
 
 def kind_of(lacks: list[str], card: Entry, own_run: bool = False) -> Kind:

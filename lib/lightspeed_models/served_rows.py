@@ -87,8 +87,8 @@ def measured(row: Mapping[str, Any], other: Decoder | None = None) -> Measured:
     prompt, output = _whole(row, "isl"), _whole(row, "osl")
     if output == 1:
         raise Refused("one token out: there is no time between tokens")
-    told = re.search(r"silicon_concurrency=(\d+\.?\d*)", str(row.get("silicon_data_source") or ""))
-    concurrency = float(told[1]) if told else _whole(row, "concurrency", 0)
+    match = re.search(r"silicon_concurrency=(\d+\.?\d*)", str(row.get("silicon_data_source") or ""))
+    concurrency = float(match[1]) if match else _whole(row, "concurrency", 0)
     kind = _format(row)
     times = [_number(row, f"silicon_{name}_ms") / 1e3 for name in ("tpot", "ttft")]
     system = "_".join(_plain(row, "system").removeprefix("nvidia").split("-")).strip("_")
@@ -104,8 +104,8 @@ def measured(row: Mapping[str, Any], other: Decoder | None = None) -> Measured:
     if not (batch or concurrency):
         raise Refused("neither batch nor concurrency is given")
     requests = concurrency / decoders or batch * decode.data
-    stated = batch * (_whole(row, "attention_dp_size", 0) or 1)
-    if together and batch and concurrency and abs(stated - concurrency) > 0.5:
+    clients = batch * (_whole(row, "attention_dp_size", 0) or 1)
+    if together and batch and concurrency and abs(clients - concurrency) > 0.5:
         raise Refused("batch and concurrency contradict each other")
     prefill = decode if together else _replica(row, "prefill_", system, kind, model)
     run = Served(
@@ -165,15 +165,17 @@ def _whole(row: Mapping[str, Any], name: str, default: int | None = None) -> int
 
 def _format(row: Mapping[str, Any]) -> str:
     """The number format: as told, else by the model's name, else as its makers publish it."""
-    told = _plain(row, "precision")
-    if not told:
+    precision = _plain(row, "precision")
+    if not precision:
         name = str(row["model_path"])
-        named = re.search(r"(fp4|fp8|bf16|int4)(?![0-9])", name.lower())
-        return named[1] if named else NATIVE.get(shape_of(name), "bf16")
-    told = {"nvfp4": "fp4", "mxfp4": "fp4", "bfloat16": "bf16", "w4a16": "int4"}.get(told, told)
-    if told not in FORMATS:
+        match = re.search(r"(fp4|fp8|bf16|int4)(?![0-9])", name.lower())
+        return match[1] if match else NATIVE.get(shape_of(name), "bf16")
+    precision = {"nvfp4": "fp4", "mxfp4": "fp4", "bfloat16": "bf16", "w4a16": "int4"}.get(
+        precision, precision
+    )
+    if precision not in FORMATS:
         raise Refused("number format is not bf16, fp8, fp4 or int4")
-    return told
+    return precision
 
 
 def _replica(row: Mapping[str, Any], whose: str, system: str, kind: str, model: Decoder) -> Replica:
@@ -205,20 +207,20 @@ def measured_rows(
     that is there twice counts once, and one that beats its bound by more than the rounding of a
     data sheet is mislabelled or drafts tokens ahead.
     """
-    found, refused = dict[int, Measured](), dict[int, str]()
-    seen = set[str]()
+    by_number, reasons = dict[int, Measured](), dict[int, str]()
+    keys = set[str]()
     for i, row in enumerate(rows):
         try:
             one = measured(row, other)
         except Refused as error:
-            refused[i] = str(error)
+            reasons[i] = str(error)
             continue
         key = f"{one.per_token:.6g} {one.first_token:.6g} {one.model}"
-        if key in seen:
-            refused[i] = TWICE
+        if key in keys:
+            reasons[i] = TWICE
         elif one.per_token < one.run.bound() / (1 + SLACK):
-            refused[i] = BEATEN
+            reasons[i] = BEATEN
         else:
-            found[i] = one
-        seen.add(key)
-    return found, refused
+            by_number[i] = one
+        keys.add(key)
+    return by_number, reasons

@@ -76,11 +76,11 @@ class StackFit:
     errors: tuple[float, ...]
 
 
-def stacked(rows: Sequence[Timed], counted: Stack = BOUND) -> Work:
+def stacked(rows: Sequence[Timed], base: Stack = BOUND) -> Work:
     """One `Work` of arrays, an element a row."""
     import numpy
 
-    works = [work(row.model, row.sequence, row.plan, row.machine, counted) for row in rows]
+    works = [work(row.model, row.sequence, row.plan, row.machine, base) for row in rows]
     names = [f.name for f in fields(Work)]
     return Work(**{n: numpy.array([getattr(one, n) for one in works]) for n in names})
 
@@ -102,12 +102,12 @@ def impossible(rows: Sequence[Timed]) -> dict[str, str]:
 
 def fit_stack(
     rows: Sequence[Timed],
-    counted: Stack = BOUND,
+    base: Stack = BOUND,
     names: Sequence[str] = HEALTHY,
     resamples: int = 40,
     seed: int = 0,
 ) -> StackFit:
-    """The `StackFit` of measured steps; `counted` holds what is not fitted. Raises BadArgument for
+    """The `StackFit` of measured steps; `base` holds what is not fitted. Raises BadArgument for
     fewer rows than twice the constants, or one beyond its bound.
     """
     import numpy
@@ -116,33 +116,33 @@ def fit_stack(
         one_of("fit_stack", "names", name, tuple(FITTED))
     checked("fit_stack", "resamples", resamples, count())
     if len(rows) < 2 * len(names):
-        wanted = f"at least {2 * len(names)} rows to fit {len(names)} constants"
-        raise BadArgument("fit_stack", "rows", len(rows), wanted)
+        expected = f"at least {2 * len(names)} rows to fit {len(names)} constants"
+        raise BadArgument("fit_stack", "rows", len(rows), expected)
     if wrong := impossible(rows):
         name, why = next(iter(wrong.items()))
         hint = f"{name} {why}. Are times in s, and is the plan the one that ran?"
         raise BadArgument("fit_stack", "rows", f"{len(wrong)} of them", "rows above a bound", hint)
-    works, times = stacked(rows, counted), numpy.array([row.time for row in rows])
-    first = fit_constants(works, times, counted, names)
-    untold = _one_sided(works, times, first, names)
-    told = [n for n in names if n not in untold]
+    works, times = stacked(rows, base), numpy.array([row.time for row in rows])
+    first = fit_constants(works, times, base, names)
+    unknown = _one_sided(works, times, first, names)
+    free = [n for n in names if n not in unknown]
     # What the rows can't tell adds nothing, and the rest is fitted without it.
-    neutral = {n: getattr(BOUND, n) for n in untold}
+    neutral = {n: getattr(BOUND, n) for n in unknown}
     best = replace(first, **neutral)
-    best = fit_constants(works, times, best, told, first) if untold else first
+    best = fit_constants(works, times, best, free, first) if unknown else first
     generator = numpy.random.default_rng(seed)
     again = [
-        fit_constants(rows_of(works, drawn), times[drawn], best, told, best)
-        for drawn in generator.integers(len(rows), size=(resamples, len(rows)))
+        fit_constants(rows_of(works, sample), times[sample], best, free, best)
+        for sample in generator.integers(len(rows), size=(resamples, len(rows)))
     ]
     intervals = {}
-    for name in told:
+    for name in free:
         low, high = numpy.quantile([getattr(one, name) for one in again], (0.05, 0.95))
         intervals[name] = (float(low), float(high))
         if high > KNOWN * low:
-            untold[name] = f"rows drawn again give {low:.3g} to {high:.3g}"
+            unknown[name] = f"rows drawn again give {low:.3g} to {high:.3g}"
     errors = abs(expected_times(works, best) / times - 1)
-    return StackFit(best, intervals, untold, tuple(map(float, errors)))
+    return StackFit(best, intervals, unknown, tuple(map(float, errors)))
 
 
 def fit_constants(
@@ -200,9 +200,9 @@ def _least_cauchy(residuals: Any, at: Any, least: Any, most: Any) -> Any:
     return at
 
 
-def rows_of(works: Work, chosen: Any) -> Work:
+def rows_of(works: Work, mask: Any) -> Work:
     """Some rows of a `Work` of arrays, by index or mask."""
-    return Work(**{f.name: getattr(works, f.name)[chosen] for f in fields(Work)})
+    return Work(**{f.name: getattr(works, f.name)[mask] for f in fields(Work)})
 
 
 def _one_sided(works: Work, times: Any, best: Stack, names: Sequence[str]) -> dict[str, str]:
@@ -219,23 +219,23 @@ def _one_sided(works: Work, times: Any, best: Stack, names: Sequence[str]) -> di
     width = max(1.48 * float(numpy.median(abs(errors(best)))), 0.005)
 
     def loss(name: str, value: float) -> float:
-        held: dict[str, Any] = {name: value}
+        change: dict[str, Any] = {name: value}
         others = [n for n in names if n != name]
-        stack = replace(best, **held)
+        stack = replace(best, **change)
         refitted = fit_constants(works, times, stack, others, best) if others else stack
         return float(numpy.log1p((errors(refitted) / width) ** 2).sum())
 
-    allowed, untold = loss(names[0], getattr(best, names[0])) + NINE_TENTHS, {}
+    limit, unknown = loss(names[0], getattr(best, names[0])) + NINE_TENTHS, {}
     for name in names:
         least, most, _ = FITTED[name]
         ends: list[dict[str, Any]] = [{name: least}, {name: most}]
         if numpy.array_equal(*(errors(replace(best, **end)) for end in ends)):
-            untold[name] = "no row depends on it"
-        elif name != "share" and loss(name, getattr(BOUND, name)) <= allowed:
+            unknown[name] = "no row depends on it"
+        elif name != "share" and loss(name, getattr(BOUND, name)) <= limit:
             good, bad = getattr(best, name), least if name in LINKS else most
             for _ in range(8):  # halves of the logarithm, to a few per cent
                 middle = (good * bad) ** 0.5
-                good, bad = (middle, bad) if loss(name, middle) <= allowed else (good, middle)
+                good, bad = (middle, bad) if loss(name, middle) <= limit else (good, middle)
             side = "least" if name in LINKS else "most"
-            untold[name] = f"the rows only say that it is at {side} {good:.2g}"
-    return untold
+            unknown[name] = f"the rows only say that it is at {side} {good:.2g}"
+    return unknown

@@ -93,8 +93,8 @@ def expected_memory(
     )
     for other in others:
         fuller = other.total > fullest.total
-        held = {n: (getattr(other, n), getattr(fullest, n)) for n in PARTS}
-        fullest = MemoryUse(**{name: where(fuller, *either) for name, either in held.items()})
+        parts = {n: (getattr(other, n), getattr(fullest, n)) for n in PARTS}
+        fullest = MemoryUse(**{name: where(fuller, *either) for name, either in parts.items()})
     return fullest
 
 
@@ -129,14 +129,14 @@ def stage_memory(
     experts = model.expert_parameters
     mine = experts / model.depth / plan.expert / plan.expert_tensor
     rest = (model.parameters - model.embeddings - experts) / model.depth / plan.tensor
-    held: tuple[tuple[Value, Value], ...] = (
+    parts: tuple[tuple[Value, Value], ...] = (
         (layers * mine, plan.expert_copies),
         (layers * rest + tables / plan.tensor, plan.shard_ranks),
     )
 
     def states(each: float, stage: int) -> Result:
         """Bytes of a state that ZeRO splits from this stage on."""
-        return sum(each * n / where(plan.stage >= stage, copies, 1) for n, copies in held)
+        return sum(each * n / where(plan.stage >= stage, copies, 1) for n, copies in parts)
 
     # ZeRO-3 gathers the layer that runs and the next.
     gathered = where((plan.stage == 3) & (layers > 0), 2 * (mine + rest) * holds.weight_bytes, 0.0)
@@ -148,10 +148,10 @@ def stage_memory(
         size = plan.micro_size, plan.tensor
         return model_activation_bytes(model, tokens, *size, split=split, recompute=recompute)
 
-    kept = kept_bytes(plan.recompute)
+    per_layer = kept_bytes(plan.recompute)
     if any_of(plan.again != where(plan.recompute == "full", 1.0, 0.0)):  # a part of the layers
-        kept = plan.again * kept + (1 - plan.again) * kept_bytes("selective")
-    activations = holds.kept * kept / model.depth * layers * in_flight(plan, place)
+        per_layer = plan.again * per_layer + (1 - plan.again) * kept_bytes("selective")
+    activations = holds.kept * per_layer / model.depth * layers * in_flight(plan, place)
     scores = holds.logits_bytes * tokens * plan.micro_size * model.vocabulary / plan.tensor
     logits = where(place == plan.pipeline - 1, scores, 0.0)
     total = weights + gradients + optimizer + activations + logits + holds.base
@@ -170,5 +170,5 @@ def in_flight(plan: Plan, place: Value) -> Result:
     """
     p, m, v, after = plan.pipeline, plan.micro_batches, plan.chunks, plan.pipeline - 1 - place
     pieces = where(v > 1, (v - 1) * p + 2 * after + 1, after + 1)
-    held = where(plan.schedule == "zb_h1", p, pieces / v)
-    return minimum(m, where(plan.schedule == "gpipe", m, held))
+    most = where(plan.schedule == "zb_h1", p, pieces / v)
+    return minimum(m, where(plan.schedule == "gpipe", m, most))

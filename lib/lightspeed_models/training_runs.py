@@ -66,10 +66,10 @@ def _run(key: str, table: dict[str, Any], sources: Mapping[str, str]) -> Run:
     degrees = {name: table.get(name, 1) for name in names}
     gpus = table["data"] * degrees["tensor"] * degrees["pipeline"] * degrees["context"]
     plan = plan_of_batch(gpus, table["batch"], **degrees, recompute=table["recompute"])
-    counted = plan.recompute if table["counts"] == "hardware" else "none"
+    recompute = plan.recompute if table["counts"] == "hardware" else "none"
     # A source prints the rate or the time; the FLOPs turn one into the other.
     printed = table["seconds"] if "seconds" in table else table["flops_per_gpu"] * 1e12
-    other = flops_per_gpu(model, plan.sequences, table["sequence"], gpus, printed, counted)
+    other = flops_per_gpu(model, plan.sequences, table["sequence"], gpus, printed, recompute)
     rate, time = (other, printed) if "seconds" in table else (printed, other)
     return Run(
         key, table["name"], sources[table["source"]], model, table["sequence"], plan,
@@ -89,8 +89,8 @@ def calibration(model: Decoder, plan: Plan) -> str:
     True
     """
     run = training_runs()[CALIBRATION]
-    known = (run.model.depth, run.model.width, run.plan.gpus)
-    return SECOND if (model.depth, model.width, plan.gpus) == known else CALIBRATION
+    size = (run.model.depth, run.model.width, run.plan.gpus)
+    return SECOND if (model.depth, model.width, plan.gpus) == size else CALIBRATION
 
 
 @functools.cache

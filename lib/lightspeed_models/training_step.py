@@ -149,9 +149,9 @@ def step(model: Decoder, sequence: int, plan: Plan, machine: Machine, stack: Sta
     True
     """
     share = plan.tensor * plan.pipeline * plan.context
-    needed = flops(model, plan.micro_batches * plan.micro_size, sequence) / share
-    spent = seconds(work(model, sequence, plan, machine, stack), stack)
-    return Step(**spent, model_flops=needed, peak=machine.peak)
+    model_flops = flops(model, plan.micro_batches * plan.micro_size, sequence) / share
+    terms = seconds(work(model, sequence, plan, machine, stack), stack)
+    return Step(**terms, model_flops=model_flops, peak=machine.peak)
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,9 @@ def work(model: Decoder, sequence: int, plan: Plan, machine: Machine, stack: Sta
     split, rate = plan.tensor * plan.context, machine.peak * machine.share
     logits = 6 * model.width * model.vocabulary * plan.micro_size * sequence
     blocks = flops(model, plan.micro_size, sequence, plan.recompute, plan.part) - logits
-    kept = model_activation_bytes(model, sequence, plan.micro_size, plan.tensor, split=stack.split)
+    activations = model_activation_bytes(
+        model, sequence, plan.micro_size, plan.tensor, split=stack.split
+    )
     spread = model.expert_parameters / plan.pipeline / plan.expert / plan.expert_tensor
     common = (model.parameters - model.expert_parameters) / (plan.tensor * plan.pipeline)
     keys, copies = _kv_numbers(model), plan.expert_copies
@@ -226,7 +228,7 @@ def work(model: Decoder, sequence: int, plan: Plan, machine: Machine, stack: Sta
     from_ranks = where(plan.stage >= 3, plan.shard_ranks, 1)
     hybrid = hybrid_sharded_bytes(common, plan.shard_ranks, groups, from_ranks, *sizes[1:])
     drops = (plan.stage >= 2) & stack.drops_weights
-    sent = where(drops, hybrid.inside, data_parallel_bytes(common, plan.shard_ranks, *sizes))
+    traffic = where(drops, hybrid.inside, data_parallel_bytes(common, plan.shard_ranks, *sizes))
     sent_of_experts = data_parallel_bytes(spread, copies, *sizes)
     hop = pipeline_bytes(tokens, model.width) / 2 / plan.tensor
     # The gather that sequence parallelism repeats in the backward pass hides behind a product.
@@ -241,12 +243,12 @@ def work(model: Decoder, sequence: int, plan: Plan, machine: Machine, stack: Sta
         compute = layer_products(model, sequence, plan, machine, products)
         scores = layer_scores(model, sequence, plan, products)
     sparse = sum(repeat for _, repeat in model.sparse_layers) / model.depth
-    chosen = sum(mlp.active * repeat for mlp, repeat in model.sparse_layers) / model.depth
-    copies_of_tokens = 2 * chosen * tokens * model.width / plan.tensor
+    experts = sum(mlp.active * repeat for mlp, repeat in model.sparse_layers) / model.depth
+    copies_of_tokens = 2 * experts * tokens * model.width / plan.tensor
     return Work(
         compute=compute,
         scores=scores,
-        pass_=(1 + again / 2) * kept / model.depth / plan.context / machine.memory,
+        pass_=(1 + again / 2) * activations / model.depth / plan.context / machine.memory,
         permute=(1 + again / 2) * copies_of_tokens / machine.memory,
         tensor=bytes_of_tensor / _rate(plan, machine, "tensor"),
         expert=_expert(model, tokens, plan, machine, stack),
@@ -255,10 +257,10 @@ def work(model: Decoder, sequence: int, plan: Plan, machine: Machine, stack: Sta
         head=logits / split / wide,
         logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,
         hop=hop / _rate(plan, machine, "pipeline"),
-        synced=sent / _shard_rate(plan, machine)
+        synced=traffic / _shard_rate(plan, machine)
         + where(groups > 1, hybrid.across / _over(machine, 1), 0.0)
         + sent_of_experts / where(copies > copies_near, _over(machine, copies_near), machine.link),
-        moved=(sent + sent_of_experts + hybrid.across) / machine.link,
+        moved=(traffic + sent_of_experts + hybrid.across) / machine.link,
         optimizer=stack.optimizer_bytes
         * (
             common / where(plan.stage >= 1, plan.shard_ranks, 1)
@@ -344,21 +346,23 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
     w, m = work, work.micro_batches
     compute, head = (w.compute + w.scores / stack.attention) / stack.share, w.head / stack.share
     memory = stack.passes * w.pass_ + stack.permutes * w.permute
-    cut = where(w.ways > 1, stack.split_products, 1.0)
-    taxed = where(w.expert > 0, cut / (1 - stack.sm_tax), cut)
-    compute, memory = taxed * compute, cut * memory
+    ways = where(w.ways > 1, stack.split_products, 1.0)
+    taxed = where(w.expert > 0, ways / (1 - stack.sm_tax), ways)
+    compute, memory = taxed * compute, ways * memory
     # Exchanges in a node run piece by piece behind the product that they feed.
     behind = where(w.tensor_across, 0.0, minimum(stack.overlap * w.tensor, compute))
     tensor = over(w.tensor - behind, w.tensor_across) + stack.launch * w.tensor_exchanges
-    sent = over(w.expert, w.expert_across)
+    traffic = over(w.expert, w.expert_across)
     expert = (
-        sent - minimum(stack.expert_overlap * sent, compute) + stack.launch * w.expert_exchanges
+        traffic
+        - minimum(stack.expert_overlap * traffic, compute)
+        + stack.launch * w.expert_exchanges
     )
     expert = expert + stack.sync * w.sparse
     context = over(w.context, w.context_across) + stack.launch * w.context_exchanges
-    asked = compute + memory + tensor + expert + context
+    busy = compute + memory + tensor + expert + context
     # Launches run ahead of the GPU, so the longer of the two sets the pace of a layer.
-    layer = maximum(asked, stack.host + stack.wait(w.ways, w.near, w.tensor_across))
+    layer = maximum(busy, stack.host + stack.wait(w.ways, w.near, w.tensor_across))
     whole = w.layers * layer + head + w.logits
     stage = whole / w.stages
     if stack.whole_layers:
@@ -379,7 +383,7 @@ def seconds(work: Work, stack: Stack) -> dict[str, Result]:
         "tensor": each * tensor,
         "expert": each * expert,
         "context": each * context,
-        "host": each * (layer - asked),
+        "host": each * (layer - busy),
         "uneven": m * (stage - whole / w.stages),
         "bubble": (whole - stage) * w.idle,
         "pipeline": sends * over(w.hop, w.pipeline_across),
@@ -476,6 +480,6 @@ def memory_use(
     more = where(plan.schedule == "gpipe", plan.micro_batches / plan.pipeline, 1)
     activations = use.activations * more
     waste = use.buffers / (use.total - use.buffers)
-    needed = sum(states.values()) + activations + use.logits
-    total = (1 + waste) * needed
-    return replace(use, **states, activations=activations, buffers=waste * needed, total=total)
+    need = sum(states.values()) + activations + use.logits
+    total = (1 + waste) * need
+    return replace(use, **states, activations=activations, buffers=waste * need, total=total)

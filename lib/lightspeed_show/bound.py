@@ -37,8 +37,8 @@ def expressions(markdown: str) -> list[Expression]:
 
 def fill(markdown: str, values: list[str]) -> str:
     """The text with each expression replaced by its value."""
-    left = iter(values)
-    return BRACES.sub(lambda match: next(left), markdown)
+    rest = iter(values)
+    return BRACES.sub(lambda match: next(rest), markdown)
 
 
 def split(text: str) -> Expression:

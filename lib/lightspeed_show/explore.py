@@ -54,8 +54,8 @@ class View:
         """The view as JSON, for the live renderer."""
         law = self.formula.lines() if self.formula else ()
         more = {"advice": self.advice} if self.advice else {}
-        shown = content(self.charts, self.verdict, self.facts, law, self.moments, self.measured)
-        return shown | more
+        spec = content(self.charts, self.verdict, self.facts, law, self.moments, self.measured)
+        return spec | more
 
 
 @dataclass(frozen=True)
@@ -256,14 +256,14 @@ class Explorer:
         """Set the controls as a link says, "hardware=b200&batch=64": names or labels of controls,
         values or texts of options. Raises ValueError that says what is wrong.
         """
-        wanted = {}
+        values = {}
         for name, text in parse_qsl(link, keep_blank_values=True):
             matches = [c for c in self.controls.values() if name in (c.name, c.label)]
             if not matches:
                 raise ValueError(f"no control {name!r}; there are {', '.join(self.controls)}")
             value = matches[0].meant(text)
-            wanted[matches[0].name] = value
-        self.set(**wanted)
+            values[matches[0].name] = value
+        self.set(**values)
 
     def link(self):
         """The state as `follow` takes it: what differs from the first one."""
@@ -315,9 +315,9 @@ class Explorer:
 
     def _redraw(self, turn=0):
         try:
-            shown = self._seen()
-            spec = shown.spec()
-            self.shown, self.error = shown, None
+            view = self._seen()
+            spec = view.spec()
+            self.shown, self.error = view, None
         # whatever it is, the reader must see it, and a test finds it in .error
         except Exception as error:
             self.error = error
@@ -358,18 +358,18 @@ class Explorer:
     def _figure(self, stills):
         from . import static
 
-        shown = stills[-1][1]
+        view = stills[-1][1]
         settings = static.joined(
             (control.label, control.text(control.value))
             for control in self.controls.values()
             if control.name != self.play
         )
-        law = str(shown.formula or "")
+        law = str(view.formula or "")
         notes = [
             law,
-            static.joined(shown.facts),
+            static.joined(view.facts),
             self.caption,
-            shown.measured,
+            view.measured,
             "Run this cell to get the controls.",
         ]
         notes = [note for note in notes if note]
@@ -378,8 +378,8 @@ class Explorer:
             for title, still in stills
             for chart in still.charts
         ]
-        drawn = static.svg(charts, self.caption, self.alt, settings, shown.verdict, notes)
-        return static.image(drawn, f"{self.alt} {shown.verdict} {law}".strip())
+        picture = static.svg(charts, self.caption, self.alt, settings, view.verdict, notes)
+        return static.image(picture, f"{self.alt} {view.verdict} {law}".strip())
 
 
 def explorer(view, controls, caption, alt, presets=None, guess="", later=()):

@@ -44,10 +44,10 @@ class Formula:
                 f"Formula {self.name!r}: {', '.join(sorted(missing))}: expected a value for each"
                 f" name of {self.expression!r}, and no others"
             )
-        found = self._found(lambda number, unit: number)
-        if not math.isclose(found, self.result[0], rel_tol=1e-6, abs_tol=1e-30):
+        value = self._found(lambda number, unit: number)
+        if not math.isclose(value, self.result[0], rel_tol=1e-6, abs_tol=1e-30):
             raise ValueError(
-                f"Formula {self.name!r}: {self.expression} = {found!r}, and the law says"
+                f"Formula {self.name!r}: {self.expression} = {value!r}, and the law says"
                 f" {self.result[0]!r}"
             )
 
@@ -69,7 +69,7 @@ class Formula:
 
     def lines(self):
         """The law, and the law with its numbers, each a line of text."""
-        shown = {
+        numbers = {
             name: _inside(si(number, unit, self.digits))
             for name, (number, unit) in self.values.items()
         }
@@ -77,7 +77,7 @@ class Formula:
         number, unit = self.result
         return [
             f"{self.name} = {_written(self.expression, names)}",
-            f"= {_written(self.expression, shown)} = {si(number, unit, SHOWN)}",
+            f"= {_written(self.expression, numbers)} = {si(number, unit, SHOWN)}",
         ]
 
     def __str__(self):

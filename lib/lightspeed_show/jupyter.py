@@ -38,10 +38,10 @@ def form(receive, **state):
 
     def heard(message):
         receive(message)
-        made.heard = message.get("turn", 0)
+        instance.heard = message.get("turn", 0)
 
-    made = Form(**state)
-    return _heard(made, heard)
+    instance = Form(**state)
+    return _heard(instance, heard)
 
 
 def _heard(widget, receive):

@@ -119,9 +119,9 @@ def _position(value, axis, mark, field):
     if not isinstance(value, str):
         return value
     if value not in axis.categories:
-        known = ", ".join(axis.categories) or "no categories"
+        categories = ", ".join(axis.categories) or "no categories"
         raise ValueError(
-            f"{type(mark).__name__}: {field} = {value!r} is not on the axis, which has {known}"
+            f"{type(mark).__name__}: {field} = {value!r} is not on the axis, which has {categories}"
         )
     return float(axis.categories.index(value))
 

@@ -43,15 +43,15 @@ class StillPages(AsyncLargeFileManager):
         model = await super().get(path, content, type, format, require_hash)
         if not content or model["type"] != "notebook":
             return model
-        shown = [
+        bundles = [
             output["data"]
             for cell in model["content"]["cells"]
             for output in cell.get("outputs", [])
             if WIDGET in output.get("data", {})
         ]
-        kernel = await self._kernel(path) if shown else None
+        kernel = await self._kernel(path) if bundles else None
         alive = await self._widgets(kernel) if kernel else ()
-        for data in shown:
+        for data in bundles:
             if alive is None or data[WIDGET]["model_id"] in alive:
                 continue
             del data[WIDGET]
@@ -70,10 +70,10 @@ class StillPages(AsyncLargeFileManager):
         client = self.parent.kernel_manager.get_kernel(kernel).client()
         client.start_channels(iopub=False, stdin=False, hb=False, control=False)
         try:
-            asked = client.comm_info(target_name="jupyter.widget")
+            request = client.comm_info(target_name="jupyter.widget")
             while True:
                 reply = await asyncio.wait_for(client.get_shell_msg(), PATIENCE)
-                if reply["parent_header"].get("msg_id") == asked:
+                if reply["parent_header"].get("msg_id") == request:
                     return set(reply["content"].get("comms", {}))
         except TimeoutError:
             return None

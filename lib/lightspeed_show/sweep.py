@@ -122,14 +122,14 @@ def sweep(law: Callable[..., Any], field: str = "", /, **arguments: Any) -> Swee
     Raises TypeError for none or more than two ranges; what the law refuses, it refuses here.
     """
     ranges = {
-        name: _swept(law, name, given) for name, given in arguments.items() if _is_range(given)
+        name: _swept(law, name, value) for name, value in arguments.items() if _is_range(value)
     }
     if len(ranges) not in (1, 2):
         raise TypeError(
             f"sweep: {len(ranges)} arguments of {law.__name__} are ranges: expected one or two,"
             " such as a list or a dict name -> value"
         )
-    held = {name: given for name, given in arguments.items() if name not in ranges}
+    constants = {name: value for name, value in arguments.items() if name not in ranges}
     x, *second = ranges.values()
     across: list[tuple[str, dict[str, Any]]] = [("", {})]
     if second:
@@ -137,7 +137,9 @@ def sweep(law: Callable[..., Any], field: str = "", /, **arguments: Any) -> Swee
             (f"{_words(second[0].name)} {text}", {second[0].name: value})
             for text, value in zip(second[0].texts, second[0].values, strict=True)
         ]
-    rows = [[law(**held, **more, **{x.name: value}) for _, more in across] for value in x.values]
+    rows = [
+        [law(**constants, **more, **{x.name: value}) for _, more in across] for value in x.values
+    ]
     lines, units = (
         tuple(label or _words(law.__name__) for label, _ in across),
         (_unit(law, field),) * len(across),
@@ -156,30 +158,30 @@ def sweep(law: Callable[..., Any], field: str = "", /, **arguments: Any) -> Swee
             rows = [[getattr(row[0], name) for name in names] for row in rows]
             lines, units = tuple(map(_words, names)), tuple(_unit(law, name) for name in names)
     fixed = ", ".join(
-        f"{_words(name)} {_argument_text(law, name, given)}" for name, given in held.items()
+        f"{_words(name)} {_argument_text(law, name, value)}" for name, value in constants.items()
     )
     name = f"{law.__name__}: {field}" if field else law.__name__
     return Sweep(name, fixed, x, lines, units, tuple(map(tuple, rows)))
 
 
-def _is_range(given: Any) -> bool:
+def _is_range(value: Any) -> bool:
     return (
-        isinstance(given, Mapping)
-        or (isinstance(given, Sequence) and not isinstance(given, str))
-        or getattr(given, "ndim", 0) == 1
+        isinstance(value, Mapping)
+        or (isinstance(value, Sequence) and not isinstance(value, str))
+        or getattr(value, "ndim", 0) == 1
     )
 
 
-def _swept(law: Any, name: str, given: Any) -> Swept:
-    named = isinstance(given, Mapping)
+def _swept(law: Any, name: str, items: Any) -> Swept:
+    has_names = isinstance(items, Mapping)
     values = tuple(
-        given.values() if named else given.tolist() if hasattr(given, "tolist") else given
+        items.values() if has_names else items.tolist() if hasattr(items, "tolist") else items
     )
     if not values:
         raise ValueError(f"sweep: {name} is an empty range")
     texts = (
-        tuple(map(str, given))
-        if named
+        tuple(map(str, items))
+        if has_names
         else tuple(_argument_text(law, name, value) for value in values)
     )
     spec = law.arguments.get(name)
@@ -188,7 +190,7 @@ def _swept(law: Any, name: str, given: Any) -> Swept:
         spec.unit if isinstance(spec, Argument) else "",
         texts,
         values,
-        named or isinstance(values[0], str),
+        has_names or isinstance(values[0], str),
     )
 
 

@@ -59,7 +59,7 @@ def gradebook(path):
                 "short",
                 content and content + b" " * n,
                 at=n,
-                refused="" if content else "It is a link.",
+                reason="" if content else "It is a link.",
             )
         book.set_manual("s007", "short", "", 2.0, "by hand", "me")
 

@@ -208,7 +208,7 @@ def test_a_migration_that_fails_changes_nothing(book, monkeypatch):
 def test_one_that_cannot_be_graded_does_not_stop_the_rest(book):
     bad = book.add_submission("ada", "hostile", b"bad", at=1)
     good = book.add_submission("bob", "hostile", b"good", at=2)
-    refused = book.add_submission("bob", "hostile", None, at=1, refused="It is a link.")
+    refused = book.add_submission("bob", "hostile", None, at=1, reason="It is a link.")
 
     def work(content, *_):
         if content == b"bad":

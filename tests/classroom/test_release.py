@@ -251,7 +251,7 @@ def test_the_same_numbers_for_all_if_the_class_wants_it(course, book):
     assert [p.name for p in (folder / "v1").iterdir()] == ["02_roofline.ipynb"]
     content = (folder / "v1/02_roofline.ipynb").read_bytes()
     assert content == notebook_for(
-        ROOFLINE, None, version="1", kept=book.asked("02_roofline", "1", None)
+        ROOFLINE, None, version="1", data=book.asked("02_roofline", "1", None)
     )
     assert "SEED" not in content.decode()
     assert "numbers of your own" not in content.decode()

@@ -122,7 +122,10 @@ LAWS = {
         ("__wrapped__(size / per_node, network,", "__wrapped__(size, network,"),
     ],
     ("09", "inference"): [
-        ("kept = acceptance**i * fading ** (i * (i - 1) / 2)", "kept = acceptance"),
+        (
+            "acceptance_at = acceptance**i * fading ** (i * (i - 1) / 2)",
+            "acceptance_at = acceptance",
+        ),
     ],
     ("09", "serving"): [
         ("return batch / (tokens * step_time)", "return batch / step_time"),

@@ -132,8 +132,8 @@ class Number(Amount):
     def __new__(cls, value: float, unit: str, **provenance: Any) -> Number:
         self = float.__new__(cls, value)
         empty = dict.fromkeys(cls.__slots__, "") | {"_read": None, "sources": (), "others": ()}
-        for name, given in (empty | {"unit": unit} | provenance).items():
-            object.__setattr__(self, name, given)
+        for name, field in (empty | {"unit": unit} | provenance).items():
+            object.__setattr__(self, name, field)
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -177,10 +177,10 @@ class Entry:
             return self.numbers[name]
         if name in self.about:
             return self.about[name]
-        meant = " ".join(
+        fields = " ".join(
             filter(None, (did_you_mean(name, dir(self)), f"It has {', '.join(self.numbers)}."))
         )
-        raise AttributeError(f"{self.key} has no {name}. {meant}")
+        raise AttributeError(f"{self.key} has no {name}. {fields}")
 
     def __dir__(self) -> list[str]:
         return [*self.numbers, *self.about, "key", "name", "about", "numbers"]
@@ -312,15 +312,22 @@ def number(key: str) -> Number:
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
     others = tuple({**o, "source": source(o["source"])} for o in raw.pop("others", ()))
-    told = {
+    provenance_of = {
         n: raw.pop(n, "")
         for n in ("printed", "density", "direction", "scope", "precision", "note", "rule")
     }
-    read = raw.pop("read", None)
+    reader = raw.pop("read", None)
     if raw:
         raise ValueError(f"{key}: unknown field {', '.join(raw)}")
     return Number(
-        value, unit, key=key, formula=formula, sources=own, others=others, _read=read, **told
+        value,
+        unit,
+        key=key,
+        formula=formula,
+        sources=own,
+        others=others,
+        _read=reader,
+        **provenance_of,
     )
 
 
@@ -332,8 +339,8 @@ def parse(printed: str) -> tuple[float, str]:
             f"{printed!r}: unknown unit {unit!r}; expected one of {', '.join(filter(None, UNITS))}"
         )
     if not re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", value):
-        wanted = 'expected a number without separators and its unit, such as "1344 GB/s"'
-        raise ValueError(f"{printed!r}: {value!r} is not a number; {wanted}")
+        expected = 'expected a number without separators and its unit, such as "1344 GB/s"'
+        raise ValueError(f"{printed!r}: {value!r} is not a number; {expected}")
     factor, si = UNITS[unit]
     # Decimal keeps the value as printed: 1.1 pJ is 1.1e-12, not 1.1000000000000002e-12.
     return float(Decimal(value) * Decimal(str(factor))), si

@@ -40,22 +40,22 @@ def print_book(course, file, report=print):
         raise CannotBuild(MISSING)
     katex = from_npm(report) / "katex"
     with tempfile.TemporaryDirectory() as folder:
-        source, built = Path(folder, "source"), Path(folder, "book")
+        source, book = Path(folder, "source"), Path(folder, "book")
         live = source / "_static" / "live"
         shutil.copytree(HERE / "static", live)
         shutil.copytree(katex / "dist" / "fonts", live / "katex" / "fonts")
         shutil.copy(katex / "dist" / "katex.min.css", live / "katex")
         write_source(Path(course), source, {})
         (source / "404.md").unlink()
-        run_sphinx(source, built, PLAIN, "singlehtml")
+        run_sphinx(source, book, PLAIN, "singlehtml")
         fault = "Formulas that KaTeX does not set"
-        by_node("formulas.mjs", katex, built / "index.html", fault=fault)
+        by_node("formulas.mjs", katex, book / "index.html", fault=fault)
         as_root = hasattr(os, "geteuid") and os.geteuid() == 0
         with sync_playwright() as playwright:
             options = ["--no-sandbox"] * as_root  # Chromium's own sandbox refuses root
             browser = playwright.chromium.launch(executable_path=program, args=options)
             page = browser.new_page()
-            page.goto((built / "index.html").as_uri())
+            page.goto((book / "index.html").as_uri())
             page.pdf(path=file, **PAPER)
             browser.close()
     report(f"The book is in {file}.")

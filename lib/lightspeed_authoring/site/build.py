@@ -58,22 +58,22 @@ def build(course, out, report=print, lite=None):
     """
     packages = from_npm(report)
     with tempfile.TemporaryDirectory() as folder:
-        source, built, course = Path(folder, "source"), Path(folder, "site"), Path(course)
+        source, site, course = Path(folder, "source"), Path(folder, "site"), Path(course)
         live = source / "_static" / "live"
         carry(live, packages)
         chapters = write_source(course, source, stopped(course, live), bool(lite))
         address = edition.site_address(course)
         if address:
-            shutil.copy(course / "docs" / "clock.png", built.parent / "source" / edition.CARD)
+            shutil.copy(course / "docs" / "clock.png", site.parent / "source" / edition.CARD)
         rows = glossary.terms(glossary_text(course))
         (live / "glossary.json").write_text(glossary.as_json(rows), "utf-8")
-        run_sphinx(source, built, {"html_baseurl": address}, rows=rows)
-        build_wheel(course, built / "docs")
+        run_sphinx(source, site, {"html_baseurl": address}, rows=rows)
+        build_wheel(course, site / "docs")
         if lite:
-            lite(course, built, packages, report)
-        pages = finish(built, packages, address)
+            lite(course, site, packages, report)
+        pages = finish(site, packages, address)
         report(f"{len(chapters)} chapters, {len(pages)} pages")
-        replace(built, Path(out))
+        replace(site, Path(out))
     return pages
 
 
@@ -129,14 +129,16 @@ def stopped(course, live):
                 page.append([number, "".join(cell["source"])])
     cells = live / "cells.json"
     cells.write_text(json.dumps(sources), "utf-8")
-    told = by_node("run.mjs", live, HERE / "try_cells.py", cells, fault="Cells that were not tried")
+    output = by_node(
+        "run.mjs", live, HERE / "try_cells.py", cells, fault="Cells that were not tried"
+    )
     cells.unlink()
-    listed, found = json.loads((live / "packages.json").read_text("utf-8")), {}
-    for page, number, _, problem, lacks in map(json.loads, told.splitlines()):
+    packages, lacks_of = json.loads((live / "packages.json").read_text("utf-8")), {}
+    for page, number, _, problem, lacks in map(json.loads, output.splitlines()):
         if problem and (page, number) not in failing:
-            brought = bool(lacks) and offered(lacks, listed) is not None
-            found.setdefault(tuple(page.split("/")), {})[number] = lacks, brought
-    return found
+            is_offered = bool(lacks) and offered(lacks, packages) is not None
+            lacks_of.setdefault(tuple(page.split("/")), {})[number] = lacks, is_offered
+    return lacks_of
 
 
 def carry(live, packages):
@@ -151,11 +153,11 @@ def carry(live, packages):
     (live / "pyodide" / "pyodide-lock.json").write_text(
         json.dumps(lock | {"packages": {}}), "utf-8"
     )
-    told = json.dumps(elsewhere(lock), separators=(",", ":"))
-    (live / "packages.json").write_text(told, "utf-8")
+    text = json.dumps(elsewhere(lock), separators=(",", ":"))
+    (live / "packages.json").write_text(text, "utf-8")
     elsewhere_now = {
-        page: {anchor: place for anchor, place in known.items() if place != f"{page}#{anchor}"}
-        for page, known in moved().items()
+        page: {anchor: place for anchor, place in anchors.items() if place != f"{page}#{anchor}"}
+        for page, anchors in moved().items()
     }
     (live / "moved.json").write_text(json.dumps(elsewhere_now, separators=(",", ":")), "utf-8")
     licence = packages / "katex" / "LICENSE"
@@ -304,9 +306,9 @@ LISTENERS = {
 }
 
 
-def finish(built, packages, address=""):
+def finish(site, packages, address=""):
     """Set formulas, mend what the theme lacks, and put the marked service worker at the root."""
-    pages = sorted(p for p in built.rglob("*.html") if "lite" not in p.relative_to(built).parts)
+    pages = sorted(p for p in site.rglob("*.html") if "lite" not in p.relative_to(site).parts)
     by_node("formulas.mjs", packages / "katex", *pages, fault="Formulas that KaTeX does not set")
     for page in pages:
         text = page.read_text("utf-8")
@@ -319,20 +321,20 @@ def finish(built, packages, address=""):
             text = text.replace("<head>", f'<head><base href="{html.escape(address)}">', 1)
         page.write_text(text, "utf-8")
     if address:
-        names = [page.relative_to(built).as_posix() for page in pages]
-        listed = [n for n in names if not re.search(r"(404|search|genindex)\.html$", n)]
-        (built / "sitemap.xml").write_text(edition.sitemap(address, listed), "utf-8")
-        (built / "robots.txt").write_text(f"Sitemap: {address}sitemap.xml\n", "utf-8")
+        names = [page.relative_to(site).as_posix() for page in pages]
+        urls = [n for n in names if not re.search(r"(404|search|genindex)\.html$", n)]
+        (site / "sitemap.xml").write_text(edition.sitemap(address, urls), "utf-8")
+        (site / "robots.txt").write_text(f"Sitemap: {address}sitemap.xml\n", "utf-8")
     mark = hashlib.sha256()
-    for file in sorted(p for p in built.rglob("*") if p.is_file()):
-        mark.update(file.relative_to(built).as_posix().encode() + file.read_bytes())
-    live = built / "_static" / "live"
-    (live / "sw.js").rename(built / "sw.js")
-    for file in (built / "sw.js", live / "early.js", live / "page.js"):
+    for file in sorted(p for p in site.rglob("*") if p.is_file()):
+        mark.update(file.relative_to(site).as_posix().encode() + file.read_bytes())
+    live = site / "_static" / "live"
+    (live / "sw.js").rename(site / "sw.js")
+    for file in (site / "sw.js", live / "early.js", live / "page.js"):
         text = file.read_text("utf-8").replace("BUILD", mark.hexdigest()[:12])
         file.write_text(text, "utf-8")
     start_early(pages, live)
-    (built / ".nojekyll").touch()  # GitHub Pages else leaves out folders that begin with _
+    (site / ".nojekyll").touch()  # GitHub Pages else leaves out folders that begin with _
     return pages
 
 
@@ -348,10 +350,10 @@ def start_early(pages, live):
             page.write_text(text, "utf-8")
 
 
-def replace(built, out):
+def replace(site, out):
     """Put the finished site where the old one was; a folder that is no site of ours stays."""
     if out.exists():
         if any(out.iterdir()) and not (out / "sw.js").is_file():
             raise CannotBuild(f"{out} is not a site of this course: name another folder.")
         shutil.rmtree(out)
-    shutil.copytree(built, out, ignore=shutil.ignore_patterns(".buildinfo*", "_sources"))
+    shutil.copytree(site, out, ignore=shutil.ignore_patterns(".buildinfo*", "_sources"))

@@ -75,11 +75,11 @@ from lightspeed_course.web import lite
 await lite.begin()"""
 
 
-def build_lite(course, built, packages, report=print):
+def build_lite(course, site, packages, report=print):
     """Write JupyterLite below the finished pages, from npm's `packages`. Raises CannotBuild."""
     tools, wheels = from_pypi(report)
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         own = course_wheel(course, folder / "own", tools)
         for place in ("chapters", "exercises"):
             (folder / "content" / place).mkdir(parents=True)
@@ -88,19 +88,19 @@ def build_lite(course, built, packages, report=print):
                 to = folder / "content" / place / path.name
                 to.write_text(json.dumps(notebook, ensure_ascii=False, indent=1), "utf-8")
         (folder / "jupyter-lite.json").write_text(json.dumps(SETTINGS), "utf-8")
-        told = {
-            "lite_dir": folder, "contents": [folder / "content"], "output_dir": built / "lite",
+        settings = {
+            "lite_dir": folder, "contents": [folder / "content"], "output_dir": site / "lite",
             "apps": ["lab", "tree"], "ignore_sys_prefix": True, "no_sourcemaps": True,
             "no_unused_shared_packages": True, "federated_extensions": [
                 wheel for name in EXTENSIONS for wheel in wheels.glob(f"{name}-*.whl")
             ],
         }  # fmt: skip
         (folder / "jupyter_lite_config.json").write_text(
-            json.dumps({"LiteBuildConfig": told}, default=str), "utf-8"
+            json.dumps({"LiteBuildConfig": settings}, default=str), "utf-8"
         )
         fault = "JupyterLite could not be built"
         run_python(tools, "-m", "jupyterlite_core", "build", cwd=folder, fault=fault)
-        serve_packages(built, packages, [own, *wheels.glob("*.whl")])
+        serve_packages(site, packages, [own, *wheels.glob("*.whl")])
 
 
 def from_pypi(report=print):
@@ -118,7 +118,7 @@ def from_pypi(report=print):
         fault = f"pip did not bring what {lock.name} names"
         run_python(tools, *pip, "download", *checked, "-d", wheels, fault=fault)
         # what the browser's Python alone takes is not run here
-        found = (
+        locked = (
             "--no-index",
             "--find-links",
             wheels,
@@ -126,7 +126,7 @@ def from_pypi(report=print):
             tools,
             "--ignore-requires-python",
         )
-        run_python(tools, *pip, "install", *found, *checked, fault=fault)
+        run_python(tools, *pip, "install", *locked, *checked, fault=fault)
         (folder / ".done").touch()
     return tools, wheels
 
@@ -146,13 +146,16 @@ def course_wheel(course, folder, tools):
     run_python(
         tools, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=course, fault=fault
     )
-    (built,) = folder.glob("*.whl")
-    light = folder / "light" / built.name
+    (wheel,) = folder.glob("*.whl")
+    light = folder / "light" / wheel.name
     light.parent.mkdir()
-    with zipfile.ZipFile(built) as given, zipfile.ZipFile(light, "w", zipfile.ZIP_DEFLATED) as kept:
-        for entry in given.infolist():
+    with (
+        zipfile.ZipFile(wheel) as source,
+        zipfile.ZipFile(light, "w", zipfile.ZIP_DEFLATED) as target,
+    ):
+        for entry in source.infolist():
             if not entry.filename.endswith(".ipynb"):
-                kept.writestr(entry, given.read(entry))
+                target.writestr(entry, source.read(entry))
     return light
 
 
@@ -180,7 +183,7 @@ def for_browser(notebook):
 def _one(text):
     """A text, or each of a bundle's, in one piece: JupyterLite does not join its lines."""
     if isinstance(text, dict):
-        return {mime: _one(told) for mime, told in text.items()}
+        return {mime: _one(part) for mime, part in text.items()}
     lines = isinstance(text, list) and all(isinstance(line, str) for line in text)
     return "".join(text) if lines else text
 
@@ -188,33 +191,33 @@ def _one(text):
 # --- the packages that the kernel takes from the site ---------------------------------------------
 
 
-def serve_packages(built, packages, wheels):
+def serve_packages(site, packages, wheels):
     """Put the wheels that the browser may ask for beside JupyterLite, with the list by which
     Pyodide finds them, and Python's library as Pyodide loads it.
     """
-    lite = built / "lite"
+    lite = site / "lite"
     shipped = lite / "extensions" / KERNEL / "static" / "pypi"
-    found = {name_of(wheel): wheel for wheel in [*wheels, *sorted(shipped.glob("*.whl"))]}
-    listed, wanted = {}, [*AT_START, COURSE, *ON_DEMAND]
+    by_name = {name_of(wheel): wheel for wheel in [*wheels, *sorted(shipped.glob("*.whl"))]}
+    entries, queue = {}, [*AT_START, COURSE, *ON_DEMAND]
     (lite / "wheels").mkdir()
     for name, source in STAND_INS.items():
-        found[name] = small_wheel(lite / "wheels", name, source)
-    while wanted:
-        name = normal(wanted.pop())
-        if name in listed or name in NOT_SERVED:
+        by_name[name] = small_wheel(lite / "wheels", name, source)
+    while queue:
+        name = normal(queue.pop())
+        if name in entries or name in NOT_SERVED:
             continue
-        if name not in found:
+        if name not in by_name:
             raise CannotBuild(f"lite.lock has no {name}, which a notebook in the browser needs.")
-        wheel = found[name]
+        wheel = by_name[name]
         if not wheel.is_relative_to(lite):
             wheel = Path(shutil.copy(wheel, lite / "wheels"))
-        listed[name] = entry(wheel, built)
-        wanted += listed[name]["depends"]
+        entries[name] = entry(wheel, site)
+        queue += entries[name]["depends"]
     info = json.loads((packages / "pyodide" / "pyodide-lock.json").read_text("utf-8"))["info"]
-    told = json.dumps({"info": info, "packages": listed})
-    (lite / "pyodide-lock.json").write_text(told, "utf-8")
+    text = json.dumps({"info": info, "packages": entries})
+    (lite / "pyodide-lock.json").write_text(text, "utf-8")
     shutil.copy(packages / "pyodide" / "python_stdlib.zip", lite)
-    shutil.copy(packages / "pyodide" / "pyodide.js", built / "_static" / "live" / "pyodide")
+    shutil.copy(packages / "pyodide" / "pyodide.js", site / "_static" / "live" / "pyodide")
 
 
 def normal(name):
@@ -226,7 +229,7 @@ def name_of(wheel):
     return normal(wheel.name.split("-")[0])
 
 
-def entry(wheel, built):
+def entry(wheel, site):
     """What Pyodide's list says of a wheel."""
     from packaging.requirements import Requirement
 
@@ -245,7 +248,7 @@ def entry(wheel, built):
         "name": metadata["Name"],
         "version": metadata["Version"],
         # beside Pyodide, which is where it looks
-        "file_name": "../../../" + wheel.relative_to(built).as_posix(),
+        "file_name": "../../../" + wheel.relative_to(site).as_posix(),
         "install_dir": "site",
         "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
         "package_type": "package",

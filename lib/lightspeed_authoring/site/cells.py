@@ -33,25 +33,25 @@ def explorers_of(tree):
     }
 
 
-def call_of(source, known):
+def call_of(source, calls):
     """What a live cell calls, as a list: ["ask", "roofline.ridge"], with a seed after the question
     if the cell gives one (a job after the number of an incident), ["roofline.explore"] or, with a
     function to write, ["code", source]; an empty one for a check that another cell's box makes;
-    None for any other cell. `known` grows by the explorers that the cell imports.
+    None for any other cell. `calls` grows by the explorers that the cell imports.
     """
     try:
         tree = ast.parse(source)
     except SyntaxError:  # a magic
         return None
-    known |= explorers_of(tree)
+    calls |= explorers_of(tree)
     last = tree.body[-1].value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     if not isinstance(last, ast.Call) or not isinstance(last.func, ast.Name):
         return None
     if last.func.id == "check" and len(last.args) == 2:
         # The box of the question above takes an answer; a function takes an editor.
         return ["code", source] if len(tree.body) > 1 and _defines(tree) else []
-    if last.func.id in known and not last.args:
-        return [known[last.func.id]]
+    if last.func.id in calls and not last.args:
+        return [calls[last.func.id]]
     if last.func.id in ("today", "progress") and not last.args:
         return [last.func.id]
     if last.func.id not in PRACTICE or not last.args or not isinstance(last.args[0], ast.Constant):
@@ -118,11 +118,11 @@ def _fenced(text):
     )  # fmt: skip
 
 
-def for_page(notebook, stopped=()):
-    """The cells of a notebook as Markdown cells of a page. `stopped`: number -> (the package that
+def for_page(notebook, stops=()):
+    """The cells of a notebook as Markdown cells of a page. `stops`: number -> (the package that
     a cell lacks on a page, whether a reader may load it there).
     """
-    known, cells, stopped = {}, [], dict(stopped)
+    calls, cells, stops = {}, [], dict(stops)
     for number, cell in enumerate(notebook["cells"]):
         source = "".join(cell["source"])
         tags = cell["metadata"].get("tags", ())
@@ -132,15 +132,15 @@ def for_page(notebook, stopped=()):
         if "colab" in tags:
             continue
         results = [s for s in map(shown, cell["outputs"]) if s]
-        call = call_of(source, known)
+        call = call_of(source, calls)
         if call and call[0] == "code":
             results = [_source(source)]
         if call != []:
             if call:
-                made = live_cell(f"cell-{number}", call, results, _before_the_call(source))
+                markup = live_cell(f"cell-{number}", call, results, _before_the_call(source))
             else:
-                made = _code(number, cell, source, results, stopped.get(number))
-            cells.append(made)
+                markup = _code(number, cell, source, results, stops.get(number))
+            cells.append(markup)
     return "\n\n".join(filter(None, cells))
 
 
@@ -161,12 +161,14 @@ def _before_the_call(source):
 def live_cell(name, call, results, makes=""):
     """A cell that comes alive: its id, what it calls, and what it shows until then."""
     kind = CLASSES.get(call[0], call[0] if call[0] in PRACTICE else "explore")
-    told = html.escape(json.dumps(call), quote=True)
+    data = html.escape(json.dumps(call), quote=True)
     # No empty line inside: Markdown would end the HTML there.
     still = _one_block("".join(results))
-    made = f' data-makes="{html.escape(makes, quote=True)}"' if makes and kind != "edit" else ""
+    attribute = (
+        f' data-makes="{html.escape(makes, quote=True)}"' if makes and kind != "edit" else ""
+    )
     return _one_block(
-        f'<div class="sol-live sol-{kind}" id="{name}" data-call="{told}"{made}>'
+        f'<div class="sol-live sol-{kind}" id="{name}" data-call="{data}"{attribute}>'
         f'<div class="sol-still">{still}</div></div>'
     )
 
@@ -175,25 +177,25 @@ def _code(number, cell, source, results, lack=None):
     tags = cell["metadata"].get("tags", ())
     hidden = cell["metadata"].get("jupyter", {}).get("source_hidden")
     why = _lacking(lack[0], lack[1], MEASURED in tags) if lack else ""
-    told = why and f"<p class='sol-note sol-lack'>{why}</p>"
-    code = f"<div class='sol-still'>{_source(source)}{told}</div>"
+    note = why and f"<p class='sol-note sol-lack'>{why}</p>"
+    code = f"<div class='sol-still'>{_source(source)}{note}</div>"
     if hidden or "figure" in tags:
         name = "Setup" if "setup" in tags else "Code of the figure"
         code = f"<details class='sol-folded'><summary>{name}</summary>{code}</details>"
     if MEASURED in tags and not results:
         results = ["<p class='sol-note'>This cell measures your machine; it runs in the lab.</p>"]
-    shown = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
+    output = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
     if source.startswith("job.sheet("):
-        return f"<div class='sol-job' id='cell-{number}'>{_one_block(shown)}</div>"
+        return f"<div class='sol-job' id='cell-{number}'>{_one_block(output)}</div>"
     if re.search(r"^beside\(", source, re.M):  # a script of its own, not a cell to edit
-        return f"<div class='sol-beside' id='cell-{number}'>{_one_block(shown)}</div>"
+        return f"<div class='sol-beside' id='cell-{number}'>{_one_block(output)}</div>"
     only = " sol-lab" if lack and not lack[1] else ""
-    return _one_block(f"<div class='sol-cell{only}' id='cell-{number}'>{code}{shown}</div>")
+    return _one_block(f"<div class='sol-cell{only}' id='cell-{number}'>{code}{output}</div>")
 
 
-def _lacking(package, brought, measures):
+def _lacking(package, is_offered, measures):
     """Why a cell does not run on a page as it stands."""
-    if brought:
+    if is_offered:
         return (
             f"This cell needs {package}, which the page has not. Run it in the lab, or here once"
             " you let the page load it from another host."

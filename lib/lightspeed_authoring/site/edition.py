@@ -36,29 +36,29 @@ def site_address(course):
 def day(course):
     """The day of the commit that is built, else of the newest release; None if neither is known."""
     if shutil.which("git") and (course / ".git").exists():
-        asked = subprocess.run(
+        process = subprocess.run(
             ["git", "log", "-1", "--format=%cs"], cwd=course, capture_output=True, text=True
         )
-        if not asked.returncode and asked.stdout.strip():
-            return date.fromisoformat(asked.stdout.strip())
+        if not process.returncode and process.stdout.strip():
+            return date.fromisoformat(process.stdout.strip())
     changes = course / "CHANGELOG.md"
-    found = re.search(r"^## .*?(\d{4}-\d\d-\d\d)", changes.read_text("utf-8"), re.M) \
+    match = re.search(r"^## .*?(\d{4}-\d\d-\d\d)", changes.read_text("utf-8"), re.M) \
         if changes.exists() else None  # fmt: skip
-    return date.fromisoformat(found[1]) if found else None
+    return date.fromisoformat(match[1]) if match else None
 
 
 def closing(course, source, title):
     """The last line of a page: its version and date, and, where a repository is set, links that
     report a wrong number and edit its `source`.
     """
-    version, built = project(course).get("version", ""), day(course)
-    said = [f"Version {version}"] * bool(version)
-    said += [f"{built.day} {built:%B %Y}"] * bool(built)
-    parts = [html.escape(", ".join(said))]
+    version, when = project(course).get("version", ""), day(course)
+    edition = [f"Version {version}"] * bool(version)
+    edition += [f"{when.day} {when:%B %Y}"] * bool(when)
+    parts = [html.escape(", ".join(edition))]
     if repository := public_repository(course):
-        body = f"Page: {title}\n{', '.join(said)}\n\nThe page says:\n\nIt should say, because:\n"
-        asked = f"title={quote(f'A wrong number: {title}', '')}&body={quote(body, '')}"
-        parts.append(_link("Report a wrong number", f"{repository}/issues/new?{asked}"))
+        body = f"Page: {title}\n{', '.join(edition)}\n\nThe page says:\n\nIt should say, because:\n"
+        query = f"title={quote(f'A wrong number: {title}', '')}&body={quote(body, '')}"
+        parts.append(_link("Report a wrong number", f"{repository}/issues/new?{query}"))
         if source.is_relative_to(course):
             path = source.relative_to(course).as_posix()
             parts.append(_link("Edit this page", f"{repository}/edit/HEAD/{path}"))

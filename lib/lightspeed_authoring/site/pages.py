@@ -22,8 +22,8 @@ def notebooks(course):
             yield path, json.loads(path.read_text("utf-8"))
 
 
-def write_source(course, source, stopped, lite=False):
-    """Write what Sphinx reads, and return the names of the chapters. Cells that are `stopped` are
+def write_source(course, source, stops, lite=False):
+    """Write what Sphinx reads, and return the names of the chapters. Cells that are `stops` are
     marked; with `lite`, pages lead to their notebooks in JupyterLite.
     """
     (source / "chapters").mkdir()
@@ -34,7 +34,7 @@ def write_source(course, source, stopped, lite=False):
     }
     kin = families(chapters)
     for path, notebook in chapters.values():
-        text = for_page(notebook, stopped.get(("chapters", path.stem), {}))
+        text = for_page(notebook, stops.get(("chapters", path.stem), {}))
         if path.stem == glossary.PAGE:
             text = glossary.anchored(text)
         # Links to chapters and exercises lead to pages here; to other files, to nothing.
@@ -49,16 +49,16 @@ def write_source(course, source, stopped, lite=False):
             text += f"\n\n```{{toctree}}\n:hidden:\n\n{_listed(family[1:], titles)}\n```\n"
         words = course / "chapters" / f"{path.stem}.py", titles[path.stem], _question(first)
         write_page(course, source, f"chapters/{path.stem}", text, *words)
-    exercises = write_exercises(course, source, stopped)
-    held = {stem: notebook for stem, (_, notebook) in chapters.items()}
+    exercises = write_exercises(course, source, stops)
+    pages = {stem: notebook for stem, (_, notebook) in chapters.items()}
     beside = {
-        "formulas": formulas(held, titles),
+        "formulas": formulas(pages, titles),
         "progress": (HERE / "progress.md").read_text("utf-8"),
         "call": (HERE / "call.md").read_text("utf-8").replace("\nCALL\n", f"\n{a_call()}\n"),
     }
     for name, text in beside.items():
-        named = re.findall(r"^# (.+)$", text, re.M)[0]
-        write_page(course, source, name, text, HERE / "start.md", named, _question(text))
+        title = re.findall(r"^# (.+)$", text, re.M)[0]
+        write_page(course, source, name, text, HERE / "start.md", title, _question(text))
     small = [stem for stem in kin if stem.startswith("00") and stem != FIRST_PAGE]
     parts = {
         "EXERCISES": exercises,
@@ -69,13 +69,13 @@ def write_source(course, source, stopped, lite=False):
         "BELIEVE": BELIEVE,
         "CREDITS": edition.credits(course),
     }
-    lessons = {stem: notebook for stem, notebook in held.items() if not stem.endswith(PROOF)}
-    drawn = {stem: svg for stem, notebook in lessons.items() if (svg := first_picture(notebook))}
+    lessons = {stem: notebook for stem, notebook in pages.items() if not stem.endswith(PROOF)}
+    pictures = {stem: svg for stem, notebook in lessons.items() if (svg := first_picture(notebook))}
     (source / PICTURES).mkdir(parents=True)
-    for stem, svg in drawn.items():
+    for stem, svg in pictures.items():
         (source / PICTURES / f"{stem}.svg").write_text(svg, "utf-8")
-    start = with_minutes((HERE / "start.md").read_text("utf-8"), held, drawn)
-    start = start.replace("HOURS", str(hours(held)))
+    start = with_minutes((HERE / "start.md").read_text("utf-8"), pages, pictures)
+    start = start.replace("HOURS", str(hours(pages)))
     for name, text in parts.items():
         start = start.replace(f"\n{name}\n", f"\n{text}\n")
     words = HERE / "start.md", "Start", edition.project(course).get("description", "")
@@ -86,8 +86,8 @@ def write_source(course, source, stopped, lite=False):
 
 def _listed(stems, titles, folder=""):
     """Lines of a table of contents; under its lesson a proof is only that."""
-    named = {stem: "Proof" if stem.endswith(PROOF) else titles[stem] for stem in stems}
-    return "\n".join(f"{title} <{folder}{stem}>" for stem, title in named.items())
+    names = {stem: "Proof" if stem.endswith(PROOF) else titles[stem] for stem in stems}
+    return "\n".join(f"{title} <{folder}{stem}>" for stem, title in names.items())
 
 
 def _link(match):
@@ -101,14 +101,14 @@ def tabs(stem, family, titles):
     if not family[1:]:
         return ""
     lessons = [one for one in family if not one.endswith(PROOF)]
-    told = []
+    links = []
     for one in family:
         name = "Proof" if one.endswith(PROOF) else "Lesson"
         if name == "Lesson" and lessons[1:]:
             name = f"Lesson {titles[one].partition(' ')[0].rstrip('.')}"
         here = ' aria-current="page"' if one == stem else ""
-        told.append(f'<a href="{one}.html"{here}>{html.escape(name)}</a>')
-    return f'\n<nav class="sol-tabs" aria-label="Lesson and proof">{"".join(told)}</nav>\n'
+        links.append(f'<a href="{one}.html"{here}>{html.escape(name)}</a>')
+    return f'\n<nav class="sol-tabs" aria-label="Lesson and proof">{"".join(links)}</nav>\n'
 
 
 MISSING = """---
@@ -144,14 +144,14 @@ def door(course, path, lite=False):
     return f"\n{' · '.join(doors)}\n" if doors else ""
 
 
-def write_exercises(course, source, stopped):
+def write_exercises(course, source, stops):
     """Write the pages of the exercises, and return their lines of the table of contents."""
     (source / "exercises").mkdir()
     lines = []
     for path, notebook in notebooks(course):
         if path.parent.name != "exercises":
             continue
-        text = for_page(notebook, stopped.get(("exercises", path.stem), {}))
+        text = for_page(notebook, stops.get(("exercises", path.stem), {}))
         # The page has a box in place of each cell with dots.
         text = re.sub(
             r"^(# .+\n\n)Write your answer.*?(?=\n\n|\Z)", r"\1" + BOXES, text, flags=re.S
@@ -199,9 +199,9 @@ def first_explorer():
     """The clock of a layer, for the start page: the picture first, then the control FIRST."""
     from lightspeed_course.explorers.layer_clock import explore_layer_clock
 
-    shown = explore_layer_clock()._repr_mimebundle_()
+    bundle = explore_layer_clock()._repr_mimebundle_()
     call = ["layer_clock.explore_layer_clock"]
-    cell = live_cell("first", call, [inline(shown["text/html"])])
+    cell = live_cell("first", call, [inline(bundle["text/html"])])
     return cell.replace('sol-explore"', f'sol-explore sol-first" data-first="{FIRST}"', 1)
 
 
@@ -230,20 +230,20 @@ def first_picture(notebook):
     for cell in notebook["cells"]:
         figure = "figure" in cell["metadata"].get("tags", ())
         for output in cell.get("outputs", ()) if figure else ():
-            shown = inline("".join(output.get("data", {}).get("text/html", "")))
-            if svg := re.search(r"<svg.*?</svg>", shown, re.S):
+            markup = inline("".join(output.get("data", {}).get("text/html", "")))
+            if svg := re.search(r"<svg.*?</svg>", markup, re.S):
                 return svg[0]
     return None
 
 
-def with_minutes(text, notebooks, drawn=()):
+def with_minutes(text, notebooks, pictures=()):
     """A list of links to chapters, each with the time that its page takes, and its picture of
-    those that are `drawn`.
+    those that are `pictures`.
     """
 
     def told(match):
         picture = f' <img class="sol-thumb" src="{PICTURES}/{match[2]}.svg" alt="" loading="lazy">'
-        return f"{match[1]} · {minutes(notebooks[match[2]])} min{picture * (match[2] in drawn)}"
+        return f"{match[1]} · {minutes(notebooks[match[2]])} min{picture * (match[2] in pictures)}"
 
     return re.sub(r"(?m)^((?:\d+\.|    - [\d.]+) \[.*\]\(chapters/(\w+)\.md\))$", told, text)
 
@@ -271,7 +271,9 @@ def formulas(notebooks, titles):
         for cell in notebook["cells"]
         if "card" in cell["metadata"].get("tags", ())
     }
-    said = "What each lesson leaves you with, and its value for the job. Made to be printed."
-    listed = [f"## [{titles[stem]}](chapters/{stem}.md)\n\n{text}" for stem, text in cards.items()]
+    intro = "What each lesson leaves you with, and its value for the job. Made to be printed."
+    sections = [
+        f"## [{titles[stem]}](chapters/{stem}.md)\n\n{text}" for stem, text in cards.items()
+    ]
     # A heading can't stand in a container, so what prints small is told by an element before all.
-    return "\n\n".join(["# Formula cards", said, '<i class="sol-formulas"></i>', *listed])
+    return "\n\n".join(["# Formula cards", intro, '<i class="sol-formulas"></i>', *sections])

@@ -20,14 +20,16 @@ def families(stems):
     """Lesson -> its other pages, in order: {"06_x": ["06_x_2_y", "06_x_proof"], ...}. Pages whose
     names do not begin with one another's stand alone.
     """
-    found: dict[str, list[str]] = {}
+    pages: dict[str, list[str]] = {}
     for stem in sorted(stems):
-        lesson = next((known for known in found if stem.startswith(f"{known}_")), None)
+        lesson = next(
+            (lesson_stem for lesson_stem in pages if stem.startswith(f"{lesson_stem}_")), None
+        )
         if lesson is None:
-            found[stem] = []
+            pages[stem] = []
         else:
-            found[lesson].append(stem)
-    return found
+            pages[lesson].append(stem)
+    return pages
 
 
 def anchors(notebook):
@@ -59,26 +61,26 @@ def followed(now, before):
     """`before` (as `moved()`) with each anchor where it is `now` (as `pages()`): on its own page,
     else on one of the same chapter, else as it was; if that is gone, on the only one that has it.
     """
-    found = {}
-    for page, kept in before.items():
+    result = {}
+    for page, anchors in before.items():
         near = sorted(now, key=lambda other: (other != page, other[:2] != page[:2], other))
-        found[page] = {}
-        for anchor, known in kept.items():
+        result[page] = {}
+        for anchor, place in anchors.items():
             having = [other for other in near if anchor in now[other]]
-            stands = known.partition("#")[2] in now.get(known.partition("#")[0], ())
+            stands = place.partition("#")[2] in now.get(place.partition("#")[0], ())
             sure = [other for other in having if other[:2] == page[:2]]
             if not sure and not stands and len(having) == 1:
                 sure = having
-            found[page][anchor] = f"{sure[0]}#{anchor}" if sure else known
-    return found
+            result[page][anchor] = f"{sure[0]}#{anchor}" if sure else place
+    return result
 
 
-def lost(now, known):
+def lost(now, places):
     """Anchors that lead nowhere, each as "page#anchor"."""
     return [
         f"{page}#{anchor}"
-        for page, kept in known.items()
-        for anchor, place in kept.items()
+        for page, anchors in places.items()
+        for anchor, place in anchors.items()
         if place.partition("#")[2] not in now.get(place.partition("#")[0], ())
     ]
 
@@ -105,9 +107,9 @@ def setup(app):
 
 def main():
     now = pages()
-    known = followed(now, moved())
-    MOVED.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
-    print(*(f"leads nowhere: {one}" for one in lost(now, known)), sep="\n")
+    places = followed(now, moved())
+    MOVED.write_text(json.dumps(places, indent=1) + "\n", "utf-8")
+    print(*(f"leads nowhere: {one}" for one in lost(now, places)), sep="\n")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             super().do_GET()
             return
         stamp = path.stat().st_mtime
-        seen = self.headers.get("If-Modified-Since")
-        if seen and int(stamp) <= parsedate_to_datetime(seen).timestamp():
+        since = self.headers.get("If-Modified-Since")
+        if since and int(stamp) <= parsedate_to_datetime(since).timestamp():
             self.send_response(304)
             self.send_header("Content-Length", "0")
             self.end_headers()

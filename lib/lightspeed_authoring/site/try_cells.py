@@ -15,11 +15,11 @@ def main():
     for name, cells in json.loads(Path("/cells.json").read_text("utf-8")).items():
         sheet = Sheet()
         for number, source in cells:
-            shown, problem = sheet.perform(source, forgiving=True)
+            outputs, problem = sheet.perform(source, forgiving=True)
             # What explorers and pictures draw is proven elsewhere; a question says what it asks.
             texts = [
                 each if isinstance(each, dict) else {"text/markdown": getattr(each, "static", "")}
-                for each in shown
+                for each in outputs
             ]
             print(json.dumps([name, number, texts, problem, sheet.lacks]))
 

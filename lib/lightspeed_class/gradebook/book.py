@@ -30,9 +30,9 @@ class Gradebook(Questions):
 
     # Submissions
 
-    def add_submission(self, student, assignment, content, at, source="", refused=""):
+    def add_submission(self, student, assignment, content, at, source="", reason=""):
         """Keep what was handed in and give its id; the same bytes again are the same submission."""
-        sha256 = hashlib.sha256(refused.encode() if content is None else content).hexdigest()
+        sha256 = hashlib.sha256(reason.encode() if content is None else content).hexdigest()
         with self._transaction():
             self._file.execute(
                 "INSERT INTO submissions (student, assignment, at, source, sha256, refused,"
@@ -43,7 +43,7 @@ class Gradebook(Questions):
                     at,
                     source,
                     sha256,
-                    refused,
+                    reason,
                     None if content is None else zlib.compress(content),
                     named_version(content),
                 ),
@@ -117,16 +117,16 @@ class Gradebook(Questions):
     def choices(self, assignment):
         """(student id -> id of the submission chosen, for a group too; ids that do not count)."""
         by_id, teams = {s.id: s for s in self.submissions(assignment)}, self.teams(assignment)
-        chosen, out = {}, set()
+        choice, out = {}, set()
         for id, none in self._file.execute("SELECT submission, none FROM chosen ORDER BY number"):
             whose = by_id[id].student if id in by_id else None
             if whose and none:
-                chosen = {s: other for s, other in chosen.items() if by_id[other].student != whose}
+                choice = {s: other for s, other in choice.items() if by_id[other].student != whose}
                 out |= {s.id for s in by_id.values() if s.student == whose and s.id <= id}
             elif whose:
-                chosen |= dict.fromkeys(teams[whose], id)
+                choice |= dict.fromkeys(teams[whose], id)
                 out.discard(id)
-        return chosen, out
+        return choice, out
 
     def chosen(self, assignment):
         """[(when, student, what was chosen)], oldest first."""
@@ -144,32 +144,32 @@ class Gradebook(Questions):
         """Student id -> the submission that counts: the last chosen, else the last that could be
         read, else the last, of who hand in together; not those taken out.
         """
-        (chosen, out), teams = self.choices(assignment), self.teams(assignment)
+        (choice, out), teams = self.choices(assignment), self.teams(assignment)
         by_id, by_student = {s.id: s for s in self.submissions(assignment)}, {}
         for s in sorted(by_id.values(), key=lambda s: (not s.refused, s.order)):
             if s.id not in out:
                 by_student |= dict.fromkeys(teams[s.student], s)
-        return by_student | {student: by_id[id] for student, id in chosen.items()}
+        return by_student | {student: by_id[id] for student, id in choice.items()}
 
     # Gradings
 
     def pending(self, assignment, key=None):
         """Submissions that have no grading under this key, or none at all."""
-        done = {
+        graded_ids = {
             id
             for (id,) in self._file.execute(
                 "SELECT submission FROM gradings WHERE ?1 IN (key, '')", (key or "",)
             )
         }
-        return [s for s in self.submissions(assignment) if s.id not in done]
+        return [s for s in self.submissions(assignment) if s.id not in graded_ids]
 
-    def add_grading(self, submission, key, graded):
+    def add_grading(self, submission, key, grading):
         """Keep a grading; one under the same key that is there already stays."""
         with self._transaction():
             self._file.execute(
                 "INSERT INTO gradings (submission, key, at, graded) VALUES (?, ?, ?, ?) ON CONFLICT"
                 " DO NOTHING",
-                (submission, key, time.time(), json.dumps(vars(graded), default=vars)),
+                (submission, key, time.time(), json.dumps(vars(grading), default=vars)),
             )
 
     def gradings(self, submission=None, id=None):
@@ -194,22 +194,22 @@ class Gradebook(Questions):
 
     def lateness(self, assignment):
         """Student id -> Lateness of what counts. What is unreadable or excused spends no days."""
-        found, costs = {}, {}  # student -> {assignment: (due, seconds)}
+        delays, costs = {}, {}  # student -> {assignment: (due, seconds)}
         for name in self.assignments():
             excused, dues = self.standing("excused", name), self._dues(name)
             for student, submission in self.counting(name).items():
                 due, extended = dues(student)
                 late_by = how_late(submission, due, extended)
                 if not (submission.refused or student in excused):
-                    found.setdefault(student, {})[name] = (due or 0.0, late_by)
+                    delays.setdefault(student, {})[name] = (due or 0.0, late_by)
                 elif name == assignment:
                     costs[student] = Lateness(late_by)
         rule = self.late_rule
-        for student, mine in found.items():
+        for student, mine in delays.items():
             names = sorted(mine, key=lambda name: (mine[name][0], name))
-            settled = settle(rule, [mine[name][1] for name in names])
+            results = settle(rule, [mine[name][1] for name in names])
             if assignment in names:
-                costs[student] = settled[names.index(assignment)]
+                costs[student] = results[names.index(assignment)]
         return costs
 
     def results(self, assignment, student=None, section=""):

@@ -20,12 +20,12 @@ def on_network(path):
     """Whether a file lies on a file system that several machines share: there SQLite's write-ahead
     log, which is memory that processes share, is not to be relied on.
     """
-    wanted, deepest, kind = f"{Path(path).resolve()}", "", ""
+    location, deepest, kind = f"{Path(path).resolve()}", "", ""
     with contextlib.suppress(OSError):
         for line in MOUNTS.read_text("utf-8").splitlines():
             about, _, source = line.partition(" - ")
             place = about.split()[4].replace("\\040", " ").rstrip("/") + "/"
-            if wanted.startswith(place) and len(place) >= len(deepest):
+            if location.startswith(place) and len(place) >= len(deepest):
                 deepest, kind = place, source.split()[0]
     return kind in NETWORK
 

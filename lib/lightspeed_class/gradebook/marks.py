@@ -163,8 +163,8 @@ class Marks(GradebookFile):
 
     def _dues(self, assignment):
         """A function student -> due(); an extension never makes anything due earlier."""
-        kept, extended = self.setting(f"due {assignment}"), self.standing("extended", assignment)
-        due = float(kept) if kept else None
+        setting, extended = self.setting(f"due {assignment}"), self.standing("extended", assignment)
+        due = float(setting) if setting else None
 
         def of(student):
             own = float(extended.get(student, "-inf"))

@@ -25,19 +25,19 @@ class Questions(Roster):
         """Keep what is asked, of a release and as the latest. `seeded`: each student has an own
         variant. Where a question has other points now, marks by hand keep their share of them.
         """
-        kept = {"cells": assignment.cells, "points": assignment.points}
+        record = {"cells": assignment.cells, "points": assignment.points}
         if assignment.prose:
-            kept["prose"] = {q: asdict(asked) for q, asked in assignment.prose.items()}
-        content = json.dumps(kept)
+            record["prose"] = {q: asdict(prose) for q, prose in assignment.prose.items()}
+        content = json.dumps(record)
         with self._transaction():
             now = self._file.execute(
                 "SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC",
                 (assignment.name,),
             )
             if (before := now.fetchone()) != (content, seeded):
-                had = json.loads(before[0])["points"] if before else {}
-                now_of = {q: p for q, p in assignment.points.items() if p != had.get(q, p)}
-                if factors := {q: p / had[q] for q, p in now_of.items() if had[q]}:
+                old_points = json.loads(before[0])["points"] if before else {}
+                now_of = {q: p for q, p in assignment.points.items() if p != old_points.get(q, p)}
+                if factors := {q: p / old_points[q] for q, p in now_of.items() if old_points[q]}:
                     self._scale(assignment.name, factors)
                 self._file.execute(
                     "INSERT INTO assignments (name, content, seeded, at) VALUES (?, ?, ?, ?)",
@@ -79,11 +79,11 @@ class Questions(Roster):
         """The seed of a student's variants in the latest version; None if all have the same."""
         return self.student(student).seed if self.kinds(assignment)[0] else None
 
-    def version(self, name, named=None):
+    def version(self, name, label=None):
         """The version of a notebook with this name: the latest for none, or for an unknown one."""
         versions = [version for version, _ in self._released(name)]
-        if named in versions or (named == UNVERSIONED and self.asked_seeds(name, UNVERSIONED)):
-            return named
+        if label in versions or (label == UNVERSIONED and self.asked_seeds(name, UNVERSIONED)):
+            return label
         return versions[-1] if versions else UNVERSIONED
 
     def given(self, name):
@@ -98,24 +98,24 @@ class Questions(Roster):
         """A function that gives the version by which a submission is judged: the one that it
         names, if its student was given that, else the latest that they were given.
         """
-        given, unversioned = self.given(name), bool(self.asked_seeds(name, UNVERSIONED))
+        releases, unversioned = self.given(name), bool(self.asked_seeds(name, UNVERSIONED))
 
         def version_of(submission):
-            named, mine = submission.version, given.get(submission.student) or ()
-            if mine and named not in mine and not (named == UNVERSIONED and unversioned):
-                named = mine[-1]
-            return self.version(name, named)
+            release, mine = submission.version, releases.get(submission.student) or ()
+            if mine and release not in mine and not (release == UNVERSIONED and unversioned):
+                release = mine[-1]
+            return self.version(name, release)
 
         return version_of
 
-    def keep_asked(self, name, version, drawn):
+    def keep_asked(self, name, version, draws):
         """Keep what seeds drew: seed (None for what all have) -> question -> data."""
         with self._transaction():
             self._file.executemany(
                 "INSERT INTO asked (assignment, version, seed, content, at) VALUES (?, ?, ?, ?, ?)",
                 [
                     (name, version, seed or "", zlib.compress(json.dumps(d).encode()), time.time())
-                    for seed, d in drawn.items()
+                    for seed, d in draws.items()
                 ],
             )
 
@@ -196,14 +196,14 @@ def named_version(content):
 
 def named_versions(content):
     """All versions that the cells of a notebook name, from its bytes, in order."""
-    return [found.decode() for found in VERSION.findall(content or b"")]
+    return [version.decode() for version in VERSION.findall(content or b"")]
 
 
 def _assignment(name, content):
-    kept = json.loads(content)
+    record = json.loads(content)
     return Assignment(
         name,
-        {cell: tuple(map(tuple, pairs)) for cell, pairs in kept["cells"].items()},
-        kept["points"],
-        {q: Prose(**asked) for q, asked in kept.get("prose", {}).items()},
+        {cell: tuple(map(tuple, pairs)) for cell, pairs in record["cells"].items()},
+        record["points"],
+        {q: Prose(**prose) for q, prose in record.get("prose", {}).items()},
     )

@@ -111,12 +111,12 @@ class Manual:
 
     def counted(self, rubric, most):
         """The same with the points that count by the rubric of now: id -> Item."""
-        chosen = tuple(rubric[id] for id in self.items if id in rubric)
+        items = tuple(rubric[id] for id in self.items if id in rubric)
         points = self.override
-        if chosen and points is None:
-            points = math.fsum([self.base, *(item.points for item in chosen)])
+        if items and points is None:
+            points = math.fsum([self.base, *(item.points for item in items)])
             points = min(max(points, 0.0), most)
-        return replace(self, points=points, chosen=chosen)
+        return replace(self, points=points, chosen=items)
 
 
 def standing(entries):

@@ -12,27 +12,27 @@ class Roster(Marks):
     def add_student(self, id, name="", seed=None, **details):
         """Put somebody on the roster, or update the entry. A seed stays as it was first given."""
         with self._transaction():
-            had = self._file.execute("SELECT details FROM students WHERE id = ?", (id,)).fetchone()
-            before = json.loads(had[0]) if had else {}
+            row = self._file.execute("SELECT details FROM students WHERE id = ?", (id,)).fetchone()
+            before = json.loads(row[0]) if row else {}
             self._file.execute(
                 "INSERT INTO students VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET name ="
                 " excluded.name, seed = coalesce(seed, excluded.seed), details = excluded.details",
                 (id, name, seed, json.dumps(details)),
             )
-            if bool(before.get("left")) != bool(left := details.get("left")):
-                self._decide("left", id, "", "yes" if left else None, "the roster")
-            if had and before.get("group", "") != (group := details.get("group", "")):
+            if bool(before.get("left")) != bool(has_left := details.get("left")):
+                self._decide("left", id, "", "yes" if has_left else None, "the roster")
+            if row and before.get("group", "") != (group := details.get("group", "")):
                 self._decide("group", id, "", group or None, "the roster")
 
-    def set_left(self, student, left, reason="", by=""):
+    def set_left(self, student, has_left, reason="", by=""):
         """Say that somebody left the class, or is back: nothing else of theirs changes."""
         with self._transaction():
             one = self.student(student)
-            details = one.details | {"left": "yes" * left}
+            details = one.details | {"left": "yes" * has_left}
             self._file.execute(
                 "UPDATE students SET details = ? WHERE id = ?", (json.dumps(details), student)
             )
-            self._decide("left", student, "", "yes" if left else None, reason, by)
+            self._decide("left", student, "", "yes" if has_left else None, reason, by)
 
     def students(self):
         rows = self._file.execute(

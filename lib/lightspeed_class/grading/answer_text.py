@@ -73,30 +73,28 @@ def _words(answer: Any, unit: str) -> str:
 
 
 def _several(values: Any, unit: str) -> str:
-    shown = [_words(value, unit) or "nothing" for value in islice(values, MOST)]
+    texts = [_words(value, unit) or "nothing" for value in islice(values, MOST)]
     count = "one value" if len(values) == 1 else f"{len(values)} values"
     return (
-        f"{count}: {', '.join(shown)}{', …' * (len(values) > MOST)}" if shown else "an empty list"
+        f"{count}: {', '.join(texts)}{', …' * (len(values) > MOST)}" if texts else "an empty list"
     )
 
 
 def _amount(quantity: Any, unit: str) -> str:
     from lightspeed.units import Q
 
-    asked = Q(1.0, unit or "dimensionless")
-    if quantity.is_compatible_with(asked):
+    target = Q(1.0, unit or "dimensionless")
+    if quantity.is_compatible_with(target):
         with np.errstate(all="ignore"):
-            quantity = quantity.to(asked.units)
+            quantity = quantity.to(target.units)
         name = unit
     else:
         # as `amount` knows it, with a prefix: 3 GB/s
         name = re.sub(r"\bB\b", "byte", f"{quantity.units:~P}")
     values = np.ravel(quantity.magnitude).tolist()
-    written = [
-        amount(v, name) if math.isfinite(v) else f"{v} {name}".rstrip() for v in values[:MOST]
-    ]
+    texts = [amount(v, name) if math.isfinite(v) else f"{v} {name}".rstrip() for v in values[:MOST]]
     return (
-        written[0]
+        texts[0]
         if np.ndim(quantity.magnitude) == 0
-        else f"{len(values)} values: {', '.join(written)}{', …' * (len(values) > MOST)}"
+        else f"{len(values)} values: {', '.join(texts)}{', …' * (len(values) > MOST)}"
     )

@@ -68,11 +68,11 @@ def job(
     secret: str,
     limits: Limits,
     isolated: bool | str,
-    kept: Any,
+    data: Any,
 ) -> Graded:
     """One submission, in a worker."""
     try:
-        return grade(content, assignment, seed, secret, limits, isolated, kept)
+        return grade(content, assignment, seed, secret, limits, isolated, data)
     except SystemExit:  # of _stop(); the pool would keep it for a result and hand out the next one
         os._exit(1)
 
@@ -97,22 +97,22 @@ def grade_all(
     """
     start, limits, failed = time.monotonic(), limits or Limits(), {}
     ready(isolated)
-    origins, kept = Origins(book, name), KeptQuestions(book, name)
+    origins, archive = Origins(book, name), KeptQuestions(book, name)
     corrected = book.setting(f"corrected {name}") or ""
     key = " ".join([
-        key_of(kept.assignment(), book.secret, limits, isolated, book.kinds(name), corrected),
+        key_of(archive.assignment(), book.secret, limits, isolated, book.kinds(name), corrected),
         *label.split(),
     ])  # fmt: skip
     todo = book.pending(name, key if regrade else None)
-    done = unreadable = 0
+    count = unreadable = 0
 
-    def keep(submission: Submission, graded: Graded) -> None:
-        nonlocal done, unreadable
-        book.add_grading(submission.id, key, graded)
-        done += 1
-        unreadable += graded.status == "refused"
+    def keep(submission: Submission, grading: Graded) -> None:
+        nonlocal count, unreadable
+        book.add_grading(submission.id, key, grading)
+        count += 1
+        unreadable += grading.status == "refused"
         if progress:
-            progress(done, len(todo), (time.monotonic() - start) / done * (len(todo) - done))
+            progress(count, len(todo), (time.monotonic() - start) / count * (len(todo) - count))
 
     def hand_out(pool: Any, submission: Submission) -> Future[Graded]:
         content = book.content(submission.id)
@@ -120,12 +120,12 @@ def grade_all(
         future: Future[Graded] = pool.submit(
             job,
             content,
-            kept.assignment(submission),
+            archive.assignment(submission),
             seed,
             book.secret,
             limits,
             isolated,
-            kept.data(submission, seed),
+            archive.data(submission, seed),
         )
         return future
 
@@ -133,10 +133,10 @@ def grade_all(
         # the grader's own: the student is not to blame, and nothing is kept
         if error := future.exception():
             failed[submission.id] = f"{type(error).__name__}: {error}"
-        elif (graded := future.result()).late and workers > 1 and not again:
+        elif (grading := future.result()).late and workers > 1 and not again:
             late.append(submission)
         else:
-            keep(submission, graded)
+            keep(submission, grading)
 
     queue: deque[Submission] = deque()
     again = False
@@ -151,9 +151,9 @@ def grade_all(
 
     for submission in todo:
         if submission.refused:
-            keep(submission, refused(submission.refused, kept.assignment(submission)))
+            keep(submission, refused(submission.refused, archive.assignment(submission)))
         elif same := [] if label else _same_but_for_points(book, submission, key):
-            keep(submission, repriced(same[-1], kept.assignment(submission)))
+            keep(submission, repriced(same[-1], archive.assignment(submission)))
         else:
             queue.append(submission)
     # What waited for a busy machine gets a second turn, when the others are done.
@@ -164,7 +164,7 @@ def grade_all(
                 suspects = _run(pool, queue, hand_out, take, ahead)
             for submission in suspects:
                 retry(submission)
-    return Tally(done, failed, time.monotonic() - start, unreadable)
+    return Tally(count, failed, time.monotonic() - start, unreadable)
 
 
 def _run(
@@ -299,18 +299,18 @@ def key_of(
     return fingerprint(work)[:WORK] + fingerprint(assignment.points)[:WORK]
 
 
-def print_progress(done: int, total: int, seconds: float) -> None:
+def print_progress(count: int, total: int, seconds: float) -> None:
     """A line that is written over; where the output is not a terminal, one line for each tenth."""
     terminal = sys.stderr.isatty()
-    if terminal or done == total or done * 10 // total > (done - 1) * 10 // total:
+    if terminal or count == total or count * 10 // total > (count - 1) * 10 // total:
         remaining = (
             f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
         )
         remaining += ", more if one runs out of time"
-        text = f"graded {done} of {total}, {remaining if done < total else 'done'}"
+        text = f"graded {count} of {total}, {remaining if count < total else 'done'}"
         print(
             f"\r{text:<70}" if terminal else text,
-            end="" if terminal and done < total else "\n",
+            end="" if terminal and count < total else "\n",
             file=sys.stderr,
             flush=True,
         )
@@ -321,8 +321,8 @@ def replay(book: Gradebook, id: int) -> tuple[bool, Graded, Graded, list[str]]:
     (grading,) = book.gradings(id=id)
     before = grading.graded
     (submission,) = [s for s in book.submissions() if s.id == grading.submission]
-    kept, seed = KeptQuestions(book, submission.assignment), before.record.get("seed")
-    assignment = _asked(book, kept, submission, before)
+    archive, seed = KeptQuestions(book, submission.assignment), before.record.get("seed")
+    assignment = _asked(book, archive, submission, before)
     if submission.refused:
         after = refused(submission.refused, assignment)
     else:
@@ -335,24 +335,24 @@ def replay(book: Gradebook, id: int) -> tuple[bool, Graded, Graded, list[str]]:
             book.secret,
             limits,
             isolated,
-            kept.data(submission, seed, grading.at),
+            archive.data(submission, seed, grading.at),
         )
     differ = [name for name in after.record if after.record[name] != before.record.get(name)]
     return before.digest == after.digest, before, after, differ
 
 
 def _asked(
-    book: Gradebook, kept: KeptQuestions, submission: Submission, graded: Graded
+    book: Gradebook, archive: KeptQuestions, submission: Submission, result: Graded
 ) -> Assignment:
     """What a grading judged, for the points of then: what the submission's release asked or, in a
     class that named no versions, what was the assignment then.
     """
-    wanted, points = graded.record.get("assignment"), {s.question: s.out_of for s in graded.scores}
-    found: Assignment = kept.assignment(submission)
+    digest, points = result.record.get("assignment"), {s.question: s.out_of for s in result.scores}
+    task: Assignment = archive.assignment(submission)
     candidates = [
-        Assignment(found.name, found.cells, points, found.prose),
+        Assignment(task.name, task.cells, points, task.prose),
         *book.versions(submission.assignment),
     ]
     return next(
-        (v for v in candidates if (identity(v) == wanted if wanted else v.points == points)), found
+        (v for v in candidates if (identity(v) == digest if digest else v.points == points)), task
     )

@@ -35,10 +35,10 @@ def joined(total: int, processes: int) -> tuple[list[str], str]:
     """(words that put a command into a group with these limits, what holds them), if there are."""
     for words, name in (*_systemd(total, processes), *_delegated(total, processes)):
         try:
-            done = subprocess.run([*words, "/usr/bin/true"], capture_output=True, timeout=20)
+            trial = subprocess.run([*words, "/usr/bin/true"], capture_output=True, timeout=20)
         except (OSError, subprocess.TimeoutExpired):
             continue
-        if done.returncode == 0:
+        if trial.returncode == 0:
             return words, f"cgroup v2 ({name})"
     return [], "no cgroup v2"
 
@@ -64,8 +64,8 @@ def _delegated(total: int, processes: int) -> Iterator[tuple[list[str], str]]:
         above = ROOT / MINE.read_text().strip().rpartition("0::/")[2]
         if not set((above / "cgroup.controllers").read_text().split()) >= CONTROLLERS:
             return
-        wanted = " ".join(f"+{name}" for name in sorted(CONTROLLERS))
-        (above / "cgroup.subtree_control").write_text(wanted)
+        controllers = " ".join(f"+{name}" for name in sorted(CONTROLLERS))
+        (above / "cgroup.subtree_control").write_text(controllers)
         group = above / f"lightspeed-{os.getpid()}"
         group.mkdir(exist_ok=True)
         _made.append(group)

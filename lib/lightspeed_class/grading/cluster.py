@@ -65,7 +65,7 @@ def connected(address: str, isolated: bool = True) -> Iterator[Cluster]:
             " address is like tcp://10.0.0.5:8786."
         ) from None
     try:
-        wanted = about(isolated)
+        needs = about(isolated)
         answers = client.run(about, isolated, on_error="return")
         if not answers:
             raise NoCluster(
@@ -75,11 +75,11 @@ def connected(address: str, isolated: bool = True) -> Iterator[Cluster]:
         faults = [
             f"Worker {worker}: {fault}"
             for worker, it in sorted(answers.items())
-            if (fault := unfit(wanted, it))
+            if (fault := unfit(needs, it))
         ]
         if faults:
             raise NoCluster("\n".join(faults))
-        yield Cluster(client, wanted, isolated, len(answers))
+        yield Cluster(client, needs, isolated, len(answers))
     finally:
         client.close()
 
@@ -87,8 +87,8 @@ def connected(address: str, isolated: bool = True) -> Iterator[Cluster]:
 class Cluster:
     """What batch.grade_all hands its jobs to. `workers`: how many there were at the start."""
 
-    def __init__(self, client: Any, wanted: dict[str, str], isolated: bool, workers: int) -> None:
-        self._client, self._wanted, self._isolated, self.workers = client, wanted, isolated, workers
+    def __init__(self, client: Any, needs: dict[str, str], isolated: bool, workers: int) -> None:
+        self._client, self._wanted, self._isolated, self.workers = client, needs, isolated, workers
         self._pool = client.get_executor(pure=False, retries=0)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -100,15 +100,15 @@ class Cluster:
         outcome: Future[Any] = Future()
         self._pool.submit(
             checked, self._wanted, self._isolated, function, *arguments
-        ).add_done_callback(lambda done: _pass_on(done, outcome))
+        ).add_done_callback(lambda task: _pass_on(task, outcome))
         return outcome
 
 
 def checked(
-    wanted: dict[str, str], isolated: bool, function: Callable[..., Any], *arguments: Any
+    needs: dict[str, str], isolated: bool, function: Callable[..., Any], *arguments: Any
 ) -> Any:
     """The job, on a worker that may have joined after the others were looked at."""
-    if fault := unfit(wanted, about(isolated)):
+    if fault := unfit(needs, about(isolated)):
         raise NoCluster(f"A worker on {platform.node()}: {fault}")
     with _alone:
         return function(*arguments)
@@ -130,30 +130,30 @@ def about(isolated: bool) -> dict[str, str]:
     }
 
 
-def unfit(wanted: dict[str, str], found: Any) -> str:
-    """Why a worker cannot grade, in words or ""; `found`: what about() gave, or its exception."""
-    if isinstance(found, ImportError):
-        return f"it cannot import the course ({found}). Install the same version of it there."
-    if isinstance(found, Exception):
-        return f"it did not say what it has: {type(found).__name__}: {found}"
-    if found["sandbox"]:
-        return str(found["sandbox"])
-    for name, value in wanted.items():
-        if found.get(name) != value:
+def unfit(needs: dict[str, str], answer: Any) -> str:
+    """Why a worker cannot grade, in words or ""; `answer`: what about() gave, or its exception."""
+    if isinstance(answer, ImportError):
+        return f"it cannot import the course ({answer}). Install the same version of it there."
+    if isinstance(answer, Exception):
+        return f"it did not say what it has: {type(answer).__name__}: {answer}"
+    if answer["sandbox"]:
+        return str(answer["sandbox"])
+    for name, value in needs.items():
+        if answer.get(name) != value:
             what = (
                 "the grader's code differs from the one here"
                 if name == "grader"
-                else f"{name} is {found.get(name)}, here it is {value}"
+                else f"{name} is {answer.get(name)}, here it is {value}"
             )
             return f"{what}. Install the same version of everything there."
     return ""
 
 
-def _pass_on(done: Any, outcome: Future[Any]) -> None:
+def _pass_on(task: Any, outcome: Future[Any]) -> None:
     """A lost connection cancels Dask's futures; for the batch that is an error like others."""
-    if done.cancelled():
+    if task.cancelled():
         outcome.set_exception(NoCluster("The connection to the cluster was lost."))
-    elif error := done.exception():
+    elif error := task.exception():
         outcome.set_exception(error)
     else:
-        outcome.set_result(done.result())
+        outcome.set_result(task.result())

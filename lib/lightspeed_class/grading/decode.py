@@ -51,10 +51,10 @@ def _number(value: Any) -> Any:
 def _quantity(magnitude: Any, units: Any) -> Any:
     from lightspeed.units import ureg
 
-    known = (
+    valid = (
         isinstance(units, dict) and len(units) <= 8 and type(magnitude) in (int, float, np.ndarray)
     )
-    if not known or not all(
+    if not valid or not all(
         u in _base_units() and type(p) is float and abs(p) <= 12 for u, p in units.items()
     ):
         return object()

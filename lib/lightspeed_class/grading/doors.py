@@ -48,9 +48,9 @@ UNKNOWN = "It is installed, and the kernel refuses what it needs."
 
 
 def remedy(
-    said: str, bwrap: str = "/usr/bin/bwrap", root: Path = Path("/"), ordinary: bool | None = None
+    error: str, bwrap: str = "/usr/bin/bwrap", root: Path = Path("/"), ordinary: bool | None = None
 ) -> str:
-    """What keeps bubblewrap from its work, and the line that mends it; `said` is its message.
+    """What keeps bubblewrap from its work, and the line that mends it; `error` is its message.
     `ordinary`: whether a user other than root asks (default: this process).
     """
     ordinary = os.geteuid() != 0 if ordinary is None else ordinary
@@ -73,16 +73,16 @@ def remedy(
         cause = APPARMOR.format(bwrap=bwrap)
     else:
         cause = UNKNOWN
-    said, cause = said.strip()[:300].rstrip("."), cause.rstrip(".")
-    return f"bubblewrap does not work here: {said}. {cause}. {OTHERS}"
+    error, cause = error.strip()[:300].rstrip("."), cause.rstrip(".")
+    return f"bubblewrap does not work here: {error}. {cause}. {OTHERS}"
 
 
 def _may_mount(root: Path) -> bool:
     """Whether this process has CAP_SYS_ADMIN, as far as the kernel says."""
     with contextlib.suppress(OSError, StopIteration, ValueError):
         lines = (root / "proc/self/status").read_text().splitlines()
-        held = next(line for line in lines if line.startswith("CapEff:"))
-        return bool(int(held.split()[1], 16) & CAP_SYS_ADMIN)
+        capabilities = next(line for line in lines if line.startswith("CapEff:"))
+        return bool(int(capabilities.split()[1], 16) & CAP_SYS_ADMIN)
     return True
 
 
@@ -151,11 +151,11 @@ def available(engine: str) -> str:
 
 
 def _said(command: list[str], content: bytes = b"") -> str:
-    done = subprocess.run(command, input=content, capture_output=True, timeout=PATIENCE)
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip()[:300]
-        raise ValueError(f"{' '.join(command[:2])} does not work: {said}")
-    return done.stdout.decode(errors="replace")
+    process = subprocess.run(command, input=content, capture_output=True, timeout=PATIENCE)
+    if process.returncode:
+        message = process.stderr.decode(errors="replace").strip()[:300]
+        raise ValueError(f"{' '.join(command[:2])} does not work: {message}")
+    return process.stdout.decode(errors="replace")
 
 
 def _empty_image() -> bytes:

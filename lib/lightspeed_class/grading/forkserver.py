@@ -131,13 +131,13 @@ class Server:
         except OSError as error:
             raise Odd(str(error)) from None
 
-    def _hear(self, wanted: bytes | None, seconds: float) -> bytes:
+    def _hear(self, nonce: bytes | None, seconds: float) -> bytes:
         self._wait(seconds)
         try:
             reply = self._control.recv(1 << 10)
         except OSError as error:
             raise Odd(str(error)) from None
-        if not reply or (wanted and reply != wanted):
+        if not reply or (nonce and reply != nonce):
             raise Odd(reply)
         return reply
 

@@ -61,21 +61,21 @@ def grade(
     secret: str = "",
     limits: Limits | None = None,
     isolated: bool | str = True,
-    kept: Any = None,
+    data: Any = None,
 ) -> Graded:
     """Grade the bytes of a notebook for the student whose variants `seed` draws, by what the
-    gradebook has `kept` of them (KeptQuestions.data), or as they are drawn now. With more than one
+    gradebook has `data` of them (KeptQuestions.data), or as they are drawn now. With more than one
     library kept, which a correction that takes no points leaves, each answer gets the better score.
     Raises NoSandbox, but nothing for what is in it.
     """
-    libraries = (kept or {}).get("libraries") or (None,)
+    libraries = (data or {}).get("libraries") or (None,)
     first, *others = (
-        _graded(content, assignment, seed, secret, limits or Limits(), isolated, kept, library)
+        _graded(content, assignment, seed, secret, limits or Limits(), isolated, data, library)
         for library in libraries
     )
     if not others:
         return first
-    each = zip(*(graded.scores for graded in (first, *others)), strict=True)
+    each = zip(*(grading.scores for grading in (first, *others)), strict=True)
     return replace(first, scores=tuple(max(scores, key=_earned) for scores in each))
 
 
@@ -86,7 +86,7 @@ def _graded(
     secret: str,
     limits: Limits,
     isolated: bool | str,
-    kept: Any,
+    data: Any,
     library: bytes | None,
 ) -> Graded:
     """The same by one library."""
@@ -106,16 +106,16 @@ def _graded(
     except Refused as refusal:
         return refused(str(refusal), assignment, record)
     cells = code_of(all_of_it)
-    asked_then = variants(kept) if kept else {}
-    asked = {id: asked_then.get(id) or [posed(id, seed, secret)] for id in assignment.judged}
-    kinds = {id: mine[0].question.kind for id, mine in asked.items()}
+    asked_then = variants(data) if data else {}
+    variants_of = {id: asked_then.get(id) or [posed(id, seed, secret)] for id in assignment.judged}
+    kinds = {id: mine[0].question.kind for id, mine in variants_of.items()}
     with contextlib.ExitStack() as boxes:
 
         def ran(cells: list[tuple[str, str]]) -> Run:
             home = unpacked(library) if library else None
             box = boxes.enter_context(Sandbox(limits, isolated, home))
             record["isolation"] = box.isolation
-            return Run(box, assignment, limits, cells, kinds, (kept or {}).get("files"))
+            return Run(box, assignment, limits, cells, kinds, (data or {}).get("files"))
 
         run = ran(cells)
         left_out: list[int] = []
@@ -129,20 +129,20 @@ def _graded(
             cells = [*cells[:at], (cells[at][0], LEFT_OUT), *cells[at + 1 :]]
             run = ran(cells)
             late |= run.late
-        published = {id: [_published(run, v) for v in mine] for id, mine in asked.items()}
+        published = {id: [_published(run, v) for v in mine] for id, mine in variants_of.items()}
         # All that is told of the program is known here. From now on it knows hidden inputs, and
         # nothing that it says is told to anybody but as right or not.
         status, notes = run.status, run.notes()
         if left_out:
             status = "time" if status == "ok" else status
-            stopped = {f"Code cell {at + 1} {LEFT_SAYS}" for at in left_out}
-            notes = tuple(note for note in notes if note not in stopped) + tuple(
+            stops = {f"Code cell {at + 1} {LEFT_SAYS}" for at in left_out}
+            notes = tuple(note for note in notes if note not in stops) + tuple(
                 LEFT.format(at + 1) for at in left_out
             )
         if more := beyond(content):
             notes += (f"Of {MOST_CELLS + more:,} cells only the first {MOST_CELLS:,} were run.",)
-        drawn = f"{secret}\n{seed}\n{record['submission']}"
-        verdicts = {id: _better(run, asked[id], mine, drawn) for id, mine in published.items()}
+        draw = f"{secret}\n{seed}\n{record['submission']}"
+        verdicts = {id: _better(run, variants_of[id], mine, draw) for id, mine in published.items()}
     texts = [(cell.id, cell.source) for cell in all_of_it if cell.kind != "code"]
     is_text = {id for id in assignment.judged if [*homes(id, assignment, texts)]}
     scores = tuple(
@@ -154,15 +154,15 @@ def _graded(
     return Graded(status, scores, notes, record, late or run.late)
 
 
-def repriced(graded: Graded, assignment: Assignment) -> Graded:
+def repriced(grading: Graded, assignment: Assignment) -> Graded:
     """The same verdicts for the points that are given now; nothing is run again."""
     scores = tuple(
         replace(s, points=now * _earned(s), out_of=now)
-        for s in graded.scores
+        for s in grading.scores
         for now in [assignment.points[s.question]]
     )
     return replace(
-        graded, scores=scores, record=graded.record | {"assignment": identity(assignment)}
+        grading, scores=scores, record=grading.record | {"assignment": identity(assignment)}
     )
 
 
@@ -200,18 +200,18 @@ def _waits_in_c(cells: list[tuple[str, str]], at: int) -> bool:
     return at < len(cells) - 1 and not DEFIES.search(cells[at][1])
 
 
-def _better(run: Run, asked: list[Any], verdicts: list[Verdict], drawn: str) -> Verdict:
+def _better(run: Run, variants: list[Any], verdicts: list[Verdict], draw: str) -> Verdict:
     """Of the verdicts by several variants, the first that earns most."""
-    pairs = zip(asked, verdicts, strict=True)
-    return max((_held(run, variant, verdict, drawn) for variant, verdict in pairs), key=_share)
+    pairs = zip(variants, verdicts, strict=True)
+    return max((_held(run, variant, verdict, draw) for variant, verdict in pairs), key=_share)
 
 
-def _held(run: Run, variant: Any, verdict: Verdict, drawn: str) -> Verdict:
+def _held(run: Run, variant: Any, verdict: Verdict, draw: str) -> Verdict:
     """The verdict on a function after hidden inputs, of which the student is told nothing."""
     if not verdict.correct or not _is_function(variant, run.answers[variant.question.id][1]):
         return verdict
     sets = getattr(variant, "sets", None)
-    other = variant.hidden(drawn) if sets else hidden(variant, drawn)
+    other = variant.hidden(draw) if sets else hidden(variant, draw)
     if diagnose(other, run.replay(other)).correct:
         return replace(
             verdict,

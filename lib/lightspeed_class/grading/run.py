@@ -50,8 +50,8 @@ class Run:
         self.told: list[tuple[int, str]] = []
         self.ran: set[int] = set()
         self.homes = {q: set(homes(q, assignment, cells)) for q in assignment.judged}
-        judged = set(assignment.judged)
-        asks = {id: [p for p in pairs if p[0] in judged] for id, pairs in assignment.cells.items()}
+        ids = set(assignment.judged)
+        asks = {id: [p for p in pairs if p[0] in ids] for id, pairs in assignment.cells.items()}
         plan = [{"source": source, "asks": asks.get(id, ())} for id, source in cells]
         try:
             beside = {name: base64.b64encode(c).decode() for name, c in (files or {}).items()}
@@ -65,7 +65,7 @@ class Run:
         box.begin()
         try:
             while "done" not in (message := box.receive() or {}):
-                self._note(message, len(cells), judged)
+                self._note(message, len(cells), ids)
         except Ended as end:
             self._over(end)
 
@@ -73,19 +73,19 @@ class Run:
         self.status = end.reason
         self.late |= end.waited and self.box.starved
 
-    def _note(self, message: dict[str, Any], cells: int, asked: set[str]) -> None:
+    def _note(self, message: dict[str, Any], cells: int, ids: set[str]) -> None:
         id, value, number = message.get("answer"), message.get("value"), message.get("cell")
         if (
             isinstance(id, str)
-            and id in asked
+            and id in ids
             and (by := message.get("by")) in ("check", "cell", "name")
         ):
             if by == "check" or self.answers.get(id, ("", None))[0] != "check":
                 self.answers[id] = by, value
         elif type(number) is int and 0 <= number < cells:
             self.ran.add(number)
-            noted = message.get("noted")
-            for what in noted if isinstance(noted, list) else ():
+            remarks = message.get("noted")
+            for what in remarks if isinstance(remarks, list) else ():
                 if is_pair(what) and what[0] in NOTED:
                     self.told.append((number, NOTED[what[0]].format(f"%{safe_name(what[1])}")))
             error = message.get("error")
@@ -124,7 +124,7 @@ class Run:
                 # inside, a call is stopped after WAITING times its limit at the latest
                 message = self.box.receive(WAITING * self.limits.call + ANSWERS_IN)
                 if message is None:
-                    raise Ended("time", waited=True)
+                    raise Ended("time", busy=True)
                 # What else it says is no result, and has a limit.
                 if message.get("question") == id and message.get("result") == len(values):
                     values.append(message.get("value"))
@@ -151,8 +151,8 @@ class Run:
                 raise type(safe_name(result.get("name")), (Exception,), {})
             return decode(result)
 
-        told: Any = replay
-        told.library = gathered(self.origins.get(id, ()))
+        function: Any = replay
+        function.library = gathered(self.origins.get(id, ()))
         return replay
 
 
@@ -160,13 +160,13 @@ def _explained(error: dict[str, Any]) -> str:
     """Where a cell stopped and what the error says, as one line of plain text that is not long."""
     line, words = error.get("line"), error.get("words")
     where = f" in line {line}" if type(line) is int and 0 < line < 10**6 else ""
-    said = clean(" ".join(words.split()))[:MOST_WORDS] if isinstance(words, str) else ""
-    return f"{where}: {said}" if said else f"{where}."
+    text = clean(" ".join(words.split()))[:MOST_WORDS] if isinstance(words, str) else ""
+    return f"{where}: {text}" if text else f"{where}."
 
 
-def _origin(told: Any) -> tuple[list[str], list[str]]:
+def _origin(origin: Any) -> tuple[list[str], list[str]]:
     """What a call was said to have called of the library, and what gave its result."""
-    lists = told if isinstance(told, list) and len(told) == 2 else ((), ())
-    called, gave = ([n for n in names if isinstance(n, str)] if isinstance(names, list) else []
+    lists = origin if isinstance(origin, list) and len(origin) == 2 else ((), ())
+    calls, gave = ([n for n in names if isinstance(n, str)] if isinstance(names, list) else []
                     for names in lists)  # fmt: skip
-    return called, gave
+    return calls, gave

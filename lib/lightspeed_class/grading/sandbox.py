@@ -59,9 +59,9 @@ class Ended(Exception):
     it is the time of the clock, some of which a busy machine may have used.
     """
 
-    def __init__(self, reason: str, waited: bool = False) -> None:
+    def __init__(self, reason: str, busy: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.waited = reason, waited
+        self.reason, self.waited = reason, busy
 
 
 @dataclass(frozen=True)
@@ -179,10 +179,10 @@ class Sandbox:
     def _look_at_use(self, now: float) -> None:
         """Time is the student's own: what a busy machine made them wait is theirs on top."""
         if now > self._deadline:
-            waited = self._home.waited() - self._before
-            self._deadline = waited + self._last - (WAITING - 1) * self._seconds
+            waiting = self._home.waited() - self._before
+            self._deadline = waiting + self._last - (WAITING - 1) * self._seconds
             if now > min(self._deadline, self._last):
-                raise Ended("time", waited=True)
+                raise Ended("time", busy=True)
         pids = list(_descendants(self._home.pid)) if self._isolated else []
         if sum(map(_processor, pids)) > self.limits.processor:
             raise Ended("time")
@@ -316,9 +316,9 @@ def available() -> str:
         )
     command = _command(PROGRAM, LIB)
     trial = [*command[: command.index("--") + 1], "/usr/bin/true"]
-    done = subprocess.run(trial, capture_output=True, text=True, timeout=30)
-    if done.returncode:
-        raise NoSandbox(doors.remedy(done.stderr, bwrap))
+    process = subprocess.run(trial, capture_output=True, text=True, timeout=30)
+    if process.returncode:
+        raise NoSandbox(doors.remedy(process.stderr, bwrap))
     version = subprocess.run([bwrap, "--version"], capture_output=True, text=True).stdout.split()
     return f"bubblewrap {version[-1]}, seccomp"
 
@@ -345,8 +345,8 @@ def _of_course(library: Path) -> list[str]:
 
 def _hidden() -> list[Path]:
     """Folders of the course that hold answers, whether it is a checkout or lies among packages."""
-    seen = any(LIB.is_relative_to(folder) for folder in ("/usr", *_readable()))
-    beside = LIB.glob("lightspeed*") if seen else ()
+    visible = any(LIB.is_relative_to(folder) for folder in ("/usr", *_readable()))
+    beside = LIB.glob("lightspeed*") if visible else ()
     hidden = [p for p in beside if p.is_dir() and p.name not in WHOLE and p != COURSE]
     return [COURSE, EVIDENCE, *sorted(hidden)]
 
@@ -368,15 +368,15 @@ def _command(program: str | Path, library: Path) -> list[str]:
         command += ["--unshare-user", "--uid", "65534", "--gid", "65534"]
     command += [word for right in rights for word in ("--cap-add", right)]
     command += ["--size", str(SCRATCH), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"]
-    made = {"/", "/usr", "/tmp"}
+    folders = {"/", "/usr", "/tmp"}
     whole = ["/usr", *map(_inside, _readable())]
     ours = _of_course(library)
     below = [path for path in ours if Path(path).is_relative_to(COURSE)]  # bound once it is covered
     for folder in ("/usr", *_readable(), *(path for path in ours if path not in below)):
         for parent in map(str, reversed(Path(_inside(folder)).parents)):
-            if parent not in made and not any(parent.startswith(f"{m}/") for m in whole):
+            if parent not in folders and not any(parent.startswith(f"{m}/") for m in whole):
                 command += ["--perms", "0755", "--dir", parent]
-                made.add(parent)
+                folders.add(parent)
         command += ["--ro-bind", folder, _inside(folder)]
     for name in ("lib", "lib64", "bin"):
         if Path(f"/{name}").exists():

@@ -85,8 +85,8 @@ def program() -> bytes:
     ]
     for number in _numbers(_ADMITTED).values():
         steps += _if(number, [(_RETURN, 0, 0, _ALLOW)])
-    call, no, had = _numbers(_BY_ARGUMENT), _ERROR | errno.EPERM, _ERROR
-    steps += _if(call["flock"], [(_RETURN, 0, 0, had)])
+    call, no, success = _numbers(_BY_ARGUMENT), _ERROR | errno.EPERM, _ERROR
+    steps += _if(call["flock"], [(_RETURN, 0, 0, success)])
     # clone3, whose flags are behind a pointer, is not there, and the C library does without
     steps += _if(call["clone"], [
         _argument(0), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, no),
@@ -103,7 +103,7 @@ def program() -> bytes:
         ("setsockopt", 2, (_SO_REUSEADDR,)), ("ioctl", 1, _IOCTL), ("prctl", 0, _PRCTL),
     ):  # fmt: skip
         steps += _if(call[name], _one_of(which, values))
-    steps += _if(call["fcntl"], _one_of(1, _LOCKS, had)[:-1] + _one_of(1, _FCNTL))
+    steps += _if(call["fcntl"], _one_of(1, _LOCKS, success)[:-1] + _one_of(1, _FCNTL))
     steps.append((_RETURN, 0, 0, _ERROR | errno.ENOSYS))
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
 

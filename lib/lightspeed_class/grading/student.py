@@ -124,21 +124,21 @@ def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> 
     functions = run(world, plan, limits["cell"], say)
     say({"done": True})
     for line in inbox:
-        wanted, late = loads(line), 0
-        function, seconds = functions.get(wanted["question"]), limits["call"]
-        if wanted["question"].startswith("puzzle."):  # a kernel, which the counting machine calls
+        call, late = loads(line), 0
+        function, seconds = functions.get(call["question"]), limits["call"]
+        if call["question"].startswith("puzzle."):  # a kernel, which the counting machine calls
             from lightspeed_course.puzzles.attempts import tried
 
-            function = tried(wanted["question"], function)
+            function = tried(call["question"], function)
         signature = within(seconds, partial(inspect.signature, cast(Any, function)))
-        for number, inputs in enumerate(wanted["inputs"]):
+        for number, inputs in enumerate(call["inputs"]):
             value, origin = OUT_OF_TIME, list[list[str]]()
             if late < PATIENCE:
-                calls = world.calls() if number < wanted["watch"] else contextlib.nullcontext()
+                calls = world.calls() if number < call["watch"] else contextlib.nullcontext()
                 value = result(function, signature, inputs, seconds, calls, origin)
                 late += isinstance(value, dict) and value.get("name") == OUT_OF_TIME["name"]
-            told = {"question": wanted["question"], "result": number, "value": value}
-            say(told | {"origin": origin} if origin else told)
+            reply = {"question": call["question"], "result": number, "value": value}
+            say(reply | {"origin": origin} if origin else reply)
 
 
 def lay_out(files: dict[str, str]) -> None:
@@ -303,12 +303,12 @@ def within(seconds: float, action: Callable[[], Any]) -> Any:
 
     def stop(number: int, *_: Any) -> None:
         if number == signal.SIGALRM:
-            if process_time() - used > (monotonic() - began) / COMPUTES:
+            if process_time() - used > (monotonic() - start) / COMPUTES:
                 return  # it computes, however slowly here: its processor time will stop it
             raise Waited
         raise OutOfTime
 
-    used, began = process_time(), monotonic()
+    used, start = process_time(), monotonic()
 
     # Again and again, so that an `except:` of the student's does not swallow the only one.
     timers = (

@@ -80,7 +80,7 @@ def write_handout(course, name, students, versions):
             ]
         )
     write_whole(folder / "handout.csv", table.getvalue().encode("utf-8-sig"))
-    latest = max(given[-1] for given in versions.values())
+    latest = max(releases[-1] for releases in versions.values())
     shared = folder / f"v{latest}" / f"{name}.ipynb"
     kind = "own"
     if shared.exists():

@@ -16,10 +16,10 @@ def write_notebook(course, name, cells, beside=None):
     """
     before, metadata = [], {}
     if beside:
-        found = find(beside)
-        notebook = json.loads(found.read_text("utf-8"))
+        source_path = find(beside)
+        notebook = json.loads(source_path.read_text("utf-8"))
         before, metadata = notebook["cells"], notebook["metadata"]
-        name = f"{found.stem}_{name}"
+        name = f"{source_path.stem}_{name}"
     path = course.root / f"{name}.ipynb"
     if path.exists():
         raise ClassError(f"{path} exists; delete it, or release it as it is")

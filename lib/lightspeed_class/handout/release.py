@@ -157,20 +157,20 @@ def release(course, book, name, due=None, one=False):
         book.setting(f"due {name}", repr(float(due)))
     receivers, own = [], course.variants and not one
     for student in students:
-        had = state["students"].get(student.id, [])
+        releases = state["students"].get(student.id, [])
         sealed = _sealed(book, name) if one else ""
-        made = _write(course, book, name, path, student, version, own, sealed)
-        if made or (version not in had and not own):
+        is_new = _write(course, book, name, path, student, version, own, sealed)
+        if is_new or (version not in releases and not own):
             receivers.append(student.id)
-        state["students"][student.id] = [*(v for v in had if v != version), version]
+        state["students"][student.id] = [*(v for v in releases if v != version), version]
     # Last: a release that was killed is then one that has not been.
     versions = _gave(course, book, name, state)
-    added, dropped = sorted(now.keys() - before), sorted(before.keys() - now)
+    additions, removals = sorted(now.keys() - before), sorted(before.keys() - now)
     points = (sum(before.values()), sum(now.values()))
     repriced = ((q, before[q], p) for q, p in now.items() if before.get(q, p) != p)
     return Released(
-        name, course.released(name), version, tuple(receivers), versions, tuple(added),
-        tuple(dropped), points, tuple(repriced),
+        name, course.released(name), version, tuple(receivers), versions, tuple(additions),
+        tuple(removals), points, tuple(repriced),
     )  # fmt: skip
 
 
@@ -198,8 +198,8 @@ def release_to(course, book, name, student, version=None):
             exercise = Path(folder, f"{name}.ipynb")
             exercise.write_bytes(book.exercise(name, str(version)) or find(name).read_bytes())
             _write(course, book, name, exercise, one, version, own)
-    had = state["students"].get(student, [])
-    state["students"][student] = [*(v for v in had if v != version), version]
+    versions = state["students"].get(student, [])
+    state["students"][student] = [*(v for v in versions if v != version), version]
     _gave(course, book, name, state)
     return shared.parent / student / shared.name if own else shared
 
@@ -229,9 +229,9 @@ def _write(course, book, name, path, student, version, own, sealed=""):
     if file.exists() and file.stat().st_size:  # a power cut may leave 0 bytes
         return False
     seed, whose = (student.seed, student.id) if own else (None, "")
-    asked = book.asked(name, str(version), student.seed if course.variants else None)
+    data = book.asked(name, str(version), student.seed if course.variants else None)
     content = notebook_for(
-        path, seed, whose, course.feedback, book.secret, sealed, str(version), asked
+        path, seed, whose, course.feedback, book.secret, sealed, str(version), data
     )
     write_whole(file, content)
     return True
@@ -240,7 +240,7 @@ def _write(course, book, name, path, student, version, own, sealed=""):
 def _gave(course, book, name, state):
     """Keep who was given what, list it in handout.csv; student -> versions, the last one last."""
     book.setting(f"release {name}", json.dumps(state))
-    versions = {id: tuple(given) for id, given in state["students"].items()}
+    versions = {id: tuple(releases) for id, releases in state["students"].items()}
     students = [s for s in book.students() if s.id in versions and not s.left]
     write_handout(course, name, students, versions)
     return {s.id: versions[s.id] for s in students}
@@ -272,11 +272,11 @@ def spoken(name):
 
 def find(name):
     """The notebook of an exercise, by name, by its number or by its path. Raises ClassError."""
-    path, known = Path(name), exercises()
+    path, notebooks = Path(name), exercises()
     if path.suffix != ".ipynb" or not path.is_file():
-        wanted = spoken(name) if path.name == str(name) else str(name)
-        matching = [e for e in known if e.stem == wanted] or [
-            e for e in known if e.stem.startswith(wanted)
+        stem = spoken(name) if path.name == str(name) else str(name)
+        matching = [e for e in notebooks if e.stem == stem] or [
+            e for e in notebooks if e.stem.startswith(stem)
         ]
         # a number means a chapter's first exercise, as 02_roofline beside 02_roofline_2_kernels
         first = min((e.stem for e in matching), key=len, default="")
@@ -284,7 +284,7 @@ def find(name):
         if len(matching) != 1:
             what = "notebook" if path.suffix == ".ipynb" else "one assignment"
             raise ClassError(
-                f"there is no {what} {name}; there are {', '.join(e.stem for e in known)}, or a"
+                f"there is no {what} {name}; there are {', '.join(e.stem for e in notebooks)}, or a"
                 " path to a notebook"
             )
         path = matching[0]
@@ -292,7 +292,7 @@ def find(name):
         raise ClassError(f"{name} holds the solutions; release exercises/{path.name}")
     try:
         cells = json.loads(path.read_text("utf-8"))["cells"]
-        asked = any('check("' in "".join(c["source"]) or name_of(c) for c in cells)
+        has_questions = any('check("' in "".join(c["source"]) or name_of(c) for c in cells)
         whole = all(isinstance(cell["id"], str) for cell in cells)
     except (OSError, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
         raise ClassError(
@@ -300,7 +300,7 @@ def find(name):
         ) from None
     except ValueError as error:
         raise ClassError(f"{name}: {error}") from None
-    if not (asked and whole):
+    if not (has_questions and whole):
         raise ClassError(
             f'{name} asks nothing: an assignment has cells that end with check("question",'
             " variable), or Markdown cells with a tag prose:NAME"
@@ -309,12 +309,12 @@ def find(name):
 
 
 def notebook_for(
-    path, seed, student="", feedback="full", secret="", sealed="", version="", kept=None
+    path, seed, student="", feedback="full", secret="", sealed="", version="", data=None
 ):
     """The bytes of a student's notebook: the exercise at `path` with the variants that `seed` draws
     (None: canonical ones); what an incident hides, `secret` draws with it. `sealed`: the seeds of
     all (own_numbers), of which it draws by the id that is written in it. `version`: which release
-    it is; with it, the notebook holds what `kept` (of the gradebook) asks, for `check` to compare.
+    it is; with it, the notebook holds what `data` (of the gradebook) asks, for `check` to compare.
 
     The same arguments give the same bytes. Raises ClassError for a question that the library does
     not have.
@@ -322,7 +322,7 @@ def notebook_for(
     path = Path(path)
     notebook = json.loads(path.read_text("utf-8"))
     try:
-        prompts = {id: data["prompt"] for id, data in (kept or {}).items()}
+        prompts = {id: data["prompt"] for id, data in (data or {}).items()}
         cells = [
             _cell(cell, seed, feedback, secret, bool(sealed), prompts) for cell in notebook["cells"]
         ]
@@ -345,19 +345,19 @@ def notebook_for(
     text = ", ".join(
         f"{key}={json.dumps(value)}" for key, value in settings.items() if value is not None
     )
-    told = (
+    release_note = (
         "\n# In this class `check` says how an answer was read, and not whether it is right."
         if feedback == "format"
         else ""
     )
     whose = OWN.format(student=student or "you") if seed else SHARED
     cell = ONE_CELL if sealed else FIRST_CELL
-    setup = cell.format(whose=whose, settings=text, told=told, needs=NEEDS, sealed=sealed)
+    setup = cell.format(whose=whose, settings=text, told=release_note, needs=NEEDS, sealed=sealed)
     ours = [_ours(SETUP, setup)]
     if version:
-        judged = [id for id in _asked(cells) if question(id).kind != INCIDENT]
+        questions = [id for id in _asked(cells) if question(id).kind != INCIDENT]
         posed_as = pack(
-            [question(id) for id in judged] if sealed else [Asked(kept[id]) for id in judged]
+            [question(id) for id in questions] if sealed else [Asked(data[id]) for id in questions]
         )
         ours.append(_ours(ASKED, ASKED_CELL.format(asked=posed_as), hidden=True))
     if incidents:
@@ -425,7 +425,7 @@ def _cell(cell, seed, feedback, secret, one, prompts):
     ]
     if one:
         plain["source"] = re.sub(r'\bask\(("[\w.]+")\)', r"ask(\1, NUMBERS)", source)
-    shown = [
+    outputs = [
         {
             "output_type": "display_data",
             "metadata": {},
@@ -433,4 +433,4 @@ def _cell(cell, seed, feedback, secret, one, prompts):
         }
         for text in texts
     ]
-    return {**plain, "execution_count": None, "outputs": shown}
+    return {**plain, "execution_count": None, "outputs": outputs}

@@ -97,31 +97,33 @@ def collect(course, book, name, paths, student=None):
         student,
         times,
     )
-    left, found, failed = [], [], False
+    notes, files, failed = [], [], False
     for path in paths:
         if path in sheets:
             continue
         try:
             more, why = items(path)
         except Refused as refusal:
-            left.append(f"{path}: {refusal}")
+            notes.append(f"{path}: {refusal}")
             failed = True
             continue
         if not desk.kept.archive(Path(path)):  # the same file twice changes nothing
             more = [replace(item, since=0.0) for item in more]
         more, unsigned = signed(more, people)
         why = [*why, *unsigned]
-        found += more
-        left += [f"{Path(path).name}: {reason}" for reason in why]
-        left += [f"{path}: There are no files in it."] * (not more and not why)
+        files += more
+        notes += [f"{Path(path).name}: {reason}" for reason in why]
+        notes += [f"{path}: There are no files in it."] * (not more and not why)
     if len(sheets) == len(paths):
-        left += [
+        notes += [
             f"{path}: It is a worksheet alone. Give the archive with it, in one command."
             for path in sheets
         ]
-    done = desk.take(found, left)
+    intake = desk.take(files, notes)
     return replace(
-        done, failed=failed or not done.rows or done.failed, untimed=done.untimed and not sheets
+        intake,
+        failed=failed or not intake.rows or intake.failed,
+        untimed=intake.untimed and not sheets,
     )
 
 
@@ -148,18 +150,18 @@ class _Desk:
         for submission in book.submissions(assignment.name):
             self.received.setdefault(submission.student, []).append(submission)
 
-    def take(self, items, left):
+    def take(self, items, notes):
         """All of these, and what became of them."""
         self.kept.sweep()
         self.others = [item for item in items if not item.is_notebook]
         # What is surely somebody's goes first, then by age, whatever the order given.
-        found = sorted(items, key=lambda item: (not self.knows(item), item.at, _natural(item.path)))
-        rest = [item for item in found if not (item.is_notebook and self.take_notebook(item))]
+        queue = sorted(items, key=lambda item: (not self.knows(item), item.at, _natural(item.path)))
+        rest = [item for item in queue if not (item.is_notebook and self.take_notebook(item))]
         for item in rest:
             self.take_other(item)
         foreign = any(row.verdict == "foreign" for row in self.rows)
         return Collected(
-            self.assignment.name, tuple(self.rows), tuple(left), foreign, self.timed, self.untimed
+            self.assignment.name, tuple(self.rows), tuple(notes), foreign, self.timed, self.untimed
         )
 
     def knows(self, item):
@@ -174,29 +176,29 @@ class _Desk:
         try:
             # what the grader would refuse never counts in place of what it can read
             code_cells(content)
-            refused = ""
+            reason = ""
         except Refused as refusal:
-            refused = str(refusal)
-        claimed = self.origins.claimed(content)
-        student, note = self._whose(item, claimed)
+            reason = str(refusal)
+        owner = self.origins.claimed(content)
+        student, note = self._whose(item, owner)
         by_id = not self.student and not self.knows(item)
-        asked = requests_in(content, self.assignment)
-        if asked is not None and student:
-            self._request(item, student, content, asked)
+        requests = requests_in(content, self.assignment)
+        if requests is not None and student:
+            self._request(item, student, content, requests)
         elif elsewhere := self._belongs_elsewhere(content):
             self._put_aside(item, content, elsewhere, "foreign", student or "")
         elif not student:
             self._put_aside(item, content, note)
             self.untimed |= self.rows[-1].verdict == "unknown" and has_no_time(item.source)
         else:
-            self._record(item, student, content, refused, note, BY_ID if by_id else "")
+            self._record(item, student, content, reason, note, BY_ID if by_id else "")
         return True
 
-    def _request(self, item, student, content, asked):
+    def _request(self, item, student, content, requests):
         """Keep what a student asks to be looked at again."""
         self.kept.student(item, student, content, item.at)
         self.kept.settle(content)
-        new = keep_requests(self.book, self.assignment.name, student, asked)
+        new = keep_requests(self.book, self.assignment.name, student, requests)
         note = (
             f"Asks for another look at {', '.join(new)}: lightspeed class desk"
             f" {self.assignment.name}"
@@ -223,55 +225,55 @@ class _Desk:
         except Refused as refusal:
             content, reason = None, str(refusal)
         student, note = self._whose(item, "")
-        kept = ""
+        place = ""
         if content is None:
-            kept = self.kept.unread(item, f"students/{student}" if student else "unknown")
+            place = self.kept.unread(item, f"students/{student}" if student else "unknown")
         if not student:
-            self._put_aside(item, content, f"{note} {reason} {kept}".rstrip())
+            self._put_aside(item, content, f"{note} {reason} {place}".rstrip())
         elif any(not s.refused for s in self._together(student)):
             self.kept.student(item, student, content, item.at)
             self.kept.settle(content)
             self.rows.append(
-                Row(student, item.source, item.at, "beside", f"{reason} {kept}".rstrip())
+                Row(student, item.source, item.at, "beside", f"{reason} {place}".rstrip())
             )
         else:
-            self._record(item, student, content, reason, f"{note} {kept}".strip())
+            self._record(item, student, content, reason, f"{note} {place}".strip())
 
-    def _whose(self, item, claimed):
+    def _whose(self, item, owner):
         """(student or None, what to say about it)."""
         if self.student:
             return self.student, ""
         matches = self.people.of(item.path, self.assignment.name)
-        made = f" It was made for {claimed}." if claimed else ""
+        hint = f" It was made for {owner}." if owner else ""
         if len(matches) == 1:
             return next(iter(matches)), ""
         if len(matches) > 1:
-            return None, f"It could be from {' or '.join(sorted(matches))}.{made}"
-        if not claimed or self.people.is_signed(item.path):
-            return None, f"It is from nobody on the roster.{made}"
+            return None, f"It could be from {' or '.join(sorted(matches))}.{hint}"
+        if not owner or self.people.is_signed(item.path):
+            return None, f"It is from nobody on the roster.{hint}"
         # Who wrote this id there cannot get in the way of a file that is surely another's.
-        if any(BY_ID not in s.source for s in self._theirs(claimed)):
-            return None, f"It does not say from whom it is.{made} There are others that surely are."
-        return claimed, BY_ID_ALONE
+        if any(BY_ID not in s.source for s in self._theirs(owner)):
+            return None, f"It does not say from whom it is.{hint} There are others that surely are."
+        return owner, BY_ID_ALONE
 
     def _belongs_elsewhere(self, content):
         """What it answers, in words, if none of it is asked in this assignment."""
-        asked = {id.decode() for id in CHECKED.findall(content)}
-        ours = asked & set(self.assignment.points) or any(
+        ids = {id.decode() for id in CHECKED.findall(content)}
+        ours = ids & set(self.assignment.points) or any(
             f'"{cell}"'.encode() in content for cell in self.assignment.cells
         )
-        if ours or not asked:
+        if ours or not ids:
             return ""
         home = next(
             (
                 name
                 for name in self.book.assignments()
-                if asked & set(self.book.assignment(name).points)
+                if ids & set(self.book.assignment(name).points)
             ),
             "",
         )
         return (
-            f"It answers {', '.join(sorted(asked)[:3])}{f' of {home}' if home else ''}, not"
+            f"It answers {', '.join(sorted(ids)[:3])}{f' of {home}' if home else ''}, not"
             f" {self.assignment.name}."
         )
 
@@ -283,12 +285,12 @@ class _Desk:
         """The same of all who hand in together."""
         return [s for one in self.teams[student] for s in self._theirs(one)]
 
-    def _record(self, item, student, content, refused, note, mark=""):
+    def _record(self, item, student, content, reason, note, mark=""):
         """Into the gradebook; the source says what lateness and doubts rest on."""
         at, source = self._time(item, student, mark)
         notebook = content if item.is_notebook else None
-        digest = hashlib.sha256(refused.encode() if notebook is None else notebook).hexdigest()
-        doubt = "" if refused else self.origins.doubt(student, notebook)
+        digest = hashlib.sha256(reason.encode() if notebook is None else notebook).hexdigest()
+        doubt = "" if reason else self.origins.doubt(student, notebook)
         others = [
             id
             for id in self.received
@@ -296,9 +298,9 @@ class _Desk:
             and digest in {s.sha256 for s in self._theirs(id) if not s.refused}
         ]
         self.kept.student(item, student, content, at)
-        id = self.book.add_submission(student, self.assignment.name, notebook, at, source, refused)
+        id = self.book.add_submission(student, self.assignment.name, notebook, at, source, reason)
         self.kept.settle(content)
-        if notebook is not None and not refused:
+        if notebook is not None and not reason:
             self.book.keep_beside(id, self._beside(item, student))
         mine = self.received.setdefault(student, [])
         last = max(
@@ -307,7 +309,7 @@ class _Desk:
             default=None,
         )
         notes = [note, doubt, same_bytes(others) if others else ""]
-        if len(self.teams[student]) > 1 and not refused:
+        if len(self.teams[student]) > 1 and not reason:
             notes.append(self._for_all(student, last, at))
         if before := next((s for s in mine if s.id == id), None):
             verdict = "same"
@@ -316,8 +318,8 @@ class _Desk:
                 self._after_all(before, last, item.since if has_no_time(source) else at),
             ]
         else:
-            mine.append(Submission(id, student, self.assignment.name, at, source, digest, refused))
-            self.untimed |= not refused and has_no_time(source)
+            mine.append(Submission(id, student, self.assignment.name, at, source, digest, reason))
+            self.untimed |= not reason and has_no_time(source)
             verdict = (
                 "late"
                 if self._late(student, source, at)
@@ -325,11 +327,11 @@ class _Desk:
                 if last and last.order[0] > at
                 else "new"
             )
-            if refused:
+            if reason:
                 verdict, notes = (
                     "refused",
                     [
-                        refused,
+                        reason,
                         note,
                         "Another of theirs, which can be read, counts." if last else "",
                     ],
@@ -347,7 +349,7 @@ class _Desk:
 
     def _beside(self, item, student):
         """Name -> bytes of a student's files in the folder of their notebook, and below it."""
-        folder, found, size = item.path.rpartition("/")[0], {}, 0
+        folder, files, size = item.path.rpartition("/")[0], {}, 0
         for other in self.others if self.knows(item) else ():
             within = other.path.startswith(f"{folder}/") if folder else True
             if other.container != item.container or not within or not self.knows(other):
@@ -360,8 +362,8 @@ class _Desk:
                     content = other.read()
                     size += len(content)
                     if size <= MOST_BESIDE:
-                        found[name] = content
-        return found
+                        files[name] = content
+        return files
 
     def _for_all(self, student, last, at):
         """What to say of a group's: the last that can be read counts for all of it."""
@@ -397,21 +399,21 @@ class _Desk:
 
     def _after_all(self, before, last, at):
         """Let one that is there already, and came again after others, be the last; what to say."""
-        chosen = self.chosen.get(before.student)
+        choice = self.chosen.get(before.student)
         if before.id in self.out:
             return (
                 "It was taken out of counting; to let it count:"
                 f" {self._choose(before.student, before.id)}"
             )
-        if before.refused or not last or before.id in (last.id, chosen):
+        if before.refused or not last or before.id in (last.id, choice):
             return ""
         if (at, before.id) <= last.order:
             return ""
         self.book.hand_in_again(before.id, at)
         mine = self.received[before.student]
         mine[[s.id for s in mine].index(before.id)] = replace(before, again=at)
-        if chosen:
-            return f"It was handed in before; submission {chosen} was chosen and counts."
+        if choice:
+            return f"It was handed in before; submission {choice} was chosen and counts."
         return f"It was handed in again after submission {last.id}, and counts."
 
     def _time(self, item, student, mark):
@@ -421,8 +423,8 @@ class _Desk:
             if self.people.is_team(match["name"]):  # that is the number of the group
                 team = self.teams[student]
                 numbers = [n for n in self.times if self.people.participant(n) in team]
-            if known := [self.times[n] for n in numbers if n in self.times]:
-                return max(known), item.source + mark + FROM_WORKSHEET
+            if times := [self.times[n] for n in numbers if n in self.times]:
+                return max(times), item.source + mark + FROM_WORKSHEET
         return item.at, item.source + mark + item.noted
 
     def _put_aside(self, item, content, note, kind="unknown", student=""):

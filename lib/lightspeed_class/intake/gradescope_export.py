@@ -33,21 +33,21 @@ def signed(items, people):
         return items, []
     home = about.path.removesuffix(METADATA)
     try:
-        known = _read(about)
+        entries = _read(about)
     except (Refused, ValueError) as error:
         return items, [f"{about.source}: it does not say who handed in: {error}"]
-    found = []
+    files = []
     for item in items:
         folder = item.path.removeprefix(home).partition("/")[0]
-        told = known.get(folder) if item.path.startswith(home) else None
-        owners = sorted(_owners(told, people)) if told else []
-        at, rest = _time(told) if told else None, item.path.removeprefix(f"{home}{folder}/")
+        entry = entries.get(folder) if item.path.startswith(home) else None
+        owners = sorted(_owners(entry, people)) if entry else []
+        at, rest = _time(entry) if entry else None, item.path.removeprefix(f"{home}{folder}/")
         names = [f"{home}{folder}/{owner}/{rest}" for owner in owners]
         if not owners and item is not about:
             plain = f"{home}{folder}/{STRANGER}{rest.replace('/', '~')}"
             names = [plain if FOLDER.fullmatch(folder) else item.path]
-        found += [replace(item, path=name, at=item.at if at is None else at) for name in names]
-    return found, []
+        files += [replace(item, path=name, at=item.at if at is None else at) for name in names]
+    return files, []
 
 
 def _read(item):
@@ -58,17 +58,17 @@ def _read(item):
     if len(content) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
     try:
-        known = yaml.load(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        table = yaml.load(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, RecursionError, UnicodeError) as error:
         raise ValueError(f"it is no YAML ({type(error).__name__})") from None
-    if not isinstance(known, dict):
+    if not isinstance(table, dict):
         raise ValueError("it is no table of folders")
-    return {str(folder): told for folder, told in known.items() if isinstance(told, dict)}
+    return {str(folder): entry for folder, entry in table.items() if isinstance(entry, dict)}
 
 
-def _owners(told, people):
+def _owners(entry, people):
     """The ids of those of the roster who handed it in."""
-    submitters = told.get(":submitters")
+    submitters = entry.get(":submitters")
     for one in submitters if isinstance(submitters, list) else ():
         for key in (":email", ":sid", ":name") if isinstance(one, dict) else ():
             matches = people.named(str(one[key])) if one.get(key) else ()
@@ -77,8 +77,8 @@ def _owners(told, people):
                 break
 
 
-def _time(told):
-    at = told.get(":created_at")
+def _time(entry):
+    at = entry.get(":created_at")
     if not isinstance(at, datetime):
         return None
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

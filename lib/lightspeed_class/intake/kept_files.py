@@ -112,17 +112,17 @@ def put_aside(course, book, name):
             if file.name[:12] not in have:
                 files.setdefault(file.name[:12], []).append(file)
         if files:
-            listed = [", the same as ".join(map(shown, same)) for same in files.values()]
-            lines += [f"{len(files)} {words}:", *_first(listed, course.collected(name) / kind)]
+            names = [", the same as ".join(map(shown, same)) for same in files.values()]
+            lines += [f"{len(files)} {words}:", *_first(names, course.collected(name) / kind)]
     return lines
 
 
-def beside(course, done):
+def beside(course, intake):
     """Lines on the files that no score is for: whose, what, and why."""
     files = [
-        f"{row.student}: {row.file}: {row.note}" for row in done.rows if row.verdict == "beside"
+        f"{row.student}: {row.file}: {row.note}" for row in intake.rows if row.verdict == "beside"
     ]
-    return _first(files, course.collected(done.name) / "students")
+    return _first(files, course.collected(intake.name) / "students")
 
 
 def _first(lines, folder):

@@ -40,9 +40,9 @@ class People:
         self._participants = {n: {s} for n, s in (participants or {}).items()}
         for student in students:
             details = student.details
-            known = [student.id, *(details[key] for key in IDENTIFIERS if key in details)]
-            known += [value.partition("@")[0] for value in known if "@" in value]
-            for value in known:
+            identifiers = [student.id, *(details[key] for key in IDENTIFIERS if key in details)]
+            identifiers += [value.partition("@")[0] for value in identifiers if "@" in value]
+            for value in identifiers:
                 self._known.setdefault(value.casefold(), set()).add(student.id)
             if "canvas_id" in details:
                 self._canvas.setdefault(details["canvas_id"], set()).add(student.id)
@@ -81,13 +81,13 @@ class People:
         if match := CANVAS.fullmatch(parts[-1]):
             # A namesake whose Canvas number is another one is somebody else.
             namesakes = self._names.get(squash(match["name"]), set()) - self._numbered
-            if found := self._canvas.get(match["user"]) or namesakes:
-                return found
+            if owners := self._canvas.get(match["user"]) or namesakes:
+                return owners
         stem = parts[-1].partition(".ipynb")[0]
         stem = re.sub(r"( \(\d+\)|-\d+)$", "", stem)
         for text in (*parts[:-1], stem, stem.replace(assignment, "").strip(" _-.()")):
-            if text and (found := self.named(text)):
-                return found
+            if text and (owners := self.named(text)):
+                return owners
         return set()
 
     def participant(self, number):

@@ -105,8 +105,8 @@ class Origins:
         with contextlib.suppress(Refused):
             code = _code(content)
             if (text := written(code)) is not None:
-                named = self._called(text)
-                return self.seeds.get(named, own) if named in self.teams[student] else own
+                owner = self._called(text)
+                return self.seeds.get(owner, own) if owner in self.teams[student] else own
             return next((s for s in (own, *theirs) if s and f'"{s}"' in code), own)
         return own
 
@@ -115,20 +115,20 @@ class Origins:
         is, or which version. Raises Refused for what is no notebook.
         """
         kind, other = self._oddity(student, content)
-        given = self.given.get(student)
-        if not kind and given and (wrong := set(named_versions(content)) - set(given)):
+        releases = self.given.get(student)
+        if not kind and releases and (wrong := set(named_versions(content)) - set(releases)):
             return "version", " and ".join(sorted(wrong))
         return kind, other
 
     def _oddity(self, student, content):
         code = _code(content)
-        claimed, team = self.claimed(content), self.teams.get(student, (student,))
+        owner, team = self.claimed(content), self.teams.get(student, (student,))
         if (text := written(code)) is not None:
-            if claimed in team:
+            if owner in team:
                 return "", ""
-            return ("named another", claimed) if claimed else ("named nobody", f'"{text}"')
-        if claimed and claimed not in team:
-            return "another's", claimed
+            return ("named another", owner) if owner else ("named nobody", f'"{text}"')
+        if owner and owner not in team:
+            return "another's", owner
         theirs = [self.seeds[one] for one in team if one in self.seeds]
         if student not in self.seeds or any(f'"{seed}"' in code for seed in theirs):
             return "", ""
@@ -156,7 +156,7 @@ def _code(content):
 
 def remarks(book, name):
     """Student id -> sentences about the submission that counts, if there are any."""
-    origins, having, found = Origins(book, name), {}, {}
+    origins, having, texts_of = Origins(book, name), {}, {}
     _, out = book.choices(name)
     for submission in book.submissions(name):
         if not submission.refused and submission.id not in out:
@@ -170,8 +170,8 @@ def remarks(book, name):
         if others := having[submission.sha256].difference(origins.teams[student]):
             texts.append(same_bytes(others))
         if texts := [sentence for sentence in texts if sentence]:
-            found[student] = texts
-    return found
+            texts_of[student] = texts
+    return texts_of
 
 
 def same_bytes(students):

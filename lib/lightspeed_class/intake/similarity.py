@@ -27,25 +27,25 @@ def alike(book, name):
         for statement in statements(book.content(submission.id)):
             having[statement].add(submission.id)
     shared = Counter(frozenset(ids) for ids in having.values() if len(ids) == 2)
-    found = defaultdict(list)
+    words = defaultdict(list)
     for pair, count in sorted(shared.items(), key=lambda item: sorted(item[0])):
         if count >= FEWEST and len(counting) >= NOTEBOOKS:
             for one in pair:
                 (other,) = pair - {one}
-                found[one].append(
+                words[one].append(
                     f"{count} statements are as those of {counting[other].student} but for names"
                     " and numbers, and in no other notebook: a hint, which may have good reasons."
                 )
-    return {student: " ".join(found[s.id]) for student, s in counts.items() if s.id in found}
+    return {student: " ".join(words[s.id]) for student, s in counts.items() if s.id in words}
 
 
 def statements(content):
     """The statements of a notebook in a form that neither names, values nor layout change."""
-    found = set()
+    forms = set()
     try:
         cells = code_cells(content) if content is not None else []
     except Refused:
-        return found
+        return forms
     trees = [tree for _, source in cells if (tree := _tree(source))]
     own = {
         node.id if isinstance(node, ast.Name) else node.arg
@@ -60,8 +60,8 @@ def statements(content):
             if isinstance(node, ast.stmt) and not hasattr(node, "body"):
                 parts = _parts(node, own)
                 if len(parts) >= SHORTEST:
-                    found.add(" ".join(parts))
-    return found
+                    forms.add(" ".join(parts))
+    return forms
 
 
 def _tree(source):

@@ -66,35 +66,35 @@ def items(path):
     """([Item], [why something was left out]) of a folder, zip or file. Raises Refused."""
     path = Path(path)
     if path.is_dir():
-        files, left = _walk(path)
-        found = [
+        files, notes = _walk(path)
+        entries = [
             _on_disk(file, clean(path.resolve().name), file.relative_to(path).as_posix())
             for file in files
         ]
     elif path.is_file() and zipfile.is_zipfile(path) and not NOTEBOOK.search(path.name):
-        found, left = _in_zip(path)
+        entries, notes = _in_zip(path)
     elif path.suffix.lower() == ".zip":
         raise Refused("It is not a zip archive, or only a part of one. Download it again.")
     else:
         # Its folder may tell who it is from: submissions/ada/02_roofline.ipynb.
-        found, left = [_on_disk(path, "", f"{path.absolute().parent.name}/{path.name}")], []
-    return [item for item in found if not IGNORED.search(item.path)], left
+        entries, notes = [_on_disk(path, "", f"{path.absolute().parent.name}/{path.name}")], []
+    return [item for item in entries if not IGNORED.search(item.path)], notes
 
 
 def _walk(folder):
     """(every file below a folder, what of it is closed to us); a link is a file, not followed."""
-    found, closed = [], []
-    for parent, folders, files in os.walk(folder, onerror=closed.append):
-        found += [
+    paths, errors = [], []
+    for parent, folders, files in os.walk(folder, onerror=errors.append):
+        paths += [
             Path(parent, name)
             for name in (*files, *folders)
             if name in files or Path(parent, name).is_symlink()
         ]
-        if len(found) > MOST_FILES:
+        if len(paths) > MOST_FILES:
             raise Refused(
                 f"There are more than {MOST_FILES} files in it; collect them folder by folder."
             )
-    return sorted(found), [f"{error.filename}: {error.strerror}." for error in closed]
+    return sorted(paths), [f"{error.filename}: {error.strerror}." for error in errors]
 
 
 def _on_disk(file, container, name):
@@ -115,22 +115,22 @@ def _in_zip(path):
         ) from None
     if len(infos) > MOST_FILES:
         raise Refused(f"There are {len(infos)} files in it; more than {MOST_FILES} are not taken.")
-    found, left, total, dense = [], [], 0, 0
+    entries, notes, total, dense = [], [], 0, 0
     overlapping = _overlapping(infos)
     for info in infos:
         name = _name(info)
         if why := OVERLAPS if info.header_offset in overlapping else _unsafe(info, name):
-            left.append(f"{clean(name)}: {why}")
+            notes.append(f"{clean(name)}: {why}")
             continue
         total += min(info.file_size, LARGEST_FILE)
         dense += min(info.file_size, LARGEST_FILE) * _is_dense(info)
         if dense > MOST_DENSE and _is_dense(info):
-            left.append(f"{clean(name)}: {DENSE} So do others of the archive.")
+            notes.append(f"{clean(name)}: {DENSE} So do others of the archive.")
             continue
         if total > MOST_BYTES:
-            left.append(f"{clean(name)}: the archive unpacks to more than {MOST_BYTES >> 30} GiB.")
+            notes.append(f"{clean(name)}: the archive unpacks to more than {MOST_BYTES >> 30} GiB.")
             continue
-        found.append(
+        entries.append(
             Item(
                 clean(path.name),
                 clean(name),
@@ -139,7 +139,7 @@ def _in_zip(path):
                 since=path.stat().st_mtime,
             )
         )
-    return found, left
+    return entries, notes
 
 
 def _opened(path):

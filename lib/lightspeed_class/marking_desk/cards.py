@@ -41,13 +41,11 @@ def queue(results, assignment, order, requests=()):
     for r in results:
         if r.submission and not r.excused:
             notebooks.setdefault(r.submission.id, []).append(r)
-    asked = dict.fromkeys(
-        [*assignment.points, *(q for rs in notebooks.values() for q in rs[0].now)]
-    )
+    ids = dict.fromkeys([*assignment.points, *(q for rs in notebooks.values() for q in rs[0].now)])
     pairs = (
-        [(rs, q) for q in asked for rs in notebooks.values()]
+        [(rs, q) for q in ids for rs in notebooks.values()]
         if order == "question"
-        else [(rs, q) for rs in notebooks.values() for q in asked]
+        else [(rs, q) for rs in notebooks.values() for q in ids]
     )
     return [_place(rs, q, requests) for rs, q in pairs if q in rs[0].now]
 
@@ -82,12 +80,12 @@ def mistake(result, question):
 
 def mistakes(results, question):
     """Mistake -> the results that have it and that nobody has marked, the most common one first."""
-    found = {}
+    by_mistake = {}
     for result in results:
         waits = state(result, question) == "to mark" and not result.excused
         if waits and (key := mistake(result, question)):
-            found.setdefault(key, []).append(result)
-    return dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+            by_mistake.setdefault(key, []).append(result)
+    return dict(sorted(by_mistake.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 
 def around(places, student, question):
@@ -114,13 +112,13 @@ def around(places, student, question):
 def work(cells, assignment=None, question=None):
     """[{kind, number, source, outputs}] of the cells with a question, and prose; or of all."""
     code = [i for i, cell in enumerate(cells) if cell.kind == "code"]
-    chosen = [*range(len(cells))]
+    places = [*range(len(cells))]
     if question and question in assignment.prose:
-        chosen = written(cells, assignment.prose[question])
+        places = written(cells, assignment.prose[question])
     elif question:
         at = [(cells[i].id, cells[i].source) for i in code]
         asking = [code[number] for number in homes(question, assignment, at)]
-        chosen = sorted({near for i in asking for near in _beside(cells, i)})
+        places = sorted({near for i in asking for near in _beside(cells, i)})
     numbers = {i: number for number, i in enumerate(code, 1)}
     return [
         {
@@ -129,14 +127,14 @@ def work(cells, assignment=None, question=None):
             "source": cells[i].source,
             "outputs": _outputs(cells[i].outputs),
         }
-        for i in chosen
+        for i in places
     ]
 
 
-def notes_of(result, shown):
+def notes_of(result, cells):
     """(notes on the run as a whole or on these cells, how many there are on others)."""
     notes = result.grading.graded.notes if result.grading else ()
-    numbers = {cell["number"] for cell in shown}
+    numbers = {cell["number"] for cell in cells}
     at = [OF_CELL.match(note) for note in notes]
     here = [note for note, m in zip(notes, at, strict=True) if not m or int(m[1]) in numbers]
     return here, len(notes) - len(here)
@@ -152,10 +150,10 @@ def _beside(cells, at):
     return range(first, last + 1)
 
 
-def _outputs(kept):
+def _outputs(outs):
     """[{text}] or [{picture, type}] or [{text, html}] of outputs, which may be of any shape."""
-    views = [shown for one in kept[:MOST_OUTPUTS] if isinstance(one, dict) for shown in _shown(one)]
-    more = len(kept) - MOST_OUTPUTS
+    views = [view for one in outs[:MOST_OUTPUTS] if isinstance(one, dict) for view in _shown(one)]
+    more = len(outs) - MOST_OUTPUTS
     return views + [{"text": f"… and {more} outputs more"}] * (more > 0)
 
 
@@ -168,10 +166,10 @@ def _shown(one):
     lines = one.get("traceback")
     ends = [f"{line}\n" for line in lines] if isinstance(lines, list) else None
     texts = [text_of(value) for value in (one.get("text"), ends, *map(data.get, PLAIN))]
-    shown: list[dict] = [{"text": TERMINAL.sub("", text)} for text in texts if text][:1]
+    views: list[dict] = [{"text": TERMINAL.sub("", text)} for text in texts if text][:1]
     if markup := text_of(data.get("text/html")):
-        shown.append({"text": markup, "html": True})
-    return shown
+        views.append({"text": markup, "html": True})
+    return views
 
 
 def _picture(kind, text):

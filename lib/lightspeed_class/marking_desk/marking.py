@@ -52,7 +52,7 @@ class Card(Page):
         was, new = _kept(result, question), (points, items, typed["comment"])
         others = {r.student.id: _kept(r, question) for r in self.together(result)}
         # who hands in with them and has marks of their own keeps these
-        also = [id for id, had in others.items() if had in (_NOTHING, was)]
+        also = [id for id, entry in others.items() if entry in (_NOTHING, was)]
         if self.get_body_argument("alike", ""):
             alike = cards.mistakes(self.results(), question).get(
                 cards.mistake(result, question), []
@@ -61,7 +61,7 @@ class Card(Page):
         try:
             if self.whole("grading") != result.grading.id:
                 raise Changed(question)
-            if any(had != new for had in (was, *(others.get(id, _NOTHING) for id in also))):
+            if any(entry != new for entry in (was, *(others.get(id, _NOTHING) for id in also))):
                 self.book.set_manual(
                     self.desk.real(student), self.name, question, points, typed["comment"],
                     self.current_user, items, score.points, self.whole("version"),
@@ -81,13 +81,13 @@ class Card(Page):
         results, assignment = self.results(), self.book.assignment(self.name)
         return cards.queue(results, assignment, self.order, self.desk.requests())
 
-    def card(self, student, question, status=200, said="", typed=None):
-        """The page of one; `said`: what went wrong, with `typed` as it was sent."""
+    def card(self, student, question, status=200, message="", typed=None):
+        """The page of one; `message`: what went wrong, with `typed` as it was sent."""
         self.result(student)
-        everybody, kept = self.desk.results(), KeptQuestions(self.book, self.name)
+        everybody, archive = self.desk.results(), KeptQuestions(self.book, self.name)
         results = [r for r in everybody if self.is_here(r)]
         requests = self.desk.requests()
-        places = cards.queue(results, kept.assignment(), self.order, requests)
+        places = cards.queue(results, archive.assignment(), self.order, requests)
         try:
             at, before, after, following = cards.around(places, student, question)
         except KeyError:
@@ -98,18 +98,18 @@ class Card(Page):
         own = [r for r in together if _kept(r, question) not in (_NOTHING, mine)]
         same = cards.mistakes(results, question).get(cards.mistake(result, question), [])
         same = [r for r in same if r.student.id not in (student, *(t.student.id for t in together))]
-        assignment = kept.assignment(result.submission)
+        assignment = archive.assignment(result.submission)
         cells = self.desk.cells(result)
-        shown = cards.work(cells, assignment, question)
-        notes, elsewhere = cards.notes_of(result, shown)
+        excerpt = cards.work(cells, assignment, question)
+        notes, elsewhere = cards.notes_of(result, excerpt)
         why = stops(assignment, result, cells).get(question, "")
         entries = self.book.manual(self.name, self.desk.real(student), question)
         manual, score = result.manual.get(question), result.scores.get(question)
         origins = Origins(self.book, self.name)
         seed = seed_of(self.book, Outcome(result), origins)
-        variant = kept.asked(result.submission, seed)[question]
+        variant = archive.asked(result.submission, seed)[question]
         i = list(assignment.points).index(question) + 1
-        had = {r.student.id: r.manual.get(question) for r in results}
+        marks = {r.student.id: r.manual.get(question) for r in results}
         self.set_status(status)
         self.show(
             "desk_card",
@@ -136,7 +136,7 @@ class Card(Page):
             notes=notes,
             elsewhere=elsewhere,
             alike=self.desk.alike(student),
-            cells=shown,
+            cells=excerpt,
             before=before,
             after=after,
             following=following,
@@ -150,7 +150,7 @@ class Card(Page):
                     "chosen": str(id) in typed["items"]
                     if typed
                     else bool(manual and id in manual.items),
-                    "by": sum(bool(m and id in m.items) for m in had.values()),
+                    "by": sum(bool(m and id in m.items) for m in marks.values()),
                 }
                 for id, item in self.book.rubric(self.name).items()
                 if item.question == question
@@ -166,7 +166,7 @@ class Card(Page):
             history=[_told(entry) for entry in entries],
             undoable=any(not e.undoes for e in entries)
             and len([e for e in entries if not e.undoes]) > len([e for e in entries if e.undoes]),
-            said=said,
+            said=message,
             typed=bool(typed),
         )
 
@@ -208,11 +208,11 @@ class Settle(Card):
 
     def post(self):
         question, requests = self.get_body_argument("question"), self.desk.requests()
-        settled = {}  # points of the machine -> whose
+        groups = {}  # points of the machine -> whose
         for (_, _, points), alike in cards.mistakes(self.results(), question).items():
             ids = [r.student.id for r in alike if (r.student.id, question) not in requests]
-            settled.setdefault(points, []).extend(map(self.desk.real, ids))
-        for points, ids in settled.items():
+            groups.setdefault(points, []).extend(map(self.desk.real, ids))
+        for points, ids in groups.items():
             if ids:
                 self.book.set_manual(
                     ids[0], self.name, question, points, "", self.current_user, also=ids[1:]

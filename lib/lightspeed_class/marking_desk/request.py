@@ -56,8 +56,8 @@ class Page(RequestHandler):
         )
 
     def _grader(self, token):
-        for known, who in self.desk.graders.items():
-            if hmac.compare_digest(known.encode(), token.encode("utf-8", "replace")):
+        for secret, who in self.desk.graders.items():
+            if hmac.compare_digest(secret.encode(), token.encode("utf-8", "replace")):
                 return who
         raise HTTPError(
             403, reason="Open the desk by the address that `lightspeed class desk` shows"

@@ -39,24 +39,24 @@ class Desk:
 
     def results(self, *student):
         """Those of the assignment, or that of one student, as the desk calls them."""
-        found = self.book.results(self.name, *map(self.real, student))
+        results = self.book.results(self.name, *map(self.real, student))
         if not self.anonymous:
-            return found
-        called = ((r, self._mask(r.student.id)) for r in found)
+            return results
+        masks = ((r, self._mask(r.student.id)) for r in results)
         masked = [
-            replace(r, student=replace(r.student, id=id, name=f"Student {id}")) for r, id in called
+            replace(r, student=replace(r.student, id=id, name=f"Student {id}")) for r, id in masks
         ]
         return sorted(masked, key=lambda r: r.student.id)
 
     def real(self, student):
         """The id of who goes by this one here."""
-        known = (s.id for s in self.book.students() if self.anonymous)
-        return next((id for id in known if self._mask(id) == student), student)
+        ids = (s.id for s in self.book.students() if self.anonymous)
+        return next((id for id in ids if self._mask(id) == student), student)
 
     def requests(self):
         """(student, question) -> why it is to be looked at again."""
-        asked = waiting(self.book, self.name).items()
-        return {(self._mask(s) if self.anonymous else s, q): words for (s, q), words in asked}
+        requests = waiting(self.book, self.name).items()
+        return {(self._mask(s) if self.anonymous else s, q): words for (s, q), words in requests}
 
     def cells(self, result):
         """Of the notebook that counts; without ours, which name people, where nobody is to know."""

@@ -29,24 +29,24 @@ def write_canvas_zip(book, name, pages, path):
         # one that was given to somebody by hand may be another's on Canvas
         if entry and (ANONYMOUS.fullmatch(entry) or people.of(entry, name) == {submission.student}):
             files[submission.student] = entry
-    packed = {id: page for id, page in pages.items() if id in files}
-    asked = book.assignment(name).points
-    texts = {id: page.read_text("utf-8") for id, page in packed.items()}
-    pack(path, {files[id]: as_notebook(text, name, id, asked) for id, text in texts.items()})
-    return [id for id in pages if id not in packed]
+    with_file = {id: page for id, page in pages.items() if id in files}
+    ids = book.assignment(name).points
+    texts = {id: page.read_text("utf-8") for id, page in with_file.items()}
+    pack(path, {files[id]: as_notebook(text, name, id, ids) for id, text in texts.items()})
+    return [id for id in pages if id not in with_file]
 
 
-def as_notebook(page, name, student, asked):
+def as_notebook(page, name, student, ids):
     """The bytes of a notebook that shows a page of HTML, and in which the student can ask."""
     [body] = BODY.findall(page)[:1]
     text = re.sub(r"\s*\n\s*", "\n", Markup(body).striptags())
-    shown = {"text/html": body, "text/plain": text}
+    data = {"text/html": body, "text/plain": text}
     cell = {
         "cell_type": "code",
         "id": "feedback",
         "metadata": {"jupyter": {"source_hidden": True}},
         "source": SHOWN,
         "execution_count": None,
-        "outputs": [{"output_type": "display_data", "metadata": {}, "data": shown}],
+        "outputs": [{"output_type": "display_data", "metadata": {}, "data": data}],
     }
-    return request_notebook(name, student, asked, [cell])
+    return request_notebook(name, student, ids, [cell])

@@ -45,72 +45,75 @@ def statistics(book, name, section=""):
     """Everything the report tells of all or of a section, as plain data. Submissions that could not
     be read have no part in what is said of questions, and what several handed in together has one.
     """
-    assignment, found = (
+    assignment, rows = (
         book.assignment(name),
         [o for o in outcomes(book, name, section) if not o.result.student.left],
     )
-    said = remarks(book, name)
+    hints = remarks(book, name)
     for student, hint in alike(book, name).items():
-        said.setdefault(student, []).append(hint)
-    graded = [o for o in found if o.result.grading]
-    read = [o for o in graded if o.result.grading.graded.status != "refused"]
-    notebooks, kept = {o.result.submission.id: o for o in reversed(read)}, KeptQuestions(book, name)
-    asked = {id: _asked(kept, o) for id, o in notebooks.items()}
+        hints.setdefault(student, []).append(hint)
+    marks = [o for o in rows if o.result.grading]
+    sound = [o for o in marks if o.result.grading.graded.status != "refused"]
+    notebooks, archive = (
+        {o.result.submission.id: o for o in reversed(sound)},
+        KeptQuestions(book, name),
+    )
+    variants = {id: _asked(archive, o) for id, o in notebooks.items()}
     answers = [
         a
         for id, o in reversed(notebooks.items())
-        for a in _answers(o, assignment.points, asked[id])
+        for a in _answers(o, assignment.points, variants[id])
     ]
     return {
         "name": f"{name}, section {section}" if section else name,
-        "students": len(found),
-        "graded": len(graded),
+        "students": len(rows),
+        "graded": len(marks),
         "read": len(notebooks),
-        "together": len(read) - len(notebooks),
+        "together": len(sound) - len(notebooks),
         "out of": math.fsum(assignment.points.values()),
         "points": sorted(
-            o.result.points for o in read if not (o.result.excused or o.result.unmarked)
+            o.result.points for o in sound if not (o.result.excused or o.result.unmarked)
         ),
-        "by hand": list(_by_hand(read, assignment)),
+        "by hand": list(_by_hand(sound, assignment)),
         "questions": items(answers, assignment.points),
         "mistakes": mistakes(answers),
         "unexplained": unexplained(answers),
         "look": [
-            (*_who(o), " ".join(said[o.result.student.id]))
-            for o in found
-            if o.result.student.id in said
+            (*_who(o), " ".join(hints[o.result.student.id]))
+            for o in rows
+            if o.result.student.id in hints
         ],
         "stopped": [
             (*_who(o), o.result.grading.graded.status, " ".join(o.result.grading.graded.notes))
-            for o in graded
+            for o in marks
             if o.result.grading.graded.notes
         ],
-        "late": [(*_who(o), ", ".join(filter(None, (o.late, o.cost)))) for o in found if o.late],
-        "missing": [_who(o) for o in found if o.status in ("missing", "by hand")],
-        "outdated": sum(o.result.outdated for o in found),
-        "waiting": [_who(o) for o in found if o.status == "not graded"],
-        "names": dict(_who(o) for o in found),
-        "key": list(_key(notebooks, asked, assignment)),
+        "late": [(*_who(o), ", ".join(filter(None, (o.late, o.cost)))) for o in rows if o.late],
+        "missing": [_who(o) for o in rows if o.status in ("missing", "by hand")],
+        "outdated": sum(o.result.outdated for o in rows),
+        "waiting": [_who(o) for o in rows if o.status == "not graded"],
+        "names": dict(_who(o) for o in rows),
+        "key": list(_key(notebooks, variants, assignment)),
     }
 
 
-def _key(notebooks, asked, assignment):
+def _key(notebooks, variants, assignment):
     """(question, right answer -> who was asked for it) of each that has one."""
     for question in assignment.judged:
         rights = defaultdict(list)
         for id, o in reversed(notebooks.items()):
-            if right := getattr(asked[id].get(question), "answer", ""):
+            if right := getattr(variants[id].get(question), "answer", ""):
                 rights[right].append(o.result.student.id)
         if rights:
             yield question, dict(rights)
 
 
-def _by_hand(read, assignment):
+def _by_hand(outcomes, assignment):
     """(question, how many are marked, how many wait, mean share of the points) of prose."""
     for id in assignment.prose:
-        mine = [o for o in read if id in o.result.scores and not o.result.excused]
-        marked = [o for o in mine if o.points(id) is not None and o.result.asked[id]]
-        shares = [o.points(id) / o.result.asked[id] for o in marked]
+        mine = [o for o in outcomes if id in o.result.scores and not o.result.excused]
+        scored = [o for o in mine if o.points(id) is not None and o.result.asked[id]]
+        shares = [o.points(id) / o.result.asked[id] for o in scored]
         mean = math.fsum(shares) / len(shares) if shares else None
         waiting = sum(id in o.result.unmarked for o in mine)
         yield id, len(shares), waiting, mean
@@ -120,17 +123,17 @@ def _who(outcome):
     return outcome.result.student.id, outcome.result.student.name
 
 
-def _asked(kept, outcome):
+def _asked(archive, outcome):
     seed = outcome.result.grading.graded.record.get("seed")
-    return kept.asked(outcome.result.submission, seed)
+    return archive.asked(outcome.result.submission, seed)
 
 
-def _answers(outcome, points, asked):
+def _answers(outcome, points, variants):
     for id, score in outcome.result.scores.items():
         if id in points and score.kind != BY_HAND:
             out_of = outcome.result.asked[id]
             share = outcome.points(id) / out_of if out_of else 0.0
-            ratio = ratios(asked[id], score.given) if score.kind in OPEN else ()
+            ratio = ratios(variants[id], score.given) if score.kind in OPEN else ()
             yield Answer(
                 outcome.result.student.id,
                 id,
@@ -143,11 +146,11 @@ def _answers(outcome, points, asked):
             )
 
 
-def ratios(variant, given):
+def ratios(variant, answer):
     """What was given over what is right, value by value; () if that cannot be said."""
     if variant.question.kind == "choice":
         return ()
-    values, right = np.array(given.split(), float), np.array(variant.right, float)
+    values, right = np.array(answer.split(), float), np.array(variant.right, float)
     if (
         not len(values)
         or not np.isfinite(values).all()
@@ -266,7 +269,7 @@ def unexplained(answers):
             groups[a.question].append(a)
     rows = []
     for id, group in groups.items():
-        left = []
+        rest = []
         for same in _alike([a for a in group if a.ratio]):
             same.sort(key=lambda a: a.student)
             if len(same) > 1:
@@ -279,18 +282,18 @@ def unexplained(answers):
                     }
                 )
             else:
-                left += same
+                rest += same
         by_text = defaultdict(list)
-        for a in [*left, *(a for a in group if not a.ratio)]:
+        for a in [*rest, *(a for a in group if not a.ratio)]:
             by_text[a.given].append(a)
         rows += [
             {
                 "question": id,
                 "students": [a.student for a in same],
                 "ratio": (),
-                "given": [given] * len(same),
+                "given": [text] * len(same),
             }
-            for given, same in by_text.items()
+            for text, same in by_text.items()
             if len(same) > 1
         ]
     return sorted(rows, key=lambda c: (-len(c["students"]), c["question"], c["given"]))
@@ -346,7 +349,7 @@ def opening(data):
 def _findings(data):
     """Sentences, each only if the data bear it out."""
     # one that was added since has nobody's answer yet
-    n, asked = data["read"], [q for q in data["questions"] if q["students"]]
+    n, questions = data["read"], [q for q in data["questions"] if q["students"]]
     common = next(
         (m for m in data["mistakes"] if m["kind"] == "misconception" and len(m["students"]) > 1),
         None,
@@ -357,7 +360,7 @@ def _findings(data):
             f" {_of(common['students'], n)} answered that way and read “{common['message']}”"
         )
     hard = min(
-        (q for q in asked if not common or q["question"] != common["question"]),
+        (q for q in questions if not common or q["question"] != common["question"]),
         key=lambda q: q["share"],
         default=None,
     )
@@ -376,7 +379,7 @@ def _findings(data):
             f"{_of(same['students'], n)} gave the same wrong answer to {same['question']}, {what},"
             " and no known misconception explains it: ask how they came to it."
         )
-    for q in asked:
+    for q in questions:
         if q["discrimination"] and q["discrimination"][2] < 0:
             yield (
                 f"In {q['question']} those who did worse elsewhere did better: read the question"
@@ -407,14 +410,14 @@ def _findings(data):
             f"{waiting} {'answer' if waiting == 1 else 'answers'} in prose"
             f" {'is' if waiting == 1 else 'are'} not marked yet."
         )
-    if asked and data["points"]:
+    if questions and data["points"]:
         whose = "of whom all is marked" if waiting else "whose notebooks could be read"
         yield (
             f"Half of those {whose} have"
             f" {number(stdlib.median(data['points']))} of {number(data['out of'])} points or more."
         )
-    if asked:
-        best = max(asked, key=lambda q: q["share"])
+    if questions:
+        best = max(questions, key=lambda q: q["share"])
         yield (
             f"There is no need to go through {best['question']}: {best['right']} of {n} have it"
             " right."

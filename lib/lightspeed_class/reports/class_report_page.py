@@ -34,10 +34,10 @@ KINDS = {
 
 def to_html(data):
     """The page for what `statistics` gathered: the same data give the same bytes."""
-    asked = [q for q in data["questions"] if q["students"]]
-    names = [f"{i}. {short(q['question'])}" for i, q in enumerate(asked, 1)]
+    questions = [q for q in data["questions"] if q["students"]]
+    names = [f"{i}. {short(q['question'])}" for i, q in enumerate(questions, 1)]
     intervals = [
-        _interval(name, q) for name, q in zip(names, asked, strict=True) if q["discrimination"]
+        _interval(name, q) for name, q in zip(names, questions, strict=True) if q["discrimination"]
     ]
     zero = min([0, *(row["low"] for row in intervals)]) - 0.05  # the left end of their axis
     return page(
@@ -55,11 +55,11 @@ def to_html(data):
         marks=_marks(data["points"], data["out of"]),
         shares=[
             {"name": name, "share": q["share"], "value": si(q["share"], "%", 2)}
-            for name, q in zip(names, asked, strict=True)
+            for name, q in zip(names, questions, strict=True)
         ],
         told=[row | _placed(row, zero, 1.02) for row in intervals],
-        told_of=next((q["discrimination"][3] for q in asked if q["discrimination"]), 0),
-        asked=[_cells(q) for q in asked],
+        told_of=next((q["discrimination"][3] for q in questions if q["discrimination"]), 0),
+        asked=[_cells(q) for q in questions],
         by_hand=[(*q[:3], "–" if q[3] is None else si(q[3], "%", 2)) for q in data["by hand"]],
         fewest=FEWEST,
         most=MOST,

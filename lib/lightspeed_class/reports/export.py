@@ -84,10 +84,10 @@ def export_csv(
     if kind != "plain":
         refuse_outdated(book, names, "export")
     here = {name: [o for o in outcomes(book, name, section) if _is_told(o, kind)] for name in names}
-    table = {name: {o.result.student.id: o for o in found} for name, found in here.items()}
+    table = {name: {o.result.student.id: o for o in rows} for name, rows in here.items()}
     if not (leave_unmarked or practised):
-        for name, found in here.items():
-            refuse_unmarked(name, found, "export with --leave-unmarked, and their cells stay empty")
+        for name, rows in here.items():
+            refuse_unmarked(name, rows, "export with --leave-unmarked, and their cells stay empty")
     make = {"plain": _plain, "canvas": _canvas, "moodle": _moodle}[kind]
     text = io.StringIO(newline="")
     csv.writer(text).writerows(make(book, table, titles or {}, Count(missing_as_zero, practised)))
@@ -103,9 +103,9 @@ def refuse_outdated(book, names, then):
         raise Outdated("\n".join(f"{line}, then {then}" for line in stale))
 
 
-def refuse_unmarked(name, found, otherwise):
+def refuse_unmarked(name, outcomes, otherwise):
     """Raise Unmarked where nobody has marked some prose of an outcome yet."""
-    waiting = [o.result.student for o in found if o.result.unmarked]
+    waiting = [o.result.student for o in outcomes if o.result.unmarked]
     if waiting := [student.id for student in waiting if not student.left]:
         raise Unmarked(
             f"{name}: prose of {listed(waiting, 5)} is not marked yet: lightspeed class desk"
@@ -139,19 +139,19 @@ def _plain(book, table, titles, count):
         *questions,
     ]
     for name, rows in table.items():
-        asked = book.assignment(name).points
+        points = book.assignment(name).points
         for id, outcome in rows.items():
             student, whole = outcome.result.student, outcome.result.manual.get("")
-            each = [_points(outcome.points(q)) if q in asked else "" for q in questions]
+            each = [_points(outcome.points(q)) if q in points else "" for q in questions]
             details = [cell(student.details.get(key, "")) for key in ("email", "section")]
-            added = _points(whole.points if whole else None)
+            extra = _points(whole.points if whole else None)
             comment = " ".join(words for words in _comments(outcome))
             waits = ", not marked yet" * bool(outcome.result.unmarked)
             status = outcome.status + waits + " (left)" * student.left
             total, out_of = count.total(outcome), count.out_of(outcome.result.out_of)
             yield [
                 *(identifier(id), cell(student.name), *details),
-                *(name, status, outcome.late, total, out_of, added, cell(comment)),
+                *(name, status, outcome.late, total, out_of, extra, cell(comment)),
                 *(*_policies(outcome.result), *each),
             ]
 
@@ -191,8 +191,8 @@ def _moodle(book, table, titles, count):
     heading = max(able, key=lambda heading: len(able[heading]))
     column = able[heading]
     _leave_out(students, column, NEEDED[heading], "Moodle (Grades > Export > Plain text file)")
-    shown = [cell(titles.get(name, name)) for name in table]
-    yield [heading, "Full name", *(h for title in shown for h in (title, f"{title} (feedback)"))]
+    labels = [cell(titles.get(name, name)) for name in table]
+    yield [heading, "Full name", *(h for title in labels for h in (title, f"{title} (feedback)"))]
     for student in column:
         cells = [identifier(student.details[MOODLE[heading]]), cell(student.name)]
         totals = _totals(table, student, count, "-", "-")
@@ -222,18 +222,18 @@ def _own(student, key, shared):
     return "" if value.casefold() in shared else value
 
 
-def _leave_out(students, found, what, platform):
+def _leave_out(students, receivers, what, platform):
     """Name those who are not among the found. Raises Incomplete if nobody is."""
-    lost = [f"{s.name or s.id} ({s.id})" for s in students if s not in found]
+    without = [f"{s.name or s.id} ({s.id})" for s in students if s not in receivers]
     advice = f"To add it, read in what {platform} writes: lightspeed class roster FILE"
-    if students and not found:
+    if students and not receivers:
         raise Incomplete(
             f"no student has {what} of their own, so {platform.partition(' ')[0]} could give the"
             f" points to nobody. {advice}"
         )
-    if lost:
+    if without:
         print(
-            f"LEFT OUT, for want of {what} of their own: {', '.join(lost)}. {advice}",
+            f"LEFT OUT, for want of {what} of their own: {', '.join(without)}. {advice}",
             file=sys.stderr,
         )
 
@@ -263,8 +263,8 @@ class Count:
         if self.missing_as_zero and outcome.status == "missing":
             return "0"
         if self.practised and result.grading:
-            answered = [s.kind not in ("unanswered", "refused") for s in result.scores.values()]
-            return number(round(self.practised * sum(answered) / len(answered), 2))
+            answers = [s.kind not in ("unanswered", "refused") for s in result.scores.values()]
+            return number(round(self.practised * sum(answers) / len(answers), 2))
         return "" if result.unmarked or self.practised else _points(result.points)
 
     def out_of(self, points):
@@ -272,12 +272,12 @@ class Count:
 
 
 def _totals(table, student, count, nothing, excused):
-    found = [rows.get(student.id) for rows in table.values()]
+    outcomes = [rows.get(student.id) for rows in table.values()]
     return [
         excused
         if outcome and outcome.status == "excused"
         else (count.total(outcome) if outcome else "") or nothing
-        for outcome in found
+        for outcome in outcomes
     ]
 
 

@@ -55,8 +55,8 @@ FOUND = {
 def open_until(book, name):
     """(the last of all due times, whose it is or "" for all's), or None: solutions wait for it."""
     dues = [(*book.due(name, s.id), s.id) for s in book.students() if not s.left]
-    known = [(due, id if own else "") for due, own, id in dues if due is not None]
-    return max(known, default=None)
+    times = [(due, id if own else "") for due, own, id in dues if due is not None]
+    return max(times, default=None)
 
 
 def write_feedback(book, name, folder, student=None, solutions=False):
@@ -67,21 +67,21 @@ def write_feedback(book, name, folder, student=None, solutions=False):
     Who handed nothing in gets a page that says so; who has left gets one if named. Raises KeyError
     for an unknown assignment or student.
     """
-    kept, origins, paths = KeptQuestions(book, name), Origins(book, name), []
+    archive, origins, paths = KeptQuestions(book, name), Origins(book, name), []
     everybody = outcomes(book, name)
-    chosen = [
+    selection = [
         o
         for o in everybody
         if student == o.result.student.id or (student is None and not o.result.student.left)
     ]
-    if student is not None and not chosen:
+    if student is not None and not selection:
         raise KeyError(student)
-    for outcome in chosen:
+    for outcome in selection:
         submission = outcome.result.submission
         history = book.gradings(submission.id) if submission else []
         seed = seed_of(book, outcome, origins)
         text = to_html(
-            kept.assignment(submission),
+            archive.assignment(submission),
             outcome,
             seed,
             history[:-1],
@@ -89,7 +89,7 @@ def write_feedback(book, name, folder, student=None, solutions=False):
             book.content(submission.id) if submission else None,
             book.secret,
             _together(everybody, submission) if submission else (),
-            kept.asked(submission, seed),
+            archive.asked(submission, seed),
             solutions,
         )
         paths.append(Path(folder) / file_name(outcome.result.student.id, ".html"))
@@ -115,19 +115,19 @@ def seed_of(book, outcome, origins):
 
 def to_html(
     assignment, outcome, seed=None, former=(), remark="", content=None, secret="", together=(),
-    asked=None, solutions=False,
+    variants=None, solutions=False,
 ):  # fmt: skip
     """The page of one student; `former` are the gradings before the one that counts, `remark` is of
-    the notebook as a whole, which is `content`; `together` names those whose it is. `asked`: what
-    was asked (KeptQuestions.asked); it is drawn from the seed without it.
+    the notebook as a whole, which is `content`; `together` names those whose it is. `variants` are
+    what was asked (KeptQuestions.asked), drawn from the seed if not given.
 
     The same outcome gives the same bytes.
     """
     result, status = outcome.result, outcome.status
-    judged = result.grading and result.grading.graded.status != "refused"
+    has_grading = result.grading and result.grading.graded.status != "refused"
     whole, cells = result.manual.get(""), cells_of(content)
-    why = stops(assignment, result, cells) if judged else {}
-    asked = asked or {id: posed(id, seed, secret, assignment) for id in assignment.points}
+    why = stops(assignment, result, cells) if has_grading else {}
+    variants = variants or {id: posed(id, seed, secret, assignment) for id in assignment.points}
     return page(
         "feedback",
         title=f"Feedback: {assignment.name}",
@@ -137,7 +137,7 @@ def to_html(
         points=""
         if result.points is None
         else _points(result.points, result.out_of) + " so far" * bool(result.unmarked)
-        if status in TOLD or judged
+        if status in TOLD or has_grading
         else "",
         told=TOLD.get(status) or _tally(result),
         at=_date(outcome.at) if outcome.at else "",
@@ -149,23 +149,23 @@ def to_html(
         notes=_notes(result, remark),
         again=_again(result, former),
         questions=[
-            told_question(i, assignment, result, asked[id], why.get(id, ""))
+            told_question(i, assignment, result, variants[id], why.get(id, ""))
             | _theirs(cells, assignment, id)
-            | {"solution": getattr(asked[id], "solution", "") if solutions else ""}
+            | {"solution": getattr(variants[id], "solution", "") if solutions else ""}
             for i, id in enumerate(assignment.points, 1)
-            if (judged and id in result.asked) or id in result.manual
+            if (has_grading and id in result.asked) or id in result.manual
         ],
-        ran=_ran(result) if judged else "",
+        ran=_ran(result) if has_grading else "",
     )
 
 
 def _theirs(cells, assignment, id):
     """What stands in the notebook for a question: code, or prose."""
-    asked = assignment.prose.get(id)
-    if not asked:
+    prose = assignment.prose.get(id)
+    if not prose:
         return {"code": sources(cells, assignment, id), "prose": False}
-    found = answer(cells, asked)
-    return {"code": found, "prose": True} | ({} if found else {"given": "Nothing was written."})
+    texts = answer(cells, prose)
+    return {"code": texts, "prose": True} | ({} if texts else {"given": "Nothing was written."})
 
 
 def cells_of(content):
@@ -222,27 +222,27 @@ def _runs(cells):
 
 def stops(assignment, result, cells):
     """Question -> what kept its cell from an answer: told whole once, and then referred to."""
-    graded, told, found = result.grading and result.grading.graded, {}, {}
-    notes = graded.notes if graded else ()
+    grading, first_place, reasons = result.grading and result.grading.graded, {}, {}
+    notes = grading.notes if grading else ()
     code = code_of(cells)
     errors = {int(m[1]): (m[2], m[3]) for m in map(STOPPED.fullmatch, notes) if m}
     for i, id in enumerate(assignment.points, 1):
         score = result.scores.get(id)
         word = _word(score)[0] if score else ""
-        if word == "Not reached" and graded.status != "ok" and notes:
-            see = f"The program had ended by then: see question {told.get(word)}."
-            found[id] = see if word in told else notes[-1]
-            told.setdefault(word, i)
+        if word == "Not reached" and grading.status != "ok" and notes:
+            see = f"The program had ended by then: see question {first_place.get(word)}."
+            reasons[id] = see if word in first_place else notes[-1]
+            first_place.setdefault(word, i)
         at = [n + 1 for n in homes(id, assignment, code) if n + 1 in errors]
         if word == "Not answered" and at:
             cell, first = at[-1], min(errors)
             before = f" Code cell {first} had stopped before, with {errors[first][0]}."
             whole = f"Code cell {cell}, which asks it, stopped with {''.join(errors[cell])}"
             name = errors[cell][0]
-            see = f"Code cell {cell} stopped with {name}: see question {told.get(word)}."
-            found[id] = see if word in told else whole + before * (first < cell)
-            told.setdefault(word, i)
-    return found
+            see = f"Code cell {cell} stopped with {name}: see question {first_place.get(word)}."
+            reasons[id] = see if word in first_place else whole + before * (first < cell)
+            first_place.setdefault(word, i)
+    return reasons
 
 
 def _again(result, former):
@@ -335,21 +335,21 @@ def _given(q, score):
         missing = "It was not run." if _word(score)[0] == "Not reached" else "None was found."
         return missing if score.kind == "unanswered" else ""
     if score.kind in ("type", "dimension") and score.given:  # in words: no number could be read
-        read = theirs(f"{score.given[:1].upper() + score.given[1:]}.")
+        answer = theirs(f"{score.given[:1].upper() + score.given[1:]}.")
     elif q.kind == "function":
-        read = "A function."
+        answer = "A function."
     elif not score.given:
-        read = "Something that cannot be read as what is asked."
+        answer = "Something that cannot be read as what is asked."
     elif q.kind == INCIDENT:
-        read = theirs(f"{score.given[:1].upper()}{score.given[1:]}.")
+        answer = theirs(f"{score.given[:1].upper()}{score.given[1:]}.")
     elif q.kind == "choice":
-        read = Markup("<code>{}</code>").format(theirs(score.given))
+        answer = Markup("<code>{}</code>").format(theirs(score.given))
     else:
         values = [amount(float(v), q.unit, 6) for v in score.given.split()]
-        named = [f"{n}: {v}" for n, v in zip(q.names, values, strict=False)] if q.names else values
-        read = ", ".join(named)
+        parts = [f"{n}: {v}" for n, v in zip(q.names, values, strict=False)] if q.names else values
+        answer = ", ".join(parts)
     where = FOUND.get(score.found)
-    return Markup("{} {}").format(read, coded(where)) if where else read
+    return Markup("{} {}").format(answer, coded(where)) if where else answer
 
 
 def _points(points, out_of):
@@ -368,8 +368,8 @@ def _date(seconds):
 def _ran(result):
     """What was graded, so that a student can see that it is the right file."""
     record = result.grading.graded.record
-    held = " in a sandbox" if record["isolation"] not in ("not isolated", "not run") else ""
-    return f"Your notebook ran{held}. Its SHA-256 begins with `{record['submission'][:12]}`."
+    place = " in a sandbox" if record["isolation"] not in ("not isolated", "not run") else ""
+    return f"Your notebook ran{place}. Its SHA-256 begins with `{record['submission'][:12]}`."
 
 
 def file_name(id, suffix):

@@ -18,20 +18,18 @@ FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the same pages give the same bytes
 def write_moodle_zip(book, name, pages, path):
     """Pack pages (student id -> path) into a zip; the ids of those who have no number."""
     people, counting = People(book.students()), book.counting(name)
-    left, entries = [], {}
+    without, entries = [], {}
     for student, page in pages.items():
         number = _packed_as(people, student, counting.get(student), name)
         # in a roster one for each assignment: of several nobody can tell which
         number = number or _only(book.student(student).details.get("participant", ""))
         if not number:
-            left.append(student)
+            without.append(student)
             continue
-        called = re.sub(r"[\W_]+", " ", book.student(student).name).strip() or "Participant"
-        entries[f"{called}_{number}_assignsubmission_file_/{name}-feedback.html"] = (
-            page.read_bytes()
-        )
+        label = re.sub(r"[\W_]+", " ", book.student(student).name).strip() or "Participant"
+        entries[f"{label}_{number}_assignsubmission_file_/{name}-feedback.html"] = page.read_bytes()
     pack(path, entries)
-    return left
+    return without
 
 
 def pack(path, entries):
@@ -48,12 +46,12 @@ def _packed_as(people, student, submission, name):
     of a file that was given to somebody by hand.
     """
     source = submission.source.rpartition(": ")[2] if submission else ""
-    found = [
+    numbers = [
         m["number"]
         for m in map(MOODLE.fullmatch, source.split("/"))
         if m and not people.is_team(m["name"])
     ]
-    return found[0] if found and people.of(source, name) == {student} else ""
+    return numbers[0] if numbers and people.of(source, name) == {student} else ""
 
 
 def _only(numbers):

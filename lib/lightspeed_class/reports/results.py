@@ -24,9 +24,9 @@ class Outcome:
     @property
     def cost(self):
         """What lateness cost, in words; "" if nothing."""
-        spent, off = self.result.lateness.spent, self.result.off
+        days, off = self.result.lateness.spent, self.result.off
         return ", ".join(
-            [f"{spent} late {'day' if spent == 1 else 'days'} used"] * bool(spent)
+            [f"{days} late {'day' if days == 1 else 'days'} used"] * bool(days)
             + [f"{number(off)} {'point' if off == 1 else 'points'} off"] * bool(off)
         )
 
@@ -47,10 +47,10 @@ class Outcome:
     def at(self):
         """When it was handed in; None if nobody can tell, as from archives of Canvas and Moodle."""
         submission = self.result.submission
-        marked = submission and late(submission.source, 0.0, None)
+        clock = submission and late(submission.source, 0.0, None)
         return (
             submission.at
-            if submission and not marked and late(submission.source, 1.0, 0.0)
+            if submission and not clock and late(submission.source, 1.0, 0.0)
             else None
         )
 
@@ -88,9 +88,9 @@ def said(entry):
     if entry.undoes:
         return "the entry before undone"
     comment = "a comment" if entry.comment.strip() else ""
-    given = ""
+    text = ""
     if entry.points is not None:
-        given = f"{number(entry.points)} {'point' if entry.points == 1 else 'points'} by hand"
+        text = f"{number(entry.points)} {'point' if entry.points == 1 else 'points'} by hand"
     elif entry.items:
-        given = f"{len(entry.items)} rubric item{'s' * (len(entry.items) > 1)}"
-    return given or comment or "by hand: taken back"
+        text = f"{len(entry.items)} rubric item{'s' * (len(entry.items) > 1)}"
+    return text or comment or "by hand: taken back"

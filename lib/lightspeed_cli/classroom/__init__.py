@@ -84,15 +84,15 @@ def add(parser):
     verbs = parser.add_subparsers(dest="task", metavar="COMMAND", parser_class=type(parser))
     for name, verb in VERBS.items():
         words = verb.WORDS
-        added = verbs.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
+        command = verbs.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
         if getattr(verb, "NAMED", True):
-            added.add_argument("name", metavar="NAME", help="the assignment, such as 02_roofline")
+            command.add_argument("name", metavar="NAME", help="the assignment, such as 02_roofline")
         for flags, settings in verb.ARGUMENTS:
-            added.add_argument(flags, **settings)
+            command.add_argument(flags, **settings)
         if verb not in WITHOUT_CLASS:
             there = "the folder of the class (default: this one, or the nearest above)"
-            added.add_argument("--class", dest="folder", metavar="DIR", help=there)
-        added.set_defaults(run=_run, act=verb, parser=added)
+            command.add_argument("--class", dest="folder", metavar="DIR", help=there)
+        command.set_defaults(run=_run, act=verb, parser=command)
 
 
 def run(options):

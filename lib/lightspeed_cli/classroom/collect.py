@@ -15,60 +15,60 @@ def run(options, course, book):
     from lightspeed_class.intake.collect import collect as take_in
 
     student = the_student(book, options.student) if options.student else None
-    done = take_in(course, book, known(book, options.name), options.paths, student)
-    say_collected(course, book, done)
-    return 1 if done.failed else 0
+    intake = take_in(course, book, known(book, options.name), options.paths, student)
+    say_collected(course, book, intake)
+    return 1 if intake.failed else 0
 
 
 def alike(reasons):
     """Reason, with {} for the file -> the files: what holds for hundreds is one line."""
-    found = {}
+    files = {}
     for reason in reasons:
         *place, name, why = reason.replace("{", "(").replace("}", ")").split(": ", 2)
-        found.setdefault(": ".join([*place, "{}", why]), []).append(name)
-    return found
+        files.setdefault(": ".join([*place, "{}", why]), []).append(name)
+    return files
 
 
-def say_collected(course, book, done):
+def say_collected(course, book, intake):
     """What a collection did."""
     from lightspeed_class.intake.kept_files import beside
 
     order = ("new", "late", "older", "same", "beside", "request", "refused", "unknown", "foreign")
     print(
-        f"{done.name}: "
+        f"{intake.name}: "
         + (
-            ", ".join(f"{done.counts[v]} {v}" for v in order if done.counts[v])
+            ", ".join(f"{intake.counts[v]} {v}" for v in order if intake.counts[v])
             or "nothing to collect"
         )
         + "."
     )
-    for row in done.rows:
+    for row in intake.rows:
         if (row.note and row.verdict != "beside") or row.verdict in ("late", "refused", "unknown"):
             print(
                 f"  {row.verdict:<8}{row.student or '?'}: {row.file}"
                 + (f"\n          {row.note}" if row.note else "")
             )
-    for reason, names in alike(done.left).items():
+    for reason, names in alike(intake.left).items():
         print(f"  left out: {reason.format(listed(names, 1))}")
-    if done.counts["beside"]:
+    if intake.counts["beside"]:
         print(
-            f"  beside: {many(done.counts['beside'], 'file')} that no score is for, kept in"
-            f" {course.collected(done.name)}:"
+            f"  beside: {many(intake.counts['beside'], 'file')} that no score is for, kept in"
+            f" {course.collected(intake.name)}:"
         )
-        print(*(f"  {line}" for line in beside(course, done)), sep="\n")
-    if done.counts["foreign"]:
+        print(*(f"  {line}" for line in beside(course, intake)), sep="\n")
+    if intake.counts["foreign"]:
         print("What is for another assignment is collected for that one: lightspeed class collect")
-    if done.counts["unknown"]:
+    if intake.counts["unknown"]:
         print(
-            f"Give what is unknown to somebody: lightspeed class collect {done.name} FILE --as"
+            f"Give what is unknown to somebody: lightspeed class collect {intake.name} FILE --as"
             " STUDENT"
         )
-    if done.timed:
+    if intake.timed:
         print(
-            f"The worksheet told when {many(done.timed, 'submission')} that"
-            f" {'was' if done.timed == 1 else 'were'} there already came in."
+            f"The worksheet told when {many(intake.timed, 'submission')} that"
+            f" {'was' if intake.timed == 1 else 'were'} there already came in."
         )
-    if done.untimed and book.setting(f"due {done.name}"):
+    if intake.untimed and book.setting(f"due {intake.name}"):
         print(
             "Moodle's archive does not tell when a file was handed in: give it again with its"
             " grading worksheet (.csv) in the same command."

@@ -23,12 +23,12 @@ def the_section(book, text):
     """The section of the roster that is meant; "" for all. Raises UserError."""
     from lightspeed.errors import meant
 
-    known = sorted({section for s in book.students() for section in s.sections})
-    matches = [s for s in known if s == text] or [
-        s for s in known if s.casefold() == text.casefold()
+    sections = sorted({section for s in book.students() for section in s.sections})
+    matches = [s for s in sections if s == text] or [
+        s for s in sections if s.casefold() == text.casefold()
     ]
     if text and len(matches) != 1:
-        hint = meant(text, known) if known else "the roster has no column section"
+        hint = meant(text, sections) if sections else "the roster has no column section"
         raise UserError(f"there is no section {text}; {hint}")
     return matches[0] if text else ""
 
@@ -51,17 +51,17 @@ def known(book, name):
     from lightspeed_class.handout.release import spoken
 
     names = book.assignments()
-    found = (
+    matches = (
         [n for n in names if n == name]
         or [n for n in names if n == spoken(name)]
         or [n for n in names if n.startswith(spoken(name))]
     )
-    first = min(found, key=len, default="")
-    found = [n for n in found if n == first or not n.startswith(first)]
-    if len(found) != 1:
+    first = min(matches, key=len, default="")
+    matches = [n for n in matches if n == first or not n.startswith(first)]
+    if len(matches) != 1:
         hint = meant(name, names) if names else f"none is yet: lightspeed class release {name}"
         raise UserError(f"there is no released assignment {name}; {hint}")
-    return found[0]
+    return matches[0]
 
 
 def the_student(book, text):

@@ -25,9 +25,9 @@ def run(options, course, book):
     folder = course.root / "exams" / f"{name}-{seed}"
     if not seed.isalnum():
         raise UserError(f"--seed {seed}: expected letters and digits")
-    made = papers(book.assignment(name), options.papers, options.questions, seed, options.only)
-    path = write_exam(folder, name, made, seed)
+    exam = papers(book.assignment(name), options.papers, options.questions, seed, options.only)
+    path = write_exam(folder, name, exam, seed)
     print(
-        f"{len(made)} papers of {len(made[0])} questions: {path}, to be printed; one page each is"
+        f"{len(exam)} papers of {len(exam[0])} questions: {path}, to be printed; one page each is"
         f" beside it. The key is {folder / 'key.html'}, for you alone, and so is the seed {seed}."
     )

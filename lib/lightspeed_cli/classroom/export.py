@@ -56,13 +56,13 @@ def run(options, course, book):
     if there and _hash(options.into) not in (book.setting(key) or "").split():
         raise UserError(f"{options.into} exists; choose another name, or delete it")
     what, now = "-".join(names)[:80] or "points", time.strftime("%Y%m%d-%H%M%S")
-    made = course.root / "exports" / f"{what}-{options.format}-{now}.csv"
-    made.parent.mkdir(exist_ok=True)
+    file = course.root / "exports" / f"{what}-{options.format}-{now}.csv"
+    file.parent.mkdir(exist_ok=True)
     titles = {known(book, name): title for name, title in options.title}
     export_csv(
         book,
         names,
-        made,
+        file,
         options.format,
         options.missing_as_zero,
         titles,
@@ -72,10 +72,10 @@ def run(options, course, book):
     )
     if options.into:  # what an export wrote there, and nobody changed, the next one may replace
         # with what is still there, should this one be stopped before it writes
-        book.setting(key, f"{_hash(made)} {_hash(options.into) if there else ''}")
-        write_whole(Path(options.into), made.read_bytes())
-        made.unlink()
-    print(f"{options.into or made}")
+        book.setting(key, f"{_hash(file)} {_hash(options.into) if there else ''}")
+        write_whole(Path(options.into), file.read_bytes())
+        file.unlink()
+    print(f"{options.into or file}")
     say_outdated(book, *names, file=sys.stderr)
 
 

@@ -54,17 +54,17 @@ def run(options, course, book):
             f"  prose of {unmarked} is not marked yet, and so the pages say: lightspeed class desk"
             f" {name}"
         )
-    told = {file_name(s.id, ".html"): s.id for s in book.students()}
-    packed = {told[page.name]: page for page in pages}
+    students = {file_name(s.id, ".html"): s.id for s in book.students()}
+    by_student = {students[page.name]: page for page in pages}
     if options.requests:
-        for id, page in packed.items():
+        for id, page in by_student.items():
             questions = book.assignment(name).points
             write_whole(page.with_suffix(".ipynb"), request_notebook(name, id, questions))
         print("  beside each a notebook in which its student can ask for another look")
     if options.moodle:
         path = course.root / "feedback" / f"{name}-moodle.zip"
-        missing = write_moodle_zip(book, name, packed, path)
-        print(f"{many(len(packed) - len(missing), 'page')} for Moodle in {path}")
+        missing = write_moodle_zip(book, name, by_student, path)
+        print(f"{many(len(by_student) - len(missing), 'page')} for Moodle in {path}")
         if missing:
             print(
                 f"  LEFT OUT, for want of a participant's number: {listed(missing)}. Read in the"
@@ -72,8 +72,8 @@ def run(options, course, book):
             )
     if options.canvas:
         path = course.root / "feedback" / f"{name}-canvas.zip"
-        missing = write_canvas_zip(book, name, packed, path)
-        print(f"{many(len(packed) - len(missing), 'page')} for Canvas, as notebooks, in {path}")
+        missing = write_canvas_zip(book, name, by_student, path)
+        print(f"{many(len(by_student) - len(missing), 'page')} for Canvas, as notebooks, in {path}")
         if missing:
             print(
                 f"  LEFT OUT, as no file of theirs came from Canvas: {listed(missing)}. It takes"

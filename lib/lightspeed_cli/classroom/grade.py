@@ -47,7 +47,7 @@ def run(options, course, book, regrade=False):
 
             cluster = stack.enter_context(connected(options.dask, isolated))
             workers = cluster.workers
-        done = grade_all(
+        tally = grade_all(
             book,
             name,
             workers,
@@ -56,9 +56,9 @@ def run(options, course, book, regrade=False):
             regrade=regrade,
             submit=cluster,
         )
-    unreadable = f", of which {done.unreadable} could not be read" if done.unreadable else ""
+    unreadable = f", of which {tally.unreadable} could not be read" if tally.unreadable else ""
     print(
-        f"{name}: {done.graded} graded in {done.seconds:.1f} s{unreadable}"
+        f"{name}: {tally.graded} graded in {tally.seconds:.1f} s{unreadable}"
         + ", NOT ISOLATED" * options.not_isolated
         + "."
     )
@@ -72,13 +72,13 @@ def run(options, course, book, regrade=False):
     if getattr(options, "questions", "released") == "released":
         say_changed(book, name)
     students = {s.id: s.student for s in book.submissions(name)}
-    for submission, why in done.failed.items():
+    for submission, why in tally.failed.items():
         print(
             f"  not graded: submission {submission} of {students[submission]}: {why}; the next run"
             " tries it again",
             file=sys.stderr,
         )
-    return 1 if done.failed else 0
+    return 1 if tally.failed else 0
 
 
 @contextlib.contextmanager

@@ -14,18 +14,18 @@ def run(options, course, book):
     from lightspeed_class.oral import follow_ups, oral_page
 
     name, section = known(book, options.name), the_section(book, options.section)
-    wanted = {the_student(book, text) for text in options.students}
+    ids = {the_student(book, text) for text in options.students}
     origins = Origins(book, name)
     rows = [
         (r.student, follow_ups(book, name, r, origins))
         for r in book.results(name, section=section)
-        if r.grading and (not wanted or r.student.id in wanted)
+        if r.grading and (not ids or r.student.id in ids)
     ]
-    if not any(asked for _, asked in rows):
+    if not any(tasks for _, tasks in rows):
         raise UserError(
             f"nobody's answers to {name} are graded yet, so there is nothing to ask about:"
             f" lightspeed class grade {name}"
         )
     path = course.root / "oral" / f"{name}.html"
     write_whole(path, oral_page(name, rows).encode())
-    print(f"{path}: {sum(len(asked) for _, asked in rows)} follow-ups for {len(rows)} students")
+    print(f"{path}: {sum(len(tasks) for _, tasks in rows)} follow-ups for {len(rows)} students")

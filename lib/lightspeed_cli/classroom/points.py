@@ -37,32 +37,32 @@ def run(options, course, book):
         the_student(book, options.student),
         options.question,
     )
-    asked = book.assignment(name).points
+    worth = book.assignment(name).points
     before = _result(book, name, student)
-    had = before.manual.get(question)
+    mark = before.manual.get(question)
     points, comment = (options.points, options.comment) if not options.remove else (None, "")
-    if question and question not in asked:
-        raise UserError(f"{name} does not ask {question}; {meant(question, asked)}")
+    if question and question not in worth:
+        raise UserError(f"{name} does not ask {question}; {meant(question, worth)}")
     if options.remove == (options.points is not None or options.comment is not None):
         raise UserError("give --points X, --comment TEXT, or both; or --remove alone")
-    if options.remove and not had:
+    if options.remove and not mark:
         raise UserError(f"{student} has nothing by hand for {question or 'the whole'}")
-    if question and points is not None and not 0 <= points <= asked[question]:
+    if question and points is not None and not 0 <= points <= worth[question]:
         raise UserError(
-            f"{question} takes 0 to {asked[question]:g} points; to add to the whole, or take off"
+            f"{question} takes 0 to {worth[question]:g} points; to add to the whole, or take off"
             " it, leave QUESTION out"
         )
-    if had and not options.remove:
+    if mark and not options.remove:
         points, comment = (
-            had.override if points is None else points,
-            (had.comment if comment is None else comment),
+            mark.override if points is None else points,
+            (mark.comment if comment is None else comment),
         )
-    rubric = (had.items, had.base) if had and not options.remove else ()
+    rubric = (mark.items, mark.base) if mark and not options.remove else ()
     by = options.by or getpass.getuser()
     book.set_manual(student, name, question, points, comment or "", by, *rubric)
     after = _result(book, name, student)
     print(
-        f"{student}, {question or 'the whole'}: {_by_hand(had)} ->"
+        f"{student}, {question or 'the whole'}: {_by_hand(mark)} ->"
         f" {_by_hand(after.manual.get(question))}"
     )
     print(f"{student}: {total(before)} -> {total(after)}")
@@ -81,5 +81,5 @@ def _result(book, name, student):
 def _by_hand(manual):
     if not manual:
         return "nothing by hand"
-    said = [some(manual.points)] if manual.points is not None else []
-    return ", ".join([*said, f'"{manual.comment}"'] if manual.comment else said)
+    parts = [some(manual.points)] if manual.points is not None else []
+    return ", ".join([*parts, f'"{manual.comment}"'] if manual.comment else parts)

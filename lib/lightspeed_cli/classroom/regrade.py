@@ -43,10 +43,10 @@ def run(options, course, book):
     if new:
         _say_corrected(*correct(book, name, not options.worse_too))
     # What stood before the first of several runs, stopped ones included.
-    begun = book.setting(f"regrade {name}") or book.setting(
+    start = book.setting(f"regrade {name}") or book.setting(
         f"regrade {name}", json.dumps(book.latest(name))
     )
-    before = {int(submission): grading for submission, grading in json.loads(begun).items()}
+    before = {int(submission): grading for submission, grading in json.loads(start).items()}
     status = grade.run(options, course, book, regrade=True)
     _say_changes(book, name, before)
     book.setting(f"regrade {name}", "")
@@ -92,7 +92,7 @@ def _say_changes(book, name, before):
         s for s in book.counting(name).values() if s.id in before and now[s.id] != before[s.id]
     ]
     changes = book.changes(name, before)
-    told = [
+    deltas = [
         c for c in changes if (c.before.points, _why(c.before)) != (c.after.points, _why(c.after))
     ]
     manual = {
@@ -101,7 +101,7 @@ def _say_changes(book, name, before):
         for q, m in r.manual.items()
         if m.points is not None
     }
-    change = len({c.student.id for c in told})
+    change = len({c.student.id for c in deltas})
     what = (
         f"{many(change, 'student')} {'changes' if change == 1 else 'change'}"
         if change
@@ -120,7 +120,7 @@ def _say_changes(book, name, before):
         }
     ):
         print(f"  {q}: out of {was:g} -> {out_of:g}")
-    for c in told:
+    for c in deltas:
         note = "; points by hand stay" * ((c.student.id, c.question) in manual)
         print(
             f"  {c.student.id}{left_mark(c.student)} {c.question}: {c.before.points:g}"

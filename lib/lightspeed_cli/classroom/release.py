@@ -50,33 +50,33 @@ def run(options, course, book):
         return _to_some(options, course, book)
     if options.version:
         raise UserError(f"--version {options.version} is for one student: add --for STUDENT")
-    done = give_out(course, book, options.name, options.due, options.one_notebook)
-    folder, own = done.folder / f"v{done.version}", course.variants and not options.one_notebook
-    made = (
-        many(len(done.given), "notebook")
+    batch = give_out(course, book, options.name, options.due, options.one_notebook)
+    folder, own = batch.folder / f"v{batch.version}", course.variants and not options.one_notebook
+    notebooks_line = (
+        many(len(batch.given), "notebook")
         if own
-        else f"one notebook for all, {len(done.given)} of whom did not have it"
+        else f"one notebook for all, {len(batch.given)} of whom did not have it"
     )
     print(
-        f"{done.name}, version {done.version}, for {many(done.students, 'student')}:"
-        f" {made}{' made now' * own}."
+        f"{batch.name}, version {batch.version}, for {many(batch.students, 'student')}:"
+        f" {notebooks_line}{' made now' * own}."
     )
-    if earlier := [id for id, versions in done.versions.items() if len(versions) > 1]:
+    if earlier := [id for id, versions in batch.versions.items() if len(versions) > 1]:
         print(f"  an earlier version, which they keep, went to {listed(earlier)}")
-    if done.added or done.removed:
+    if batch.added or batch.removed:
         changes = [
             f"{word} {', '.join(ids)}"
-            for word, ids in (("new:", done.added), ("gone:", done.removed))
+            for word, ids in (("new:", batch.added), ("gone:", batch.removed))
             if ids
         ]
         print(f"  questions, compared with the version before: {'; '.join(changes)}")
-    if done.repriced:
-        each = ", ".join(f"{q} {before:g} -> {now:g}" for q, before, now in done.repriced)
-        print(f"  points: {done.points[0]:g} -> {done.points[1]:g} ({each})")
-        changed = {q for q, *_ in done.repriced}
+    if batch.repriced:
+        each = ", ".join(f"{q} {before:g} -> {now:g}" for q, before, now in batch.repriced)
+        print(f"  points: {batch.points[0]:g} -> {batch.points[1]:g} ({each})")
+        changed = {q for q, *_ in batch.repriced}
         by_hand = [
             f"{r.student.id} {q} ({m.points:g} points)"
-            for r in book.results(done.name)
+            for r in book.results(batch.name)
             for q, m in r.manual.items()
             if q in changed and m.points is not None
         ]
@@ -85,25 +85,28 @@ def run(options, course, book):
                 "  marks by hand keep their share of the points; items of a rubric stay as they"
                 f" are: {listed(by_hand)}"
             )
-        if book.latest(done.name):
+        if book.latest(batch.name):
             print(
                 "  what is graded already has the points before: lightspeed class regrade"
-                f" {done.name}"
+                f" {batch.name}"
             )
     print(
         f"Each student gets one file of {folder}"
         if own
-        else f"All students get {folder / f'{done.name}.ipynb'}"
+        else f"All students get {folder / f'{batch.name}.ipynb'}"
     )
     if options.one_notebook:
         print("Each writes their id into its first cell, and gets the numbers of that student.")
     print(
-        f"Who gets which is in {done.folder / 'handout.csv'}, how to hand it out in README.txt"
+        f"Who gets which is in {batch.folder / 'handout.csv'}, how to hand it out in README.txt"
         " beside it."
     )
-    told = "diagnoses answers" if course.feedback == "full" else "only says how an answer was read"
+    feedback = (
+        "diagnoses answers" if course.feedback == "full" else "only says how an answer was read"
+    )
     print(
-        f"In these notebooks `check` {told} (feedback in class.toml).{due_words(book, done.name)}"
+        f"In these notebooks `check` {feedback} (feedback in class.toml)."
+        f"{due_words(book, batch.name)}"
     )
     if options.due and options.due < time.time():
         print("  That is in the past: whatever is handed in now is late.")

@@ -15,12 +15,12 @@ def run(options, course, book):
 def read_roster(book, file):
     from lightspeed_class.roster import add_roster
 
-    done = add_roster(book, file)
+    diff = add_roster(book, file)
     print(
-        f"{file}: {len(done.added)} added, {len(done.updated)} brought up to date, {len(done.same)}"
+        f"{file}: {len(diff.added)} added, {len(diff.updated)} brought up to date, {len(diff.same)}"
         " as they were."
     )
-    for line in done.skipped:
+    for line in diff.skipped:
         print(f"  skipped {line}")
-    if done.elsewhere:
-        print(f"  not in the file, and kept: {listed(done.elsewhere)}")
+    if diff.elsewhere:
+        print(f"  not in the file, and kept: {listed(diff.elsewhere)}")

@@ -23,13 +23,13 @@ def run(options):
     make_roster(course.root / "roster.csv")
     with course.book() as book:
         add_roster(book, course.root / "roster.csv")
-        done = give_out(course, book, path, DUE)
-        make_sample(course.root / "submissions", path, seeds=lambda id: book.seed(done.name, id))
+        batch = give_out(course, book, path, DUE)
+        make_sample(course.root / "submissions", path, seeds=lambda id: book.seed(batch.name, id))
     print(
-        f"{course.root} is a class of {done.students} synthetic students. What they hand in is in"
+        f"{course.root} is a class of {batch.students} synthetic students. What they hand in is in"
         f" {course.root / 'submissions'}"
     )
     print(
-        f"Next: cd {shlex.quote(options.folder)}; lightspeed class collect {done.name}"
-        f" submissions/canvas.zip; lightspeed class grade {done.name}"
+        f"Next: cd {shlex.quote(options.folder)}; lightspeed class collect {batch.name}"
+        f" submissions/canvas.zip; lightspeed class grade {batch.name}"
     )

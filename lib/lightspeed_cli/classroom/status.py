@@ -82,12 +82,12 @@ def _show_status(course, book, name, section):
     submissions = [s for s in book.submissions(name) if s.student in here]
     handed_in = [r for r in results if r.submission]
     overdue = [s for s in submissions if late(s.source, s.at, *book.due(name, s.student))]
-    graded = [r for r in handed_in if r.grading]
-    unread = [who(r.student) for r in graded if r.grading.graded.status == "refused"]
+    gradings = [r for r in handed_in if r.grading]
+    unreadable = [who(r.student) for r in gradings if r.grading.graded.status == "refused"]
     print(f"{name}: {many(len(book.assignment(name).points), 'question')}.{due_words(book, name)}")
     print(
         f"  handed in by {len(handed_in)} of {len(results)}"
-        f" ({many(len(submissions), 'submission')}, {len(overdue)} late); graded {len(graded)}"
+        f" ({many(len(submissions), 'submission')}, {len(overdue)} late); graded {len(gradings)}"
     )
     for what, those in (
         ("nothing from", [who(r.student) for r in results if not (r.submission or r.excused)]),
@@ -100,12 +100,12 @@ def _show_status(course, book, name, section):
             else [],
         ),
         ("waits for grading:", [who(r.student) for r in handed_in if not r.grading]),
-        ("has prose that nobody marked yet:", [who(r.student) for r in graded if r.unmarked]),
+        ("has prose that nobody marked yet:", [who(r.student) for r in gradings if r.unmarked]),
         ("asks for another look:", [who(r.student) for r in results if r.student.id in asking]),
-        ("could not be read:", unread),
+        ("could not be read:", unreadable),
         (
             "ended early:",
-            [who(r.student) for r in graded if r.grading.graded.status not in ("ok", "refused")],
+            [who(r.student) for r in gradings if r.grading.graded.status not in ("ok", "refused")],
         ),
     ):
         if those:

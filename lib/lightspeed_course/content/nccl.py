@@ -122,8 +122,8 @@ def other_kind(adds, whole):
     kinds = {kind: name for name, kind in KINDS.items()}
 
     def named(has):
-        added, ends = KINDS[MOVES[has]]
-        return kinds[added != adds, ends != whole]
+        adding, ends = KINDS[MOVES[has]]
+        return kinds[adding != adds, ends != whole]
 
     return named
 

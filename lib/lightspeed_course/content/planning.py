@@ -33,5 +33,7 @@ FRONTS = {
 
 def listed(key):
     """The plans of a set, in words."""
-    told = (f"{name}: {seconds:g} s, {held} GB" for name, (seconds, held) in FRONTS[key].items())
-    return "; ".join(told)
+    lines = (
+        f"{name}: {seconds:g} s, {memory} GB" for name, (seconds, memory) in FRONTS[key].items()
+    )
+    return "; ".join(lines)

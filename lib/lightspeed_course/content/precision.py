@@ -36,8 +36,8 @@ def numbers_of(name):
 def rounding_errors(x, name):
     """What rounding takes from numbers around x."""
     f = FORMATS[name]
-    tried = [f.round(x) + f.spacing(x) * eighths / 8 for eighths in range(9)]
-    return [abs(f.round(value) - value) for value in tried]
+    inputs = [f.round(x) + f.spacing(x) * eighths / 8 for eighths in range(9)]
+    return [abs(f.round(value) - value) for value in inputs]
 
 
 def relative_step(name, share):

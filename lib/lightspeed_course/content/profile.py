@@ -12,26 +12,26 @@ def part(name, **tracks):
         for kind, spans in tracks.items()
         for start, end in spans
     ]
-    found = parts(sorted(rows))
-    return (found.end - found.start if name == "span" else getattr(found, name)) * 1e-9
+    account = parts(sorted(rows))
+    return (account.end - account.start if name == "span" else getattr(account, name)) * 1e-9
 
 
-def two(name, first, sent, last):
+def two(name, first, collective, last):
     """A part of a step in which a product, a collective and a product ran, as (start, end)."""
-    return part(name, compute=[first, last], communication=[sent])
+    return part(name, compute=[first, last], communication=[collective])
 
 
-def largest(**named):
+def largest(**values):
     """The name of the largest value."""
-    return max(named, key=named.__getitem__)
+    return max(values, key=values.__getitem__)
 
 
 def rounded_idle(n, period, lead):
     """Seconds of idle time that a tool shows which rounds starts up and ends down to whole µs."""
     starts = [round((period * k + lead) * 1e9) for k in range(n + 1)]
     ends = [start - round(lead * 1e9) for start in starts[1:]]
-    shown = [-(-start // 1000) for start in starts[1:]]
-    return sum(start - end // 1000 for start, end in zip(shown, ends, strict=True)) * 1e-6
+    starts_up = [-(-start // 1000) for start in starts[1:]]
+    return sum(start - end // 1000 for start, end in zip(starts_up, ends, strict=True)) * 1e-6
 
 
 def replayed(own, other, transfer):

@@ -28,8 +28,8 @@ def clipped(code, bits):
 
 def decode_time(side, key, weight_bits, fixed=0.0):
     """A product of one token with a square matrix: memory-bound, plus a fixed cost."""
-    moved = r.matmul_bytes(1, side, side, weight_bytes=weight_bits / 8)
-    return r.transfer_time(moved, accelerator(key).hbm_bandwidth, latency=fixed)
+    traffic = r.matmul_bytes(1, side, side, weight_bytes=weight_bits / 8)
+    return r.transfer_time(traffic, accelerator(key).hbm_bandwidth, latency=fixed)
 
 
 def bound_after(batch, D, key, change):
@@ -68,13 +68,13 @@ def weight_only_speedup_steps(side, key, bits, fixed):
             f"The time with weights in {format}: they and two vectors of bf16 are moved, beside"
             " the fixed cost.",
             "fixed + (side**2 * width + 2 * side * 2[byte]) / bandwidth",
-            (float(decode_time(side, key, held, fixed)), "s"),
+            (float(decode_time(side, key, width, fixed)), "s"),
             fixed=(fixed, "s"),
             side=side,
-            width=(held / 8, "byte"),
+            width=(width / 8, "byte"),
             bandwidth=(accelerator(key).hbm_bandwidth, "byte/s"),
         )
-        for format, held in (("bf16", 16), (f"int{bits}", bits))
+        for format, width in (("bf16", 16), (f"int{bits}", bits))
     ]
 
 
@@ -150,7 +150,7 @@ def clear_narrowing(context, budget):
 
 
 def narrowing_steps(context, budget):
-    found = []
+    steps = []
     for change, words in (
         (None, "as it is"),
         ("weights", "with weights in one byte"),
@@ -158,7 +158,7 @@ def narrowing_steps(context, budget):
     ):
         _, replica = narrowed(change, context)
         one = serving.decode_step(1, **replica)
-        found.append(
+        steps.append(
             step(
                 f"What the budget leaves for caches {words}, over the time of one; a batch so large"
                 " that its arithmetic takes longer than the weights fills the budget with both.",
@@ -170,7 +170,7 @@ def narrowing_steps(context, budget):
                 arithmetic=(float(one.math), "s"),
             )
         )
-    return found
+    return steps
 
 
 def int8_energy_steps(batch):

@@ -157,8 +157,8 @@ INT8_CHIPS = ("tpu_v5e", "tpu_v5p", "tpu_v6e", "a100_80gb", "h100_sxm")
 
 
 def read_and_written(B, D, F, width=1):
-    written = B * F * width
-    return r.matmul_bytes(B, D, F, width, width, width) - written, written
+    output = B * F * width
+    return r.matmul_bytes(B, D, F, width, width, width) - output, output
 
 
 def int8_clocks(B, D, F, key, width=1):

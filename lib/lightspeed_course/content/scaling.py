@@ -67,9 +67,9 @@ def better(parallel, factor, n):
 
 
 def needed(hours, deadline, serial):
-    wanted = hours / deadline
+    speedup = hours / deadline
     # 38 must not become 39 by rounding
-    return math.ceil((1 - serial) / (1 / wanted - serial) - 1e-9)
+    return math.ceil((1 - serial) / (1 / speedup - serial) - 1e-9)
 
 
 def growth(small, large):

@@ -86,7 +86,7 @@ def budget_steps(budget, **p):
     batch = serving.batch_within(budget, **replica(**p))
     full = serving.decode_step(batch, **replica(**p))
     bandwidth = p["chips"] * accelerator(p["key"]).hbm_bandwidth
-    read = (
+    reading = (
         line(
             "Each step reads the weights once.",
             "weights / bandwidth",
@@ -111,7 +111,7 @@ def budget_steps(budget, **p):
     )
     if full.compute_bound:
         return (
-            *read,
+            *reading,
             line(
                 "For the batch, arithmetic takes longer than reading the weights and counts in"
                 " their place.",
@@ -123,7 +123,7 @@ def budget_steps(budget, **p):
             ),
         )
     return (
-        *read,
+        *reading,
         line(
             "Arithmetic hides behind the weights. What they leave of the budget, in caches.",
             "floor((budget - weights) / cache)",

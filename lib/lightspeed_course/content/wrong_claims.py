@@ -71,12 +71,12 @@ class Claim:
         """`because` or `sound` with its expressions filled in."""
         names = self._values()
         return fill(
-            " ".join(text.split()), [eval(found.python, names) for found in expressions(text)]
+            " ".join(text.split()), [eval(braces.python, names) for braces in expressions(text)]
         )
 
     def _values(self) -> dict:
-        claimed = {} if self.claimed is None else {"claimed": self.claimed * self.factor}
-        return {**_names(), "right": self.value, **claimed}
+        claim = {} if self.claimed is None else {"claimed": self.claimed * self.factor}
+        return {**_names(), "right": self.value, **claim}
 
     def false_statements(self) -> list[str]:
         """The statements of `because` and `sound` that do not hold, each with its condition."""
@@ -94,13 +94,13 @@ class Claim:
         title = f"[{source.title}]({source.address})" if source.address else source.title
         who = ", ".join(filter(None, (source.author, title)))
         quote = self.quote.strip().replace("*", r"\*").replace("_", r"\_")
-        found = f"**{self._in_unit(self.value / self.factor)}**"
+        answer = f"**{self._in_unit(self.value / self.factor)}**"
         instead = f", not {self._in_unit(self.claimed)}" if self.claimed is not None else ""
         return (
             f"> **“{quote}”**\n>\n> {who}\n\n"
             f"{self.written(self.because)}\n\n"
             f"```python\n{self.right.strip()}\n```\n\n"
-            f"gives {found}{instead}.\n\n"
+            f"gives {answer}{instead}.\n\n"
             f"A sound claim: {self.written(self.sound)}"
         )
 
@@ -121,13 +121,13 @@ def gallery(chapter: str) -> None:
     """Show the wrong claims of a chapter ("01") and what is right."""
     from lightspeed_show.host import here
 
-    shown = [claim.markdown() for claim in claims() if claim.chapter == chapter]
-    if not shown:
+    texts = [claim.markdown() for claim in claims() if claim.chapter == chapter]
+    if not texts:
         raise ValueError(
             f"gallery: chapter = {chapter!r}: expected one of"
             f" {sorted({claim.chapter for claim in claims()})}"
         )
-    text = "\n\n---\n\n".join(shown)
+    text = "\n\n---\n\n".join(texts)
     here().display({"text/markdown": text, "text/plain": text})
 
 

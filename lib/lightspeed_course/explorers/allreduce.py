@@ -56,18 +56,18 @@ def cell(algorithm, n, node, chunk, share):
 
 def view(algorithm, ranks, moment):
     """Who holds how much of the sum after so many rounds, and what has just arrived."""
-    found, after = run(algorithm, ranks), rounds(algorithm, ranks)
-    state, last = found[moment], len(found) - 1
-    done = sum(all(len(c) == ranks for c in row) for row in state.held[:ranks])
+    states, after = run(algorithm, ranks), rounds(algorithm, ranks)
+    state, last = states[moment], len(states) - 1
+    complete = sum(all(len(c) == ranks for c in row) for row in state.held[:ranks])
     facts = {
         "round": f"{moment} of {last}",
         "sent by the busiest GPU": f"{si(max(state.sent))} of its buffer",
         "received by the busiest GPU": f"{si(max(state.received))} of its buffer",
         "GPUs that just sent": si(len({s.source for s in state.arrived} - {ranks})),
-        "GPUs with the whole sum": f"{done} of {ranks}",
+        "GPUs with the whole sum": f"{complete} of {ranks}",
     }
     going = after[moment] if moment < last else ()
-    before = found[max(moment - 1, 0)]
+    before = states[max(moment - 1, 0)]
     chart = picture(algorithm, ranks, before, state, going)
     words = verdict(algorithm, ranks, moment, last, state)
     half = ranks - 1 if algorithm == "ring" else min(last, 2) if algorithm == "tree" else 1
@@ -115,10 +115,10 @@ def verdict(algorithm, n, moment, last, state):
             how = f". The tree has {'one level' if n == 2 else f'{levels(n)} levels'} below GPU 0"
         return f"Each GPU holds a buffer of its own numbers{how}. Press play, or step."
     if moment == last:
-        sent, taken = si(max(state.sent)), si(max(state.received))
+        outgoing, incoming = si(max(state.sent)), si(max(state.received))
         return (
-            f"Done in {last} rounds: each GPU has the whole sum. The busiest GPU has sent {sent}"
-            f" of a buffer and received {taken}."
+            f"Done in {last} rounds: each GPU has the whole sum. The busiest GPU has sent"
+            f" {outgoing} of a buffer and received {incoming}."
         )
     if algorithm == "switch":
         return "Up: every GPU has sent its whole buffer once, and the switch has added them all."
@@ -166,9 +166,9 @@ def picture(algorithm, n, before, state, going):
     outlines = [outline(algorithm, n, node) for node in range(len(at))]
     marks = [Boxes(*zip(*outlines, strict=True), color="grey", soft=True)]
     marks += wires(algorithm, n, at)
-    for kind, found in boxes.items():
+    for kind, rows in boxes.items():
         label, color = looks[kind]
-        *sides, keys = zip(*(found or [(0, 0, 0, 0, "")]), strict=True)
+        *sides, keys = zip(*(rows or [(0, 0, 0, 0, "")]), strict=True)
         marks.append(Boxes(*sides, label=label, color=color, keys=keys))
     names = [f"GPU {rank}" for rank in range(n)] + ["switch"] * (len(at) - n)
     marks += [

@@ -34,12 +34,12 @@ ROOM = 100e9  # byte
 
 def kinds(name):
     """The layers of a model that let tokens see one another, in words."""
-    found = {}
+    counts = {}
     for layer in decoder(name).layers:
         if layer.mixer:
             kind = words(layer.mixer)
-            found[kind] = found.get(kind, 0) + layer.repeat
-    return ", ".join(f"{n} × {kind}" for kind, n in found.items())
+            counts[kind] = counts.get(kind, 0) + layer.repeat
+    return ", ".join(f"{n} × {kind}" for kind, n in counts.items())
 
 
 def words(mixer):
@@ -60,24 +60,24 @@ def words(mixer):
 def curves(name, element_bytes):
     """Bytes that a request holds and that a step reads, over CONTEXTS."""
     model = decoder(name)
-    held = [float(model.request_bytes(c, element_bytes)) for c in CONTEXTS]
-    return held, [float(model.read_bytes(c, element_bytes)) for c in CONTEXTS]
+    sizes = [float(model.request_bytes(c, element_bytes)) for c in CONTEXTS]
+    return sizes, [float(model.read_bytes(c, element_bytes)) for c in CONTEXTS]
 
 
 def view(model, other, context, element_bytes):
     """One request of each of two models at this context."""
     one, two = decoder(model), decoder(other)
-    held, read = (
+    sizes, traffic = (
         [law(m, context, element_bytes) for m in (one, two)]
         for law in (type(one).request_bytes, type(one).read_bytes)
     )
     flops = one.flops_per_token(context, "decode") - one.flops_per_token(0, "decode")
     facts = {
         "its layers": kinds(model),
-        "held by a request": si(held[0], "byte"),
-        "read of it by a step": si(read[0], "byte"),
-        "arithmetic on that": si(flops / read[0], "FLOP/byte"),
-        f"requests in {si(ROOM, 'byte')}": si(int(ROOM // held[0])),
+        "held by a request": si(sizes[0], "byte"),
+        "read of it by a step": si(traffic[0], "byte"),
+        "arithmetic on that": si(flops / traffic[0], "FLOP/byte"),
+        f"requests in {si(ROOM, 'byte')}": si(int(ROOM // sizes[0])),
     }
     growth, state = one.kv_cache_bytes_per_token(element_bytes), one.state_bytes(element_bytes)
     law = Formula(
@@ -89,11 +89,11 @@ def view(model, other, context, element_bytes):
     charts = [
         chart(title, axis, which, at, (model, other), context, element_bytes)
         for title, axis, which, at in (
-            ("What a request holds", "memory of a request", 0, held),
-            ("What a step reads of it", "bytes of a step", 1, read),
+            ("What a request holds", "memory of a request", 0, sizes),
+            ("What a step reads of it", "bytes of a step", 1, traffic),
         )
     ]
-    return View(charts, verdict(model, other, read, held), facts, formula=law)
+    return View(charts, verdict(model, other, traffic, sizes), facts, formula=law)
 
 
 def chart(title, axis, which, at, pair, context, element_bytes):
@@ -104,7 +104,7 @@ def chart(title, axis, which, at, pair, context, element_bytes):
         if name not in pair
     ]
     colours = dict(zip(pair[::-1], ("blue", "orange"), strict=True))
-    shown = [
+    lines = [
         Line(CONTEXTS, curves(name, element_bytes)[which], name, colour)
         for name, colour in colours.items()
     ]
@@ -112,21 +112,21 @@ def chart(title, axis, which, at, pair, context, element_bytes):
     return Chart(
         Axis("context", "token", "log", domain=(LOW, HIGH)),
         Axis(axis, "byte", "log", domain=RANGE),
-        [*grey, *shown, here],
+        [*grey, *lines, here],
         title=title,
         height=270,
     )
 
 
-def verdict(one, other, read, held):
+def verdict(one, other, traffic, sizes):
     """Which of the two reads less, and what that says of the memory."""
     if one == other:
-        return f"A step reads {si(read[0], 'byte')} of this request's memory."
-    less, more = (one, other) if read[0] <= read[1] else (other, one)
-    times = max(read) / min(read)
+        return f"A step reads {si(traffic[0], 'byte')} of this request's memory."
+    less, more = (one, other) if traffic[0] <= traffic[1] else (other, one)
+    times = max(traffic) / min(traffic)
     if times < 1.005:
-        return f"Both read {si(read[0], 'byte')} of a request's memory in a step."
-    memory = held[1] / held[0] if less == one else held[0] / held[1]
+        return f"Both read {si(traffic[0], 'byte')} of a request's memory in a step."
+    memory = sizes[1] / sizes[0] if less == one else sizes[0] / sizes[1]
     holds = (
         f"and holds {si(memory)} × less memory"
         if memory >= 1.005

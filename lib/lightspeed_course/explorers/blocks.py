@@ -46,15 +46,15 @@ def run(blocks, answer):
 @functools.lru_cache(maxsize=64)
 def states(blocks, answer):
     """The `Moment` of each step."""
-    served, found, again = run(blocks, answer), [], 0
+    path, moments, again = run(blocks, answer), [], 0
     tokens, cells, need, queue = {}, {}, dict.fromkeys(range(REQUESTS), PROMPT), []
-    events, coming, back = list(served.events), list(range(REQUESTS)), set()
-    for step in served.steps:
+    events, coming, back = list(path.events), list(range(REQUESTS)), set()
+    for step in path.steps:
         for n in range(step.steps):
             now, evicted, pieces = step.start + n, {}, {}
-            for who in [w for w in tokens if served.last[w] <= now]:
+            for who in [w for w in tokens if path.last[w] <= now]:
                 del tokens[who], cells[who]
-            while coming and served.arrivals[coming[0]] <= now:
+            while coming and path.arrivals[coming[0]] <= now:
                 queue.append(coming.pop(0))
             while events and events[0].start <= now:
                 event = events.pop(0)
@@ -72,23 +72,23 @@ def states(blocks, answer):
             for who in writers:
                 tokens[who] += 1
             room = BUDGET - len(writers)
-            for who, read in pieces.items():
+            for who, total in pieces.items():
                 if who in queue:
                     queue.remove(who)
                     cells[who] = []
-                piece = read - tokens.get(who, 0)
+                piece = total - tokens.get(who, 0)
                 room -= piece
                 again += piece * (who in back)
-                tokens[who] = read
+                tokens[who] = total
             for who, many in tokens.items():
                 free = [c for c in range(blocks) if not any(c in own for own in cells.values())]
                 cells[who] = cells[who] + free[: -(-many // BLOCK) - len(cells[who])]
             wants = -(-min(need[queue[0]], room) // BLOCK) if queue else 0
-            found.append(
+            moments.append(
                 Moment(dict(tokens), tuple(writers), tuple(queue), evicted, frozenset(back),
                        dict(cells), room, wants, again)
             )  # fmt: skip
-    return found
+    return moments
 
 
 def view(blocks, answer, moment):

@@ -14,15 +14,15 @@ def wanted(hot):
 
 def view(hot):
     """A column an expert, a box a token, in the colour of the GPU that sends it."""
-    counts, found = wanted(hot), {color: [] for color in COLORS}
+    counts, boxes_by_color = wanted(hot), {color: [] for color in COLORS}
     for expert, each in enumerate(counts):
         for place in range(each * GPUS):
             gpu = place // each
             y, x = place // 4, expert * 5 + place % 4
             key = f"{gpu}-{sum(counts[:expert]) + place % each}"
-            found[COLORS[gpu]].append((x + 0.06, x + 0.94, y + 0.06, y + 0.94, key))
+            boxes_by_color[COLORS[gpu]].append((x + 0.06, x + 0.94, y + 0.06, y + 0.94, key))
     marks = []
-    for gpu, (color, boxes) in enumerate(found.items()):
+    for gpu, (color, boxes) in enumerate(boxes_by_color.items()):
         *sides, keys = zip(*boxes, strict=True)
         marks.append(Boxes(*sides, f"from GPU {gpu}", color=color, keys=keys))
     marks += [Text(e * 5 + 2, -0.7, f"expert {e}", "grey") for e in range(GPUS)]

@@ -33,15 +33,15 @@ def ladder(hidden=""):
     colors = ("blue", "green", "orange", "amber", "purple")
     bars = []
     for (label, lane), color in zip(every.items(), colors, strict=True):
-        shown = {name: latency for name, latency in lane.items() if name != blank}
-        texts = [si(latency, "s", 2) for latency in shown.values()]
-        bars.append(Bars(list(shown), list(shown.values()), None, label, texts, color))
+        rungs = {name: latency for name, latency in lane.items() if name != blank}
+        texts = [si(latency, "s", 2) for latency in rungs.values()]
+        bars.append(Bars(list(rungs), list(rungs.values()), None, label, texts, color))
     scale = find("human_scale")
-    felt = f"if {si(scale.tick, 's')} lasted {human_time(scale.feels_like)}"
+    scale_words = f"if {si(scale.tick, 's')} lasted {human_time(scale.feels_like)}"
     return Chart(
         Axis("latency", "s", "log", domain=(1e-10, 10)),
         Axis(scale="category", categories=[name for lane in every.values() for name in lane]),
         bars,
-        x_top=human_axis(scale.stretch, felt),
+        x_top=human_axis(scale.stretch, scale_words),
         height=600,
     )

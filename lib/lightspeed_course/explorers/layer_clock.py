@@ -103,8 +103,8 @@ def picture(rows, bounds, window):
     """Two rows over time, a bar a layer. The dot at the end of the first arithmetic is pulled."""
     marks = []
     looks = (("weights of the next layer arrive", "amber"), ("this layer is computed", "blue"))
-    for row, found, (label, color), first in zip(ROWS, rows, looks, (2, 1), strict=True):
-        starts, ends = zip(*(found or [(0.0, 0.0)]), strict=True)
+    for row, spans, (label, color), first in zip(ROWS, rows, looks, (2, 1), strict=True):
+        starts, ends = zip(*(spans or [(0.0, 0.0)]), strict=True)
         names = [f"layer {first + k}" for k in range(len(starts))]
         keys = [f"{row} {name}" for name in names]
         marks.append(Bars([row] * len(starts), ends, starts, label, names, color, 0.6, keys))

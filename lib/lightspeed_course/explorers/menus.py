@@ -10,14 +10,14 @@ from lightspeed.catalog import entries
 from lightspeed_course.explorers.measured_machines import measured
 
 
-def machines(*needed, one_of=()):
+def machines(*numbers, one_of=()):
     """Name -> key of the accelerators, then of the measured machines, that have all these numbers.
 
     Where `one_of` names some, they have at least one of those, too.
     """
     machines_by_key = {}
     for key, entry in (*entries("accelerators").items(), *measured().items()):
-        if all(n in entry for n in needed) and (not one_of or any(n in entry for n in one_of)):
+        if all(n in entry for n in numbers) and (not one_of or any(n in entry for n in one_of)):
             machines_by_key[entry.name] = key
     return machines_by_key
 
@@ -32,7 +32,7 @@ def one_change(at, controls):
 
 def listed(names, most):
     """Machines in a sentence: "A and B", or "A, B and 3 more" where there are more than `most`."""
-    shown = [re.sub(r", [^()]*(?= \(|\)|$)", "", name) for name in names[:most]]
+    labels = [re.sub(r", [^()]*(?= \(|\)|$)", "", name) for name in names[:most]]
     if len(names) > most:
-        shown.append(f"{len(names) - most} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+        labels.append(f"{len(names) - most} more")
+    return labels[0] if len(labels) == 1 else f"{', '.join(labels[:-1])} and {labels[-1]}"

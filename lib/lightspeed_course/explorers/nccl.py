@@ -150,11 +150,11 @@ def best_link(state, size):
     """(seconds, key of a menu) with the one link that makes this collective fastest."""
     changes = [{"inside": key} for key in INSIDE if state["per_node"] > 1]
     changes += [{"network": key} for key in NETWORK if state["nodes"] > 1]
-    tried = [
+    times = [
         (min(time(size) for time in times_of(**state | change).values()), *change.values())
         for change in changes
     ]
-    return min(tried)
+    return min(times)
 
 
 def view(
@@ -209,12 +209,12 @@ def view(
         {"n": (n, ""), "message": (size, "byte"), "time": (time, "s")},
         (busbw, "byte/s"),
     )
-    dots, said = published.collectives(
+    dots, note = published.collectives(
         collective, per_node, nodes, inside, network, line, ENDS, SHARES
     )
-    drawn = charts(times, collective, n, size, best, line, dots)
+    figures = charts(times, collective, n, size, best, line, dots)
     advice = what_would_help(state, size, time)
-    return View(drawn, words, facts, formula=law, measured=said, advice=advice)
+    return View(figures, words, facts, formula=law, measured=note, advice=advice)
 
 
 def in_words(best, time, latency, busbw, line, half):

@@ -109,8 +109,8 @@ def view(senders, burst, link_key, buffer, control, timer):
 def what_happened(here, control, pause):
     """Losses, pauses and marks of this run."""
     if "pauses" in control and pause is None:
-        lost = f" {here.lost:,} packets were lost." if here.lost else ""
-        return f"The headroom for so many senders fills the buffer: it cannot pause.{lost}"
+        losses = f" {here.lost:,} packets were lost." if here.lost else ""
+        return f"The headroom for so many senders fills the buffer: it cannot pause.{losses}"
     if here.lost:
         return (
             f"{here.lost:,} packets found the buffer full; they, and what came after them, were"
@@ -285,20 +285,20 @@ def fabric_view(design, traffic, place, nodes, oversubscription, route):
     )
 
 
-def named(found):
+def named(fabric):
     """The link that a job waits for, in words."""
-    kind, a, b = found.fullest
+    kind, a, b = fabric.fullest
     names = {"out": "an adapter", "in": "an adapter", "up": "a link up", "down": "a link down"}
     where = f"leaf {a}, spine {b}" if kind in ("up", "down") else f"node {a}, GPU {b}"
     return f"{names[kind]} ({where})"
 
 
-def wait(found, alone):
+def wait(fabric, alone):
     """Whether the fabric is in the way."""
-    ratio = found.time / alone
+    ratio = fabric.time / alone
     if ratio <= 1 + SAME:
         return "The job waits for its own adapters: the fabric is not in its way."
-    return f"The job waits for {named(found)}, {ratio:.3g} times as long as for its adapters."
+    return f"The job waits for {named(fabric)}, {ratio:.3g} times as long as for its adapters."
 
 
 def best_of(every, best, time):
@@ -312,7 +312,7 @@ def best_of(every, best, time):
     )
 
 
-def link_chart(found):
+def link_chart(fabric):
     """Every link, from the fullest to the emptiest, by kind."""
     looks = {
         "out": ("adapters", "blue"),
@@ -321,14 +321,14 @@ def link_chart(found):
     }
     lines = []
     for kind, (name, color) in looks.items():
-        busy = sorted((found.seconds(x) for x in found.bytes if x[0] == kind), reverse=True)
+        busy = sorted((fabric.seconds(x) for x in fabric.bytes if x[0] == kind), reverse=True)
         if busy:
             steps = [i / len(busy) for i in range(len(busy) + 1)]
             lines.append(Line(steps, [busy[0], *busy], name, color))
     return Chart(
         Axis("links of a kind, from the fullest on", "%", domain=(0, 1)),
-        Axis("busy for", "s", domain=(0, 1.15 * found.time)),
-        [*lines, Rule(y=SIZE / found.fabric.bandwidth, label="what an adapter needs")],
+        Axis("busy for", "s", domain=(0, 1.15 * fabric.time)),
+        [*lines, Rule(y=SIZE / fabric.fabric.bandwidth, label="what an adapter needs")],
         title="Which links carry what",
         height=245,
     )

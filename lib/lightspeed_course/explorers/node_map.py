@@ -45,15 +45,15 @@ def traffic(order):
     """axis: (bytes that a GPU sends in a step, the rate of the slowest link on their way)."""
     here = plan(order)
     tokens, layers = here.micro_batches * SEQUENCE, MODEL.depth // here.pipeline
-    held = MODEL.parameters / here.tensor / here.pipeline
-    sent = {
+    share = MODEL.parameters / here.tensor / here.pipeline
+    traffic_of = {
         "tensor": tensor_parallel_bytes(tokens, MODEL.width, here.tensor, layers),
         "pipeline": pipeline_bytes(tokens, MODEL.width) / here.tensor,
-        "data": data_parallel_bytes(held, here.data, here.stage),
+        "data": data_parallel_bytes(share, here.data, here.stage),
     }
     rates = {axis: CLUSTER.network if spans(here, PER_NODE, axis) else CLUSTER.link
-             for axis in sent}  # fmt: skip
-    return {axis: (size, rates[axis]) for axis, size in sent.items()}
+             for axis in traffic_of}  # fmt: skip
+    return {axis: (size, rates[axis]) for axis, size in traffic_of.items()}
 
 
 @cache
@@ -76,17 +76,17 @@ def nodes_of(count):
 
 def view(gpu, order):
     """A GPU, and those that it sends to, by what for."""
-    sent = traffic(order)
+    flows = traffic(order)
     groups = {axis: group(gpu, axis, order) for axis in COLORS}
     nodes = [(*square(n * PER_NODE), square(n * PER_NODE + PER_NODE - 1)) for n in range(8)]
     frames = [(a - 0.15, end[1] + 0.15, end[2] - 0.15, d + 0.15) for a, _, _, d, end in nodes]
     marks = [Boxes(*zip(*frames, strict=True), color="grey", soft=True)]
-    taken = {gpu, *(rank for members in groups.values() for rank in members)}
-    rest = [square(rank) for rank in range(64) if rank not in taken]
+    partners = {gpu, *(rank for members in groups.values() for rank in members)}
+    rest = [square(rank) for rank in range(64) if rank not in partners]
     marks.append(Boxes(*zip(*rest, strict=True), color="grey", soft=True))
     for axis, color in COLORS.items():
-        found = [square(rank) for rank in groups[axis] if rank != gpu]
-        marks.append(Boxes(*zip(*found, strict=True), f"its {axis} group", color=color))
+        squares = [square(rank) for rank in groups[axis] if rank != gpu]
+        marks.append(Boxes(*zip(*squares, strict=True), f"its {axis} group", color=color))
     marks.append(Boxes(*([side] for side in square(gpu)), "this GPU", color="black"))
     marks += [Text((a + b) / 2, top + 0.28, f"node {n}", "grey")
               for n, (a, b, _, top) in enumerate(frames)]  # fmt: skip
@@ -94,9 +94,9 @@ def view(gpu, order):
     facts = {
         f"its {axis} group": f"{len(groups[axis])} GPUs in {nodes_of(spread[axis])},"
         f" {si(size, 'byte')} a step"
-        for axis, (size, _) in sent.items()
+        for axis, (size, _) in flows.items()
     }
-    size, rate = sent["tensor"]
+    size, rate = flows["tensor"]
     near = "NVLink" if spread["tensor"] == 1 else "its port"
     verdict = (
         f"Its tensor group, in {nodes_of(spread['tensor'])}, gets {si(size, 'byte')} a step by"

@@ -14,12 +14,12 @@ def binades(name):
     """The values from 0 up: those below the smallest normal number, then those of each power."""
     format = FORMATS[name]
     codes = (format.decode(code) for code in range(2 ** (format.bits - 1)))
-    found = {}
+    by_step = {}
     for value in sorted({float(v) for v in codes if math.isfinite(v)}):
         low = value < format.smallest_normal
         step = 0 if low else 1 + math.floor(math.log2(value / format.smallest_normal))
-        found.setdefault(step, []).append(value)
-    return tuple(tuple(values) for _, values in sorted(found.items()))
+        by_step.setdefault(step, []).append(value)
+    return tuple(tuple(values) for _, values in sorted(by_step.items()))
 
 
 def view(format, moment):
@@ -77,18 +77,18 @@ def verdict(format, groups, moment, gap):
 def charts(groups, before, now):
     """Both lines; zero has no place on the second one."""
     top, bottom = groups[-1][-1], next(v for values in groups for v in values if v)
-    drawn = []
+    figures = []
     for scale, low, title in (
         ("linear", 0.0, "on a plain line"),
         ("log", bottom * 0.8, "on a logarithmic line"),
     ):
         marks = []
         for values, label, color in ((before, "before", "blue"), (now, "this stretch", "orange")):
-            seen = [v for v in values if v >= low]
+            visible = [v for v in values if v >= low]
             # Off the picture, so that the key stays where it is.
-            xs, keys = ([*seen], [*map(str, seen)]) if seen else ([top * 9], [""])
+            xs, keys = ([*visible], [*map(str, visible)]) if visible else ([top * 9], [""])
             marks.append(Points(xs, [0.5] * len(xs), label, color=color, size=4, keys=keys))
-        drawn.append(
+        figures.append(
             Chart(
                 Axis(
                     "value", scale=scale, domain=(low, top * (1.02 if scale == "linear" else 1.2))
@@ -99,7 +99,7 @@ def charts(groups, before, now):
                 height=150,
             )
         )
-    return drawn
+    return figures
 
 
 def explore_number_line():

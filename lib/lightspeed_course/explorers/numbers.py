@@ -292,10 +292,10 @@ def generations_view(old, new):
     factors = {name: float(after[name][0] / before[name][0]) for name in before}
     ratios = [name for name in before if before[name][2]]
     safe = [n for n in ratios if 1 / SURVIVES < factors[n] < SURVIVES]
-    lost = [n for n in ratios if n not in safe]
+    others = [n for n in ratios if n not in safe]
     words = (
         f"Kept within a factor of {SURVIVES:g}: {', '.join(safe) or 'nothing'}. "
-        f"Changed more: {', '.join(lost) or 'nothing'}."
+        f"Changed more: {', '.join(others) or 'nothing'}."
     )
     names = f"{accelerator(new).name} over {accelerator(old).name}"
     chart = Chart(

@@ -58,10 +58,10 @@ def sent(rule, window):
 
 def lost_view(rule, window, moment):
     """Both hosts over time, in packet times: what has left, and what has arrived, by now."""
-    found, way = sent(rule, window), (window - 1) // 2
-    end, told, noticed = found[-1].slot + 1, BEFORE + window, BEFORE + 1 + way
+    packets, way = sent(rule, window), (window - 1) // 2
+    end, repeat, noticed = packets[-1].slot + 1, BEFORE + window, BEFORE + 1 + way
     kinds = {kind: [] for kind in LOOKS}
-    for each in found[:moment]:
+    for each in packets[:moment]:
         kinds["lost" if each.lost else "kept" if each.kept else "thrown away"].append(each)
     marks = [Line([0, end + way], [y, y], color="black") for y in (TOP, FOOT)]
     for kind, color in LOOKS.items():
@@ -74,7 +74,7 @@ def lost_view(rule, window, moment):
         marker = "cross" if kind == "lost" else "circle"
         marks.append(Points(*zip(*tips, strict=True), kind, color=color, marker=marker, keys=keys))
     if moment > noticed:
-        now = min(moment, told)
+        now = min(moment, repeat)
         high = FOOT + (now - noticed) / way * (TOP - FOOT)
         marks.append(Line([noticed, now], [FOOT, high], color="purple", dash=True, arrow=True))
         marks.append(Text(noticed, FOOT - 0.13, f"{BEFORE + 1} is missing", "purple"))
@@ -89,13 +89,13 @@ def lost_view(rule, window, moment):
         height=300,
         bare=True,
     )
-    arrived = {k: [e.packet for e in kinds[k] if e.slot + way <= moment] for k in LOOKS}
+    packets_of = {k: [e.packet for e in kinds[k] if e.slot + way <= moment] for k in LOOKS}
     facts = {
-        "sent": f"{len(found[:moment])}",
-        "kept": f"{len({*arrived['kept']})} of {PACKETS}",
-        "thrown away": f"{len(arrived['thrown away'])}",
+        "sent": f"{len(packets[:moment])}",
+        "kept": f"{len({*packets_of['kept']})} of {PACKETS}",
+        "thrown away": f"{len(packets_of['thrown away'])}",
     }
-    words = lost_words(rule, window, moment, end, noticed, told)
+    words = lost_words(rule, window, moment, end, noticed, repeat)
     law = cost(rule, window, end)
     return View(chart, words, facts, end + way + 1, law, opens=noticed + 1)
 
@@ -108,22 +108,22 @@ def stroke(each, way, moment):
 
 def cost(rule, window, end):
     """What the message took: its packets, and what the loss adds under this rule."""
-    added = {"selective_repeat": "1", "go_back_n": "window", "go_back_zero": "before + window"}[
+    extra = {"selective_repeat": "1", "go_back_n": "window", "go_back_zero": "before + window"}[
         rule
     ]
     names = {"packets": PACKETS, "window": window, "before": BEFORE}
-    values = {n: (v, "") for n, v in names.items() if n in f"packets {added}"}
-    return Formula("packet times", f"packets + {added}", values, (end, ""))
+    values = {n: (v, "") for n, v in names.items() if n in f"packets {extra}"}
+    return Formula("packet times", f"packets + {extra}", values, (end, ""))
 
 
-def lost_words(rule, window, moment, end, noticed, told):
+def lost_words(rule, window, moment, end, noticed, repeat):
     """What the sender knows, and what it will send."""
     number = BEFORE + 1
     if moment <= number:
         return f"A packet leaves in each packet time. Number {number} will not arrive."
     if moment <= noticed:
         return "The sender can't know yet. It goes on, and so would you."
-    if moment <= told:
+    if moment <= repeat:
         return (
             f"Number {number + 1} arrives where {number} was due: a gap. The receiver asks for"
             f" {number}, but the question has to travel, too."
@@ -176,21 +176,21 @@ def incast_view(control, senders, buffer, moment):
     marks, pause = thresholds(senders, line, buffer)
     here = run(senders, BURST, LINK, buffer, control, TIMERS[1])
     ideal = net.incast_time(senders, BURST, line) + 2 * DELAY
-    filled = BURST / line + 2 * DELAY
-    times = clock(here, filled, ideal)
+    full_at = BURST / line + 2 * DELAY
+    times = clock(here, full_at, ideal)
     time = times[moment]
     # The same run, looked at more closely while the bursts come in.
-    early = run(senders, BURST, LINK, buffer, control, TIMERS[1], filled)
-    seen = early.moments if time < filled else here.moments
-    state = [m for m in seen if m.time <= time][-1]
-    done = moment == len(times) - 1
+    early = run(senders, BURST, LINK, buffer, control, TIMERS[1], full_at)
+    moments = early.moments if time < full_at else here.moments
+    state = [m for m in moments if m.time <= time][-1]
+    is_last = moment == len(times) - 1
     facts = {
         "time": si(time, "s"),
         "in the queue": si(state.queue, "byte"),
         "packets lost so far": f"{state.lost:,}",
         "packets marked so far": f"{state.marked:,}",
         "the link alone needs": si(ideal, "s"),
-        "it took": si(here.end, "s") if done else "play to the end",
+        "it took": si(here.end, "s") if is_last else "play to the end",
     }
     words = [what_happened(here, control, pause), how_long(here, ideal)]
     levels = {"full": buffer}
@@ -200,7 +200,7 @@ def incast_view(control, senders, buffer, moment):
         levels["pauses"] = pause
     return View(
         tank(senders, state, buffer, levels, time >= times[-1]),
-        " ".join(words) if done else incast_words(state, senders, buffer),
+        " ".join(words) if is_last else incast_words(state, senders, buffer),
         facts,
         len(times),
         Formula(
@@ -213,10 +213,10 @@ def incast_view(control, senders, buffer, moment):
     )
 
 
-def clock(here, filled, ideal):
+def clock(here, full_at, ideal):
     """The times of the moments: close together while the bursts come in, and wide apart later."""
-    times = [filled * i / FILL for i in range(FILL)]
-    times += [filled + (ideal - filled) * i / DRAIN for i in range(DRAIN)]
+    times = [full_at * i / FILL for i in range(FILL)]
+    times += [full_at + (ideal - full_at) * i / DRAIN for i in range(DRAIN)]
     late = max(here.end - ideal, 0)
     after = AFTER if late > 0.02 * ideal else 1
     return times + [ideal + late * i / after for i in range(after)] + [max(here.end, ideal)]
@@ -236,10 +236,10 @@ def incast_words(state, senders, buffer):
     full = state.queue / buffer
     if state.lost and full > 0.9:
         return f"The tank is full. Packets that found no room in it: {state.lost:,}."
-    marked = f" Packets that carry a mark: {state.marked:,}." if state.marked else ""
+    marks = f" Packets that carry a mark: {state.marked:,}." if state.marked else ""
     return (
         f"{state.sending} of {senders} send, each as fast as the one pipe that drains the tank. It"
-        f" is {si(full, '%', 2)} full.{marked}"
+        f" is {si(full, '%', 2)} full.{marks}"
     )
 
 
@@ -269,8 +269,8 @@ def heights(levels):
     """Queue -> (words, colour); what is as high as the brim shares its label."""
     colors = {"full": "black", "marks all": "purple", "pauses": "amber"}
     above = [text for text, level in levels.items() if level > 0.9 * levels["full"]]
-    shown = {levels["full"]: (", ".join(above), "black")}
-    return shown | {
+    labels = {levels["full"]: (", ".join(above), "black")}
+    return labels | {
         level: (text, colors[text]) for text, level in levels.items() if text not in above
     }
 

@@ -98,8 +98,8 @@ def view(
         return View(charts(None), words, dict.fromkeys(FACTS, "–"))
     use, took, plan = here.use, here.took, here.plan
     if not use.fits:  # nothing runs, so there is no step to speak of
-        told = plan_facts(plan, sequence, use)
-        facts = dict.fromkeys(FACTS, "–") | told
+        values = plan_facts(plan, sequence, use)
+        facts = dict.fromkeys(FACTS, "–") | values
         return View(charts(here), verdict(at, here), facts, advice=advice(at, here))
     tokens = plan.sequences * sequence
     whole = bubble_over_total(pipeline, plan.micro_batches)
@@ -220,8 +220,8 @@ def synced_in_words(here):
     """The data-parallel traffic of a step, and how much of it costs no time."""
     if not here.synced:
         return "none"
-    seen = si(here.took.data, "s") if here.took.data else "nothing"
-    return f"{si(here.synced, 's')} of traffic, which adds {seen} to the step"
+    extra = si(here.took.data, "s") if here.took.data else "nothing"
+    return f"{si(here.synced, 's')} of traffic, which adds {extra} to the step"
 
 
 def verdict(at, here):
@@ -375,13 +375,13 @@ def _busy(stages, micro_batches):
     few = min(micro_batches, STEADY * stages)
     run = simulate("1f1b", stages, few)
     shares = run.utilization(1.0)  # passes begin and end at whole seconds
-    done = (0.0, *itertools.accumulate(shares))
+    sums = (0.0, *itertools.accumulate(shares))
     middle, longer = run.span / 2, (micro_batches - few) * run.span / (few + stages - 1)
     times = evenly(0, run.span + longer, DRAWN + 1)
 
     def until(time):
         whole = min(int(time), len(shares) - 1)
-        return done[whole] + shares[whole] * (time - whole)
+        return sums[whole] + shares[whole] * (time - whole)
 
     def work(time):
         ends = until(min(time, middle)) + until(max(time - longer, middle))

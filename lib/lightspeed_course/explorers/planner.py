@@ -78,8 +78,8 @@ def held(plan: Plan):
 def weighed(plan: Plan, network: str):
     """The `Split` of one plan."""
     model, constants, _ = _constants()
-    counted = work(model, job.SEQUENCE, plan, cluster(network), constants)
-    terms = {n: float(t) for n, t in seconds(counted, constants).items() if n != "hidden"}
+    job_work = work(model, job.SEQUENCE, plan, cluster(network), constants)
+    terms = {n: float(t) for n, t in seconds(job_work, constants).items() if n != "hidden"}
     return Split(plan, terms, held(plan))
 
 
@@ -92,7 +92,7 @@ def split(network, batch, tensor, pipeline, stage, capacity):
     if rest or not data or batch % data or (stage > 1 and pipeline > 1):
         return None
     layers, sequences = _constants()[0].depth, batch // data
-    found = []
+    plans = []
     for size in (1, 2, 4):
         for chunks in (1, *cuts(layers, pipeline)):
             for recompute in ("selective", "full"):
@@ -103,10 +103,10 @@ def split(network, batch, tensor, pipeline, stage, capacity):
                     data, tensor, pipeline, micro_batches=many, micro_size=size, chunks=chunks,
                     stage=stage, recompute=recompute,
                 )  # fmt: skip
-                found.append(plan)
-    fit = [plan for plan in found if held(plan) <= ROOM * capacity]
+                plans.append(plan)
+    fit = [plan for plan in plans if held(plan) <= ROOM * capacity]
     if not fit:
-        return weighed(min(found, key=held), network)
+        return weighed(min(plans, key=held), network)
     return min((weighed(plan, network) for plan in fit), key=lambda s: s.time)
 
 
@@ -157,7 +157,7 @@ def view(tensor, pipeline, stage, network, batch, memory):
     steps = job.TOKENS / (batch * job.SEQUENCE)
     ends = [end * mine.time for end in (RUNS.low, RUNS.high)]
     days = " to ".join(f"{end * steps / 86400:.1f}" for end in ends)
-    told = (
+    numbers = (
         " to ".join(si(end, "s") for end in ends), f"{days} days", si(mine.held, "byte"),
         f"{fit.index(mine) + 1} of {len(fit)} that fit",
         f"{WAITS[waiting]}, {si(mine.terms[waiting], 's')}",
@@ -171,18 +171,18 @@ def view(tensor, pipeline, stage, network, batch, memory):
     values = {"step": (mine.time, "s"), "steps": (steps, "")}
     law = Formula("the run", "step * steps", values, (mine.time * steps, "s"))
     return View(
-        chart(splits, capacity, mine), words, dict(zip(FACTS, told, strict=True)), formula=law,
+        chart(splits, capacity, mine), words, dict(zip(FACTS, numbers, strict=True)), formula=law,
         advice=advice,
     )  # fmt: skip
 
 
 def front(splits):
     """Splits that no other beats in both, the leanest first."""
-    found = []
+    best = []
     for one in sorted(splits, key=lambda s: (s.held, s.time)):
-        if not found or one.time < found[-1].time:
-            found.append(one)
-    return found
+        if not best or one.time < best[-1].time:
+            best.append(one)
+    return best
 
 
 def chart(splits, capacity, mine):

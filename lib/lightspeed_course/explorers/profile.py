@@ -39,14 +39,14 @@ def read(fault):
     """
     ranks = made.run(job(fault))
     traces = [of_events(rank.events, about(rank.number, 2, fault)) for rank in ranks]
-    found = [accounts(trace)[0] for trace in traces]
+    by_rank = [accounts(trace)[0] for trace in traces]
     truth = made.span(ranks) / made.span(made.run(job("")))
-    return rebuild(traces, found), found, truth
+    return rebuild(traces, by_rank), by_rank, truth
 
 
 def by_share(account, cause):
     """The gain by the share of a GPU's time in which this cause is seen."""
-    seen = {
+    shares = {
         "loader": account.causes.get("loader", 0),
         "launches": account.causes.get("launches late", 0) + account.causes.get("launch to start",
                                                                                  0),
@@ -54,12 +54,12 @@ def by_share(account, cause):
         "rank": account.exposed_communication,
         "overlap": account.exposed_communication,
     }  # fmt: skip
-    return account.span / (account.span - seen[cause])
+    return account.span / (account.span - shares[cause])
 
 
 def view(fault, gone):
     """The tracks of both GPUs as recorded, and with a cause taken away."""
-    run, found, truth = read(fault)
+    run, by_rank, truth = read(fault)
     before = replay(run)
     recorded = _rows(run)
     after = replay(run, [gone] if gone else [])
@@ -68,8 +68,8 @@ def view(fault, gone):
         "step": si(before * 1e-9, "s"),
         "without it": si(after * 1e-9, "s"),
         "gain by replay": f"{before / after:.2f}",
-        "by GPU 0's share": f"{by_share(found[0], gone) if gone else 1:.2f}",
-        "by GPU 1's share": f"{by_share(found[1], gone) if gone else 1:.2f}",
+        "by GPU 0's share": f"{by_share(by_rank[0], gone) if gone else 1:.2f}",
+        "by GPU 1's share": f"{by_share(by_rank[1], gone) if gone else 1:.2f}",
         "in truth": f"{truth:.2f}" if gone and MENDS.get(fault) == gone else "–",
     }  # fmt: skip
     charts = (
@@ -93,8 +93,8 @@ def _rows(run):
     """(lane, kind, start, end) of what ran in the last replay, in s from its first start."""
     rows = [
         (2 * rank + (op.kind == COMMUNICATION), op.kind, *op.ran)
-        for rank, found in enumerate(run.operations)
-        for op in found
+        for rank, operations in enumerate(run.operations)
+        for op in operations
     ]
     first = min(start for _, _, start, _ in rows)
     return [(lane, kind, (a - first) * 1e-9, (b - first) * 1e-9) for lane, kind, a, b in rows]
@@ -104,15 +104,15 @@ def _tracks(rows, span, title):
     """Four tracks on an axis that is as long as the recorded step."""
     whole, bars = span * 1e-9, []
     for kind, label, color in ((COMPUTE, "computes", "blue"), (COMMUNICATION, "sends", "orange")):
-        drawn: list[list[float]] = []
-        ran = sorted(row for row in rows if row[1] == kind and row[3] > row[2])
-        for lane, _, start, end in ran:
-            if drawn and drawn[-1][0] == lane and start <= drawn[-1][2] + whole / FINEST:
-                drawn[-1][2] = max(drawn[-1][2], end)
+        blocks: list[list[float]] = []
+        kernels = sorted(row for row in rows if row[1] == kind and row[3] > row[2])
+        for lane, _, start, end in kernels:
+            if blocks and blocks[-1][0] == lane and start <= blocks[-1][2] + whole / FINEST:
+                blocks[-1][2] = max(blocks[-1][2], end)
             else:
-                drawn.append([lane, start, end])
-        if drawn:
-            lanes, starts, ends = zip(*drawn, strict=True)
+                blocks.append([lane, start, end])
+        if blocks:
+            lanes, starts, ends = zip(*blocks, strict=True)
             bars.append(Bars(lanes, [min(e, whole) for e in ends], starts, label, color=color))
     return Chart(
         Axis(f"{title}: time", "s", domain=(0, whole)),

@@ -27,14 +27,14 @@ def source(name):
     return f"{row['attribution']} ({row['repository']})"
 
 
-def dots(found, x, y, what):
+def dots(rows, x, y, what):
     """Dots of the rows (x, y, text) that lie on axes with these ends, and how many of what."""
-    found = [r for r in found if x[0] <= r[0] <= x[1] and y[0] <= r[1] <= y[1]]
-    if not found:
+    rows = [r for r in rows if x[0] <= r[0] <= x[1] and y[0] <= r[1] <= y[1]]
+    if not rows:
         return (), NONE
-    xs, ys, tips = zip(*found, strict=True)
+    xs, ys, tips = zip(*rows, strict=True)
     marks = (Points(xs, ys, color="grey", size=2.5, tips=tips, soft=True),)
-    return marks, f"Grey dots: {len(found)} {what}"
+    return marks, f"Grey dots: {len(rows)} {what}"
 
 
 @functools.lru_cache(maxsize=64)
@@ -43,18 +43,18 @@ def products(chip, weights, activations, compute, x, y):
     there = rows()["gemm"].get(chip, {}).get(f"{weights} {activations} {compute}")
     if there is None:
         return (), NONE
-    found = []
+    points = []
     for m, k, n, time, how in there["rows"]:
         flops = matmul_flops(m, k, n)
         # The collectors write results in two bytes, whatever goes in.
         size = matmul_bytes(m, k, n, WIDTH[weights], WIDTH[activations], WIDTH["bf16"])
         text = f"measured: {m:,} × {k:,} × {n:,} in {si(time, 's')}\n{how}"
-        found.append((arithmetic_intensity(flops, size), flops / time, text))
+        points.append((arithmetic_intensity(flops, size), flops / time, text))
     what = (
         f"of {there['of']:,} products measured on this chip in these formats,"
         f" with results in bf16, whatever their B, D and F. Source: {source('gemm')}."
     )
-    return dots(found, x, y, what)
+    return dots(points, x, y, what)
 
 
 @functools.lru_cache(maxsize=64)
@@ -63,17 +63,17 @@ def collectives(collective, per_node, nodes, inside, network, line, x, y):
     # Here, so that a page with a roofline alone does not wait for it.
     from lightspeed_models.nccl_fit import FABRICS, measurements
 
-    n, found, by, seen = per_node * nodes, [], [], set()
+    n, points, by, keys = per_node * nodes, [], [], set()
 
     def add(size, time, how):
-        if (size, si(time, "s")) in seen:  # a row that both sets have
+        if (size, si(time, "s")) in keys:  # a row that both sets have
             return
-        seen.add((size, si(time, "s")))
+        keys.add((size, si(time, "s")))
         rate = busbw(collective, n, algbw(size, time))
         text = (
             f"measured: {si(size, 'byte')} in {si(time, 's')},\nbusbw {si(rate, 'byte/s')}; {how}"
         )
-        found.append((size, rate / line, text))
+        points.append((size, rate / line, text))
 
     if nodes == 1:
         ranks = rows()["nccl"].get(inside, {}).get(collective, {}).get(str(n), {})
@@ -90,7 +90,7 @@ def collectives(collective, per_node, nodes, inside, network, line, x, y):
         f"runs measured over these links and ranks, with the algorithm that NCCL"
         f" chose. Source: {' and '.join(by)}."
     )
-    return dots(found, x, y, what)
+    return dots(points, x, y, what)
 
 
 def joined(fabric, inside, network, nodes):
@@ -105,7 +105,7 @@ def serving(chip, chips, model, weights, x, y):
     there = rows()["serving_energy"].get(chip, {}).get(model, {}).get(str(chips), [])
     if weights != "bf16":
         there = []
-    found = [
+    points = [
         (time, rate, f"measured: batch {batch:,.0f}, {si(time, 's')} a token,\n"
          f"answers of {tokens:,.0f} tokens; {task}")
         for time, rate, batch, tokens, task in there
@@ -114,4 +114,4 @@ def serving(chip, chips, model, weights, x, y):
         f"batches of this model measured on so many of these chips, with the"
         f" prompts and answers of a benchmark. Source: {source('serving_energy')}."
     )
-    return dots(found, x, y, what)
+    return dots(points, x, y, what)

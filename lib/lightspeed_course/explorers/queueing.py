@@ -171,8 +171,8 @@ def slowdown(rho, slots):
 
 def curve(slowdowns, label, color):
     """A line over the load, as far as the chart goes."""
-    drawn = [pair for pair in zip(LOADS, slowdowns, strict=True) if pair[1] <= TOP_SLOWDOWN]
-    return Line(*zip(*drawn, strict=True), label, color)
+    pairs = [pair for pair in zip(LOADS, slowdowns, strict=True) if pair[1] <= TOP_SLOWDOWN]
+    return Line(*zip(*pairs, strict=True), label, color)
 
 
 @cache
@@ -187,18 +187,18 @@ def live(rho, slots):
     # An overloaded queue soon leaves the chart; what comes after is not drawn.
     end = min(HORIZON, 2 * TOP_INSIDE / (rho - 1)) if rho > 1 else HORIZON
     n = math.ceil(1.2 * rho * slots * end) + 50
-    gaps, services = (drawn[:n] for drawn in luck(1 << n.bit_length()))
+    gaps, services = (part[:n] for part in luck(1 << n.bit_length()))
     arrivals = [time / (rho * slots) for time in itertools.accumulate(gaps)]
     rows, _ = serve(arrivals, services, slots)
-    left = sorted(departure for _, _, departure in rows)
+    departures = sorted(departure for _, _, departure in rows)
     clock = evenly(0, HORIZON, 241)
-    inside = [(bisect_right(arrivals, t) - bisect_right(left, t)) / slots for t in clock]
+    inside = [(bisect_right(arrivals, t) - bisect_right(departures, t)) / slots for t in clock]
     pairs = zip(clock, inside, strict=True)
-    drawn = itertools.takewhile(lambda pair: pair[1] <= TOP_INSIDE, pairs)
+    part = itertools.takewhile(lambda pair: pair[1] <= TOP_INSIDE, pairs)
     return Chart(
         Axis("time, in service times", domain=(0, HORIZON)),
         Axis("inside / slots", domain=(0, TOP_INSIDE)),
-        [Line(*zip(*drawn, strict=True), "", "orange"), Rule(y=1, label="every slot busy")],
+        [Line(*zip(*part, strict=True), "", "orange"), Rule(y=1, label="every slot busy")],
         title="One run from an empty start",
         height=220,
     )
@@ -285,8 +285,8 @@ def limits(hardware, chips, model, weights, context, budget):
     return int(fit), int(serving.batch_within(budget, **arguments))
 
 
-def decides(fit, allowed):
-    return "the budget" if allowed <= fit else "memory"
+def decides(fit, limit):
+    return "the budget" if limit <= fit else "memory"
 
 
 def serving_view(
@@ -295,30 +295,30 @@ def serving_view(
 ):  # fmt: skip
     """A replica of `chips` that act as one: what it can give, and what its requests get."""
     arguments, memory, weight_bytes = replica(hardware, chips, model, weights, context)
-    fit, allowed = limits(hardware, chips, model, weights, context, budget)
-    slots, prompt = min(fit, allowed), context - output // 2
+    fit, most_rows = limits(hardware, chips, model, weights, context, budget)
+    slots, prompt = min(fit, most_rows), context - output // 2
     facts = {
         "weights": si(weight_bytes, "byte"),
         "memory": si(memory, "byte"),
         "KV cache of a request": si(arguments["kv_bytes"], "byte"),
         "batch that fits": si(fit, digits=4),
-        "batch within the budget": si(allowed, digits=4),
+        "batch within the budget": si(most_rows, digits=4),
         "batch at the knee": si(serving.knee_batch(**arguments), digits=2),
     }
-    dots, said = published.serving(hardware, chips, model, weights, *axes(arguments))
+    dots, note = published.serving(hardware, chips, model, weights, *axes(arguments))
     charts = [pareto(arguments, fit, budget, dots)]
     if prompt < 1 or not slots:
         facts |= dict.fromkeys(CAPACITY, "none")
         if prompt < 1:
-            return View(charts, no_prompt(context, output), facts, measured=said)
+            return View(charts, no_prompt(context, output), facts, measured=note)
         words = no_batch(arguments, memory, weight_bytes, fit, budget)
-        return View(charts, words, facts, measured=said)
+        return View(charts, words, facts, measured=note)
     step = serving.decode_step(slots, **arguments).time
     most = serving.request_rate(slots, output, step)
     prefill = serving.prefill_time(prompt, arguments["parameters"], arguments["peak"])
     # A request costs the replica its part of the steps and, if it reads prompts too, a prefill.
     both = 1 / (1 / most + prefill)
-    limit = decides(fit, allowed)
+    limit = decides(fit, most_rows)
     state = (
         f"A batch of {si(slots, digits=4)}, set by {limit}, gives {si(slots / step, 'token')}/s "
         f"or {si(most)} requests/s."
@@ -330,7 +330,7 @@ def serving_view(
     else:
         verdict = f"Overload: {si(arrival_rate)} requests/s are too many."
     feeders = serving.prefill_servers(prefill, slots, step, output)
-    told = (f"{si(most)}/s", f"{si(both)}/s", time, si(feeders, digits=2))
+    values = (f"{si(most)}/s", f"{si(both)}/s", time, si(feeders, digits=2))
     others = elsewhere(hardware, chips, model, weights, context, budget, limit)
     law = Formula(
         "time for a token",
@@ -344,9 +344,9 @@ def serving_view(
         },
         (step, "s"),
     )
-    facts |= dict(zip(CAPACITY, told, strict=True))
+    facts |= dict(zip(CAPACITY, values, strict=True))
     words = f"{verdict} {state} {others}"
-    return View(charts, words, facts, formula=law, measured=said)
+    return View(charts, words, facts, formula=law, measured=note)
 
 
 def keeps_up(queue, output, arrival_rate, both):
@@ -422,11 +422,11 @@ def pareto(arguments, fit, budget, dots=()):
     marks = [*dots, Rule(x=budget, label="budget")]
     here = [batch for batch in batches if batch <= max(fit, 1)]
     beyond = batches[len(here) :]
-    for chosen, label, dash in ((here, "", False), (beyond, "does not fit", True)):
-        if chosen:
+    for group, label, dash in ((here, "", False), (beyond, "does not fit", True)):
+        if group:
             color = "grey" if dash else "blue"
-            rates = [batch / times[batch] for batch in chosen]
-            marks.append(Line([times[batch] for batch in chosen], rates, label, color, dash=dash))
+            rates = [batch / times[batch] for batch in group]
+            marks.append(Line([times[batch] for batch in group], rates, label, color, dash=dash))
     points = {"knee": (knee, "green", "diamond")}
     if fit:
         points["memory full"] = (fit, "orange", "circle")

@@ -64,16 +64,16 @@ def queue_view(load, servers, seed, moment):
     visits, time = run(load, servers, seed), moment * STEP
     waiting = [i for i, v in enumerate(visits) if v.arrives <= time < v.starts]
     busy = [i for i, v in enumerate(visits) if v.starts <= time < v.leaves]
-    gone = [v for v in visits if v.leaves <= time]
-    stay = sum(v.leaves - v.arrives for v in gone) / len(gone) if gone else 0.0
-    worked = sum(min(v.leaves, time) - v.starts for v in visits if v.starts < time)
+    leavers = [v for v in visits if v.leaves <= time]
+    stay = sum(v.leaves - v.arrives for v in leavers) / len(leavers) if leavers else 0.0
+    work = sum(min(v.leaves, time) - v.starts for v in visits if v.starts < time)
     facts = {
         "time": f"{time:g} of {HORIZON} service times",
         "waiting now": si(len(waiting)),
         "inside, mean so far": si(inside_so_far(visits, time)),
-        "served so far": si(len(gone)),
+        "served so far": si(len(leavers)),
         "their time inside": f"{si(stay)} service times",
-        "servers idle so far": si(max(0.0, 1 - worked / (servers * time)) if time else 1.0, "%", 2),
+        "servers idle so far": si(max(0.0, 1 - work / (servers * time)) if time else 1.0, "%", 2),
     }
     words = queue_verdict(load, servers, visits, time, waiting)
     charts = queue_chart(servers, visits, time, waiting, busy), staircase(visits, time)
@@ -149,10 +149,10 @@ def queue_chart(servers, visits, time, waiting, busy):
               [y + 0.9 for y in places], color="blue", soft=True),
         Boxes([0.9], [10.8], [2.4], [7.0], color="grey", soft=True),
     ]  # fmt: skip
-    for kind, found in dots.items():
+    for kind, spots in dots.items():
         label, color = looks[kind]
         # Off the picture, so that the key above it stays where it is.
-        xs, ys, keys = zip(*(found or [(-9, -9, "")]), strict=True)
+        xs, ys, keys = zip(*(spots or [(-9, -9, "")]), strict=True)
         marks.append(Points(xs, ys, label, color=color, size=9, keys=keys))
     more = len(waiting) - ROOM
     marks.append(Text(0.9, 7.6, "the queue" + f", and {more} more" * (more > 0), "grey", "start"))
@@ -224,14 +224,14 @@ def batching_view(continuous, mixed, slots, seed, moment):
     tokens = lengths(seed, mixed)
     visits = decoded(tokens, slots, continuous)
     steps = max(v.leaves for v in visits)
-    made = sum(min(v.leaves, moment) - v.starts for v in visits if v.starts < moment)
+    tokens_out = sum(min(v.leaves, moment) - v.starts for v in visits if v.starts < moment)
     at_work = sum(v.starts < moment <= v.leaves for v in visits)
     other = max(v.leaves for v in decoded(tokens, slots, not continuous))
     facts = {
         "step": f"{moment} of {steps}",
         "slots at work": f"{at_work} of {slots}",
-        "tokens so far": f"{made} of {sum(tokens)}",
-        "slots idle so far": si(1 - made / (slots * moment) if moment else 0.0, "%", 2),
+        "tokens so far": f"{tokens_out} of {sum(tokens)}",
+        "slots idle so far": si(1 - tokens_out / (slots * moment) if moment else 0.0, "%", 2),
         "answers finished": f"{sum(v.leaves <= moment for v in visits)} of {REQUESTS}",
     }
     how = "continuous" if continuous else "static"

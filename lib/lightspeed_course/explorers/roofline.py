@@ -31,8 +31,8 @@ FACTS = (
 def choices():
     """The menu: accelerators with a bf16 peak; measured machines with any peak of ARITHMETIC."""
     some = machines("hbm_bandwidth", one_of=ARITHMETIC)
-    known = measured()
-    return machines("bf16", "hbm_bandwidth") | {n: key for n, key in some.items() if key in known}
+    rates = measured()
+    return machines("bf16", "hbm_bandwidth") | {n: key for n, key in some.items() if key in rates}
 
 
 def shape(batch, contraction, output, weights, activations):
@@ -66,12 +66,12 @@ def view(
         contraction, output, ridge, WIDTH[weights], WIDTH[activations], WIDTH[activations]
     )
     # The first whole batch, in the facts as in the verdict.
-    reached = exact if math.isinf(exact) else math.ceil(exact)
+    goal = exact if math.isinf(exact) else math.ceil(exact)
     short = roofline.critical_batch(ridge, WIDTH[weights])
     times = (si(x, "s") for x in (t.math, t.comms, t.lower, t.upper))
     ratios = (si(x, "FLOP/byte") for x in (intensity, ridge))
-    facts = zip(FACTS, (*times, *ratios, si(reached, "token"), si(short, "token")), strict=True)
-    verdict = in_words(t, peak, reached, batch) + " " + elsewhere(t, flops, size, compute, machine)
+    facts = zip(FACTS, (*times, *ratios, si(goal, "token"), si(short, "token")), strict=True)
+    verdict = in_words(t, peak, goal, batch) + " " + elsewhere(t, flops, size, compute, machine)
     law = Formula(
         "time",
         "max(FLOPs / peak, bytes / bandwidth)",
@@ -83,11 +83,11 @@ def view(
         },
         (t.lower, "s"),
     )
-    dots, said = published.products(
+    dots, note = published.products(
         machine.key, weights, activations, compute, INTENSITIES, rates(machine)
     )
     chart = roof(machine, compute, peak, intensity, dots)
-    return View(chart, verdict, tuple(facts), formula=law, measured=said)
+    return View(chart, verdict, tuple(facts), formula=law, measured=note)
 
 
 def no_peak(machine, compute, intensity):
@@ -101,17 +101,17 @@ def no_peak(machine, compute, intensity):
     return View(roof(machine, compute, None, intensity), words, unknown, measured=published.NONE)
 
 
-def in_words(t, peak, reached, batch):
+def in_words(t, peak, goal, batch):
     """What holds the product back, and the batch that would change it."""
     if t.compute_bound:
         head = f"Compute-bound: it can reach the peak, {si(peak, 'FLOP/s')}."
         times = si(t.math / t.comms, digits=2)
         return f"{head} The arithmetic takes {times} times as long as its bytes take to move."
     share = f"Memory-bound: at most {si(t.math / t.comms, '%', 2)} of peak."
-    if math.isinf(reached):
+    if math.isinf(goal):
         return f"{share} No batch reaches the ridge: the activations alone cost too many bytes."
     now = si(batch, "token")
-    return f"{share} A batch of {si(reached, 'token')} would reach the ridge, from {now} now."
+    return f"{share} A batch of {si(goal, 'token')} would reach the ridge, from {now} now."
 
 
 def elsewhere(t, flops, size, compute, here):

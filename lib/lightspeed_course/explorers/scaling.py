@@ -90,11 +90,11 @@ def in_words(n, serial, kappa, speedup):
         "the growing cost": kappa * (n - 1),
     }
     most = max(parts, key=parts.__getitem__)
-    spent = f"{si(parts[most] / sum(parts.values()), '%', 2)} of the time goes to {most}"
+    loss = f"{si(parts[most] / sum(parts.values()), '%', 2)} of the time goes to {most}"
     gives = "processor gives" if n == 1 else "processors give"
     head = (
         f"{si(n)} {gives} a speedup of {si(speedup, '', 3)}, "
-        f"{si(share, '%', 2)} of perfect; {spent}."
+        f"{si(share, '%', 2)} of perfect; {loss}."
     )
     peak = fastest(serial, kappa)
     if n > peak:

@@ -58,8 +58,8 @@ def doing(timeline, time):
 
 def idle_so_far(timeline, time):
     """The share of the GPU time up to here in which nothing ran."""
-    worked = sum(max(0.0, min(each.end, time) - each.start) for each in timeline.passes)
-    return 1 - worked / (timeline.stages * time) if time else 0.0
+    work = sum(max(0.0, min(each.end, time) - each.start) for each in timeline.passes)
+    return 1 - work / (timeline.stages * time) if time else 0.0
 
 
 def held(timeline, time):

@@ -35,19 +35,19 @@ def replica():
 
 
 @functools.lru_cache(maxsize=64)
-def run(rate, prompt, budget, found):
-    """What becomes of requests that come at random, `found` of each prompt in the prefix cache."""
+def run(rate, prompt, budget, hit):
+    """What becomes of requests that come at random, `hit` of each prompt in the prefix cache."""
     model, gpus, constants = replica()
-    held, piece = prompt + OUTPUT / 2, min(prompt, budget)
-    pace = pace_of(step_bill(model, gpus, 0, 32, held), step_bill(model, gpus, piece), constants)
-    cost = cost_of(model, gpus, 32, held, budget, constants, pace)
+    context, piece = prompt + OUTPUT / 2, min(prompt, budget)
+    pace = pace_of(step_bill(model, gpus, 0, 32, context), step_bill(model, gpus, piece), constants)
+    cost = cost_of(model, gpus, 32, context, budget, constants, pace)
     draw, clock, arrivals = random.Random("requests"), 0.0, []
     for _ in range(MANY):
         clock += draw.expovariate(rate)
         arrivals.append(clock)
     return simulate(
         [prompt] * MANY, [OUTPUT] * MANY, cost, Scheduler(budget, SLOTS, BLOCKS, ahead=True),
-        arrivals, cached=[int(prompt * found)] * MANY, record=True,
+        arrivals, cached=[int(prompt * hit)] * MANY, record=True,
     )  # fmt: skip
 
 
@@ -56,36 +56,36 @@ def middle(values, share=0.5):
     return sorted(values)[math.ceil(share * len(values)) - 1]
 
 
-def waits(served):
+def waits(path):
     """Seconds to the first token, and between tokens on average, of each request."""
-    first = [f - a for f, a in zip(served.first, served.arrivals, strict=True)]
-    between = [(z - f) / (OUTPUT - 1) for f, z in zip(served.first, served.last, strict=True)]
+    first = [f - a for f, a in zip(path.first, path.arrivals, strict=True)]
+    between = [(z - f) / (OUTPUT - 1) for f, z in zip(path.first, path.last, strict=True)]
     return first, between
 
 
 def view(rate, prompt, budget, found):
     """The first requests as bars over time, and below them how long each step took."""
-    served = run(rate, prompt, budget, found)
-    first, between = waits(served)
+    path = run(rate, prompt, budget, found)
+    first, between = waits(path)
     chunk = min(budget, prompt)
     step = chunk_time(prompt, chunk)
-    read = min(1.0, rate * prompt * (1 - found) / chunk * step)
+    reading = min(1.0, rate * prompt * (1 - found) / chunk * step)
     facts = {
         "first token, median": si(middle(first), "s"),
         "first token, one in a hundred": si(middle(first, 0.99), "s"),
         "between tokens, median": si(middle(between), "s"),
         "a step that reads a chunk": si(step, "s"),
-        "time spent reading": "all of it" if read == 1 else si(read, "%", 2),
+        "time spent reading": "all of it" if reading == 1 else si(reading, "%", 2),
     }
     law = None  # where there is more to read than time
-    if read < 1:
+    if reading < 1:
         names = {
             "requests_per_second": (rate, ""), "prompt": (prompt, ""), "found": (found, ""),
             "chunk": (chunk, ""), "step": (step, "s"),
         }  # fmt: skip
         share = "requests_per_second * prompt * (1 - found) / chunk * step"
-        law = Formula("time spent reading", share, names, (read, "%"))
-    return View(charts(served), verdict(first, between, read), facts, formula=law)
+        law = Formula("time spent reading", share, names, (reading, "%"))
+    return View(charts(path), verdict(first, between, reading), facts, formula=law)
 
 
 def chunk_time(prompt, chunk):
@@ -94,30 +94,30 @@ def chunk_time(prompt, chunk):
     return float(mixed_step(model, gpus, chunk, 16, prompt, prompt / 2, engine=constants).time)
 
 
-def verdict(first, between, read):
+def verdict(first, between, reading):
     late = sum(each > PROMISE for each in between) / len(between)
     if middle(first[-50:]) > 10 * middle(first[:50]) and middle(first[-50:]) > 5:
         return (
             "More prompts come than can be read, so the line grows for as long as you look: the"
             f" last of these requests waited {si(middle(first[-50:]), 's', 2)} for a first token."
         )
-    kept = "Everyone" if late == 0 else "Nobody" if late == 1 else f"{si(1 - late, '%', 2)} of them"
-    more = f" A share of {si(read, '%', 2)} of the time goes to prompts." if read < 1 else ""
-    return f"{kept} got a token every {si(PROMISE, 's')} on average.{more}"
+    who = "Everyone" if late == 0 else "Nobody" if late == 1 else f"{si(1 - late, '%', 2)} of them"
+    more = f" A share of {si(reading, '%', 2)} of the time goes to prompts." if reading < 1 else ""
+    return f"{who} got a token every {si(PROMISE, 's')} on average.{more}"
 
 
-def charts(served):
+def charts(path):
     names = [str(n + 1) for n in range(SHOWN)]
-    end = served.last[SHOWN - 1]
+    end = path.last[SHOWN - 1]
     time = Axis("time", "s", domain=(0, end))
-    came, first, last = (list(x[:SHOWN]) for x in (served.arrivals, served.first, served.last))
+    came, first, last = (list(x[:SHOWN]) for x in (path.arrivals, path.first, path.last))
     bars = [
         Bars(names, first, came, "waits for its first token", color="orange", keys=names),
         Bars(names, [min(z, end) for z in last], first, "writes", color="blue",
              keys=[f"w{n}" for n in names]),
     ]  # fmt: skip
     xs, ys = [], []
-    for step in served.steps:
+    for step in path.steps:
         if step.start >= end:
             break
         each = (step.end - step.start) / step.steps

@@ -55,17 +55,17 @@ def view(stage, gpus, micro_batches, moment):
         max(layers_held(getattr(s, what), gpus) for s in states)
         for what in ("weights", "gradients")
     ]
-    sent = (now.sent_weights + now.sent_gradients) * layer
+    traffic = (now.sent_weights + now.sent_gradients) * layer
     facts = {
         "event": f"{moment} of {len(events)}",
         "weights held": held_in_words(layers_held(now.weights, gpus) * layer, most[0] * layer),
         "gradients held": held_in_words(layers_held(now.gradients, gpus) * layer, most[1] * layer),
-        "sent by each GPU": si(sent, "byte"),
-        "in times its weights": si(sent / (2 * PARAMETERS)),
+        "sent by each GPU": si(traffic, "byte"),
+        "in times its weights": si(traffic / (2 * PARAMETERS)),
     }
     return View(
         picture(gpus, now, (None, *events)[moment], (*events, None)[moment]),
-        verdict(stage, moment, events, sent),
+        verdict(stage, moment, events, traffic),
         facts,
         len(events) + 1,
         sent_in_a_step(stage, gpus, micro_batches),
@@ -87,12 +87,12 @@ def held_in_words(now, most):
     return f"{si(now, 'byte')}, {si(most, 'byte')} at most"
 
 
-def verdict(stage, moment, events, sent):
+def verdict(stage, moment, events, traffic):
     if moment == 0:
         whole = "its shard of every layer" if stage == 3 else "all weights"
         return f"Before the step each GPU holds {whole}. Press play, or step."
     if moment == len(events):
-        return f"Done: the step is over, and each GPU has sent {si(sent, 'byte')}."
+        return f"Done: the step is over, and each GPU has sent {si(traffic, 'byte')}."
     event = events[moment - 1]
     if event.layer is None:
         mine = "its shard of the weights" if stage else "all weights"

@@ -89,19 +89,19 @@ def mixed(cut, thing, giver, moment):
 
 def view(cut, moment):
     """Which part of each matrix each GPU has, as far as the pass has come."""
-    seen = ORDER[: SEEN[moment]]
-    frames = [part(thing, lane, WHOLE, WHOLE) for lane in LANES for thing in seen]
+    things = ORDER[: SEEN[moment]]
+    frames = [part(thing, lane, WHOLE, WHOLE) for lane in LANES for thing in things]
     marks = [Boxes(*zip(*frames, strict=True), color="grey", soft=True)]
     for giver, color in enumerate(COLORS):
         boxes = []
         for gpu, lane in enumerate(LANES):
-            for thing in seen:
+            for thing in things:
                 if share := mixed(cut, thing, giver, moment):
                     boxes.append(part(thing, lane, *share))
                 elif gpu == giver:
                     boxes.append(part(thing, lane, *owned(cut, gpu)[thing]))
         marks.append(Boxes(*zip(*boxes, strict=True), f"from GPU {giver}", color=color))
-    for thing in seen:
+    for thing in things:
         left, wide, _, shape = THINGS[thing]
         name = {"sum": "the result", "result": "a part"}.get(thing, thing)
         if thing == "result" and cut == OTHER:
@@ -109,16 +109,16 @@ def view(cut, moment):
         marks += [Text(left + wide / 2, 0.75, name), Text(left + wide / 2, 0.15, shape, "grey")]
     signs = {2.15: ("×", "X"), 5.55: ("→", "hidden"), 9.05: ("×", "X"), 11.45: ("→", "result")}
     marks += [Text(x, lane, sign) for x, (sign, needs) in signs.items() for lane in LANES
-              if needs in seen]  # fmt: skip
+              if needs in things]  # fmt: skip
     if cut == OTHER and moment >= 2:
         marks += exchange(7.3, "all-reduce", LANES[0] - 0.75, LANES[1] + 0.75)
     if moment >= 4:
         name = "all-reduce" if cut == FIRST else "all-gather"
         marks += exchange(14.3, name, *LANES)
-    count, sent = exchanged(cut, moment)
+    count, traffic = exchanged(cut, moment)
     facts = {
         "exchanges so far": si(count),
-        "sent by each GPU": si(sent, "byte") if sent else "nothing",
+        "sent by each GPU": si(traffic, "byte") if traffic else "nothing",
     }
     chart = Chart(Axis(domain=(0, 17)), Axis(domain=(0, 8.6)), marks, height=300, bare=True)
     return View(chart, SAYS[cut][moment], facts, len(SEEN), opens=2)

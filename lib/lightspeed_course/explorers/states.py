@@ -31,7 +31,7 @@ def view(stage, moment):
     """A row a GPU, a group of eight squares a weight, a square two bytes."""
     kinds = list(KEPT)[: moment + 1]
     side, pitch, left = 0.4, 4.0, 1.9
-    frames, found = [], {kind: [] for kind in KEPT}
+    frames, boxes_of = [], {kind: [] for kind in KEPT}
     for gpu in range(GPUS):
         top = 2.2 * (GPUS - gpu)
         for weight in range(WEIGHTS):
@@ -42,16 +42,16 @@ def view(stage, moment):
                     box = x + 0.03, x + side - 0.03, top - 1.4, top - 0.2
                     frames.append(box)
                     if kind in kinds and holds(stage, kind, gpu, weight):
-                        found[kind].append((*box, f"{gpu}-{weight}-{kind}-{square}"))
+                        boxes_of[kind].append((*box, f"{gpu}-{weight}-{kind}-{square}"))
                     place += 1
     marks = [Boxes(*zip(*frames, strict=True), color="grey", soft=True)]
-    for kind, boxes in found.items():
+    for kind, boxes in boxes_of.items():
         *sides, keys = zip(*(boxes or [(0, 0, 0, 0, "")]), strict=True)
         marks.append(Boxes(*sides, kind, color=KEPT[kind][1], keys=keys))
     marks += [Text(0.1, 2.2 * (GPUS - g) - 0.8, f"GPU {g}", "grey", "start") for g in range(GPUS)]
     marks += [Text(left + w * pitch + 4 * side, 9.3, f"weight {w + 1}", "grey")
               for w in range(WEIGHTS)]  # fmt: skip
-    bytes_held = [2 * len(found[kind]) / GPUS for kind in KEPT]
+    bytes_held = [2 * len(boxes_of[kind]) / GPUS for kind in KEPT]
     facts = {
         "kept by each GPU": f"{si(sum(bytes_held))} bytes of four weights",
         "that is": f"{si(sum(bytes_held) / WEIGHTS)} bytes a weight",

@@ -36,10 +36,10 @@ def place(holder, quarter, giver, whole):
 
 def view(moment):
     """Whose gradients each GPU holds, quarter by quarter."""
-    found = {color: [] for color in COLORS}
+    boxes_of = {color: [] for color in COLORS}
     for holder, quarter, giver in pieces(moment):
         here = place(holder, quarter, giver, moment == 0)
-        mine = found[COLORS[giver]]
+        mine = boxes_of[COLORS[giver]]
         mine.append((*here, f"{quarter}-{giver}-{quarter if moment < 2 else holder}"))
         if moment == 1:  # what goes round next lies on it unseen
             others = [other for other in range(GPUS) if other != quarter]
@@ -47,7 +47,7 @@ def view(moment):
     every = [(holder, quarter) for holder in range(GPUS) for quarter in range(GPUS)]
     frames = [place(holder, quarter, 0, True) for holder, quarter in every]
     marks = [Boxes(*zip(*frames, strict=True), color="grey", soft=True)]
-    for giver, (hue, boxes) in enumerate(found.items()):
+    for giver, (hue, boxes) in enumerate(boxes_of.items()):
         *sides, keys = zip(*boxes, strict=True)
         marks.append(Boxes(*sides, f"gradient of GPU {giver}", color=hue, keys=keys))
     rows = [Text(0.1, (GPUS - g - 0.45) * HIGH, f"GPU {g}", "grey", "start") for g in range(GPUS)]
@@ -55,9 +55,9 @@ def view(moment):
         Axis(domain=(0, 10)), Axis(domain=(0, GPUS * HIGH + 0.1)), [*marks, *rows],
         height=300, bare=True,
     )  # fmt: skip
-    sent = busbw_factor("all_reduce", GPUS) * moment / 2
+    traffic = busbw_factor("all_reduce", GPUS) * moment / 2
     facts = {
-        "sent by each GPU so far": f"{si(sent)} of the gradients",
+        "sent by each GPU so far": f"{si(traffic)} of the gradients",
         "held of the sum": ("nothing", "a quarter", "all of it")[moment],
     }
     return View(chart, SAYS[moment], facts, len(MOMENTS), opens=1)

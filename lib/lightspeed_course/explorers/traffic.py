@@ -52,15 +52,15 @@ def clocks_view(hardware, batch, pieces, moment):
     """The work of a matmul after a part of its time: pieces moved, and pieces worked on."""
     size, flops, bounds, run = clocks(hardware, batch, pieces)
     time = run[-1].ends * moment / SLICES
-    moved = [clipped(p.loads, p.loaded, time) for p in run]
-    worked = [clipped(p.begins, p.ends, time) for p in run]
+    loads = [clipped(p.loads, p.loaded, time) for p in run]
+    sums = [clipped(p.begins, p.ends, time) for p in run]
     shares = [
         sum(end - start for start, end in spans) / whole
-        for spans, whole in ((moved, bounds.comms), (worked, bounds.math))
+        for spans, whole in ((loads, bounds.comms), (sums, bounds.math))
     ]
     idle = [1 - s * whole / time if time else 0.0
             for s, whole in zip(shares, (bounds.comms, bounds.math), strict=True)]  # fmt: skip
-    told = {
+    values = {
         "time": f"{si(time, 's')} of {si(run[-1].ends, 's')}",
         "moved": f"{si(shares[0] * size, 'byte')} of {si(size, 'byte')}",
         "computed": f"{si(shares[1] * flops, 'FLOP')} of {si(flops, 'FLOP')}",
@@ -80,8 +80,8 @@ def clocks_view(hardware, batch, pieces, moment):
         },
         (bounds.lower, "s"),
     )
-    chart = clocks_chart(bounds, moved, worked, time)
-    return View(chart, words, told, SLICES + 1, law, opens=SLICES // 2)
+    chart = clocks_chart(bounds, loads, sums, time)
+    return View(chart, words, values, SLICES + 1, law, opens=SLICES // 2)
 
 
 def clipped(start, end, time):
@@ -105,11 +105,11 @@ def clocks_verdict(bounds, pieces, run, time, idle):
     )
 
 
-def clocks_chart(bounds, moved, worked, time):
+def clocks_chart(bounds, loads, sums, time):
     marks = []
     for row, spans, label, color in (
-        (ROWS[0], moved, "pieces that move", "blue"),
-        (ROWS[1], worked, "pieces that are computed", "orange"),
+        (ROWS[0], loads, "pieces that move", "blue"),
+        (ROWS[1], sums, "pieces that are computed", "orange"),
     ):
         starts, ends = zip(*spans, strict=True)
         names = [str(i + 1) if end > start else "" for i, (start, end) in enumerate(spans)]
@@ -158,19 +158,19 @@ def tiles_view(side, across, moment):
     tile, all_tiles = side // across, tile_order(across, across)
     rows, columns = reads_of_strips(across, across, moment)
     strip = 2 * tile * side  # bytes in bf16, as all laws here count
-    read, written = (sum(rows) + sum(columns)) * strip, moment * 2 * tile * tile
+    reads, writes = (sum(rows) + sum(columns)) * strip, moment * 2 * tile * tile
     once = roofline.matmul_bytes(side, side, side)
-    told = {
+    values = {
         "tile": f"{moment} of {len(all_tiles)}",
         "side of a tile": f"{tile:,}",
-        "bytes read": si(read, "byte"),
-        "bytes written": si(written, "byte"),
+        "bytes read": si(reads, "byte"),
+        "bytes written": si(writes, "byte"),
         "if each matrix moved once": si(once, "byte"),
         "FLOP/byte so far": si(
-            moment * 2 * tile * tile * side / (read + written) if moment else 0.0
+            moment * 2 * tile * tile * side / (reads + writes) if moment else 0.0
         ),
     }
-    words = tiles_verdict(side, across, moment, rows, columns, read + written, once)
+    words = tiles_verdict(side, across, moment, rows, columns, reads + writes, once)
     law = Formula(
         "bytes moved in all",
         "(2 * tiles_across + 1) * a_matrix",
@@ -179,10 +179,10 @@ def tiles_view(side, across, moment):
     )
     chart = tiles_chart(across, moment, rows, columns)
     second = across + min(across, 2)  # the second tile of the second row
-    return View(chart, words, told, len(all_tiles) + 1, law, opens=min(second, len(all_tiles)))
+    return View(chart, words, values, len(all_tiles) + 1, law, opens=min(second, len(all_tiles)))
 
 
-def tiles_verdict(side, across, moment, rows, columns, moved, once):
+def tiles_verdict(side, across, moment, rows, columns, traffic, once):
     if moment == 0:
         return (
             f"The product is made in {across * across} tile{'s' * (across > 1)}. Each needs a strip"
@@ -195,14 +195,14 @@ def tiles_verdict(side, across, moment, rows, columns, moved, once):
             f" {column + 1} of Y for the {ordinal(columns[column])}."
         )
     chip = accelerator(HERE)
-    intensity = roofline.matmul_flops(side, side, side) / moved
+    intensity = roofline.matmul_flops(side, side, side) / traffic
     ridge = roofline.ridge_point(chip.bf16, chip.hbm_bandwidth)
-    reached = "above" if intensity >= ridge else "below"
+    where = "above" if intensity >= ridge else "below"
     times = "once" if across == 1 else f"{across} times"
     return (
-        f"Done: X and Y have crossed the bus {times}, {si(moved, 'byte')} in all"
+        f"Done: X and Y have crossed the bus {times}, {si(traffic, 'byte')} in all"
         f"{'' if across == 1 else ' in place of ' + si(once, 'byte')}. That is"
-        f" {si(intensity, 'FLOP/byte')}, {reached} the ridge of the {chip.name} without its cache."
+        f" {si(intensity, 'FLOP/byte')}, {where} the ridge of the {chip.name} without its cache."
     )
 
 
@@ -228,8 +228,8 @@ def tiles_chart(across, moment, rows, columns):
         boxes[color].append((x, x + wide, y, y + high, ""))
     key = {"grey": "", "blue": "read before", "orange": "read now, for this tile", "green": "done"}
     marks = []
-    for color, found in boxes.items():
-        *sides, labels = zip(*(found or [(0, 0, 0, 0, "")]), strict=True)
+    for color, tiles in boxes.items():
+        *sides, labels = zip(*(tiles or [(0, 0, 0, 0, "")]), strict=True)
         marks.append(Boxes(*sides, key[color], labels, color, soft=color == "grey"))
     x = RIGHT[0] - 0.3
     names = (LEFT[0], MIDDLE + 0.45, "X"), (x, TOP + deep - 0.3, "Y"), (x, FOOT + 0.3, "XY")
@@ -270,20 +270,20 @@ def events(passes, fused):
 def fusion_view(passes, fused, elements, moment):
     """An array of four blocks on its way through the units and back, after some events."""
     all_events = events(passes, fused)
-    done = all_events[:moment]
+    past = all_events[:moment]
     block = 2 * elements / BLOCKS  # bytes, in bf16
-    moved = sum(e.kind != "apply" for e in done) * block
-    flops = sum(e.kind == "apply" for e in done) * elements / BLOCKS
+    traffic = sum(e.kind != "apply" for e in past) * block
+    flops = sum(e.kind == "apply" for e in past) * elements / BLOCKS
     machine = accelerator(HERE)
-    told = {
+    values = {
         "step": f"{moment} of {len(all_events)}",
-        "moved": si(moved, "byte"),
+        "moved": si(traffic, "byte"),
         "computed": si(flops, "FLOP"),
-        "FLOP/byte so far": si(flops / moved if moved else 0.0),
-        "time of the bytes": si(moved / machine.hbm_bandwidth, "s"),
+        "FLOP/byte so far": si(flops / traffic if traffic else 0.0),
+        "time of the bytes": si(traffic / machine.hbm_bandwidth, "s"),
         "time of the FLOPs": si(flops / machine.fp32, "s"),
     }
-    words = fusion_verdict(passes, fused, moment, moved, flops)
+    words = fusion_verdict(passes, fused, moment, traffic, flops)
     kernels, array = 1 if fused else passes, 2 * elements
     bounds = roofline.time_bounds(
         passes * elements, kernels * 2 * array, machine.fp32, machine.hbm_bandwidth
@@ -302,10 +302,10 @@ def fusion_view(passes, fused, elements, moment):
         (bounds.lower, "s"),
     )
     chart, last = fusion_chart(passes, fused, moment), len(all_events)
-    return View(chart, words, told, last + 1, law, opens=last // 2)
+    return View(chart, words, values, last + 1, law, opens=last // 2)
 
 
-def fusion_verdict(passes, fused, moment, moved, flops):
+def fusion_verdict(passes, fused, moment, traffic, flops):
     all_events = events(passes, fused)
     if moment == 0:
         how = "one kernel for all of them" if fused else "a kernel for each"
@@ -321,8 +321,8 @@ def fusion_verdict(passes, fused, moment, moved, flops):
     ways = 1 if fused else passes
     each = "once" if ways == 1 else f"{ways} times"
     return (
-        f"Done. Every number was read {each} and written {each}: {si(moved, 'byte')} for"
-        f" {si(flops, 'FLOP')}, or {si(flops / moved, 'FLOP/byte')}."
+        f"Done. Every number was read {each} and written {each}: {si(traffic, 'byte')} for"
+        f" {si(flops, 'FLOP')}, or {si(flops / traffic, 'FLOP/byte')}."
     )
 
 
@@ -336,7 +336,7 @@ def fusion_chart(passes, fused, moment):
         top = 8.6 - array * step
         return 0.6 + 2.1 * block, 2.6 + 2.1 * block, top - 0.9, top
 
-    held = {0} | ({passes} if fused else set(range(1, rows)))
+    rows_in_memory = {0} | ({passes} if fused else set(range(1, rows)))
     units = 12.2, 14.4, 4.2, 5.8
     marks = [
         Boxes([0.3], [9.2], [0.1], [9.7], labels=["memory"], color="grey", soft=True),
@@ -346,7 +346,7 @@ def fusion_chart(passes, fused, moment):
     ]
     there = {(0, block) for block in range(BLOCKS)}
     there |= {(e.array, e.block) for e in all_events[: max(moment - 1, 0)] if e.kind == "write"}
-    slots = [slot(a, b) for a in sorted(held) for b in range(BLOCKS)]
+    slots = [slot(a, b) for a in sorted(rows_in_memory) for b in range(BLOCKS)]
     marks.append(Boxes(*zip(*slots, strict=True), color="grey", soft=True))
     boxes = [(*slot(a, b), name_of(a), f"{a}-{b}") for a, b in sorted(there)]
     inside = []

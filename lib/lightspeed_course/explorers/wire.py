@@ -27,28 +27,28 @@ COLORS = ("blue", "green")
 
 def transfer():
     """What the question says: buffer (byte), and the rate a node sent and can send (byte/s)."""
-    said = find("efa_note")
-    sent = float(busbw("all_reduce", MOST, float(said.algbw_125)))
-    return float(said.message), sent, float(link("efa_p5").bandwidth_per_node)
+    note = find("efa_note")
+    rate = float(busbw("all_reduce", MOST, float(note.algbw_125)))
+    return float(note.message), rate, float(link("efa_p5").bandwidth_per_node)
 
 
 def view(collective, ranks):
     """The bytes on the wire as areas, rate times time, beside the buffer of who waits."""
-    size, sent, line = transfer()
+    size, rate, line = transfer()
     factor = float(busbw_factor(collective, ranks))
-    seen = float(algbw_from_busbw(collective, ranks, sent))
-    time, names = size / seen, PASSES[collective]
-    longest = size * float(busbw_factor("all_reduce", MOST)) / sent
-    each, crossing = time / len(names), sent * time / len(names)
-    waited = Boxes(
-        [0], [time], [0], [seen], labels=[si(size, "byte")], label="your buffer", color="orange"
+    algbw = float(algbw_from_busbw(collective, ranks, rate))
+    time, names = size / algbw, PASSES[collective]
+    longest = size * float(busbw_factor("all_reduce", MOST)) / rate
+    each, crossing = time / len(names), rate * time / len(names)
+    wait = Boxes(
+        [0], [time], [0], [algbw], labels=[si(size, "byte")], label="your buffer", color="orange"
     )
-    carried = [
+    traffic = [
         Boxes(
             [i * each],
             [(i + 1) * each],
             [0],
-            [sent],
+            [rate],
             labels=[si(crossing, "byte")],
             label=name,
             color=color,
@@ -64,22 +64,22 @@ def view(collective, ranks):
             height=270,
         )
         for title, marks in (
-            (f"What you wait for: algbw {si(seen, 'byte/s')}", [waited]),
-            (f"What the wire carries: busbw {si(sent, 'byte/s')}", carried),
+            (f"What you wait for: algbw {si(algbw, 'byte/s')}", [wait]),
+            (f"What the wire carries: busbw {si(rate, 'byte/s')}", traffic),
         )
     ]
     crossed = "once" if factor == 1 else f"{factor:.4g} times"
     words = (
         f"You wait {si(time, 's')} for {si(size, 'byte')}: an algbw of"
-        f" {si(seen, 'byte/s')}. Each byte crossed the wire {crossed} meanwhile, so the wire"
-        f" carried {si(sent, 'byte/s')}, {si(sent / line, '%', 2)} of its line."
+        f" {si(algbw, 'byte/s')}. Each byte crossed the wire {crossed} meanwhile, so the wire"
+        f" carried {si(rate, 'byte/s')}, {si(rate / line, '%', 2)} of its line."
     )
     facts = {
         "crossings of a byte": f"{factor:.4g}",
-        "algbw": si(seen, "byte/s"),
-        "busbw": si(sent, "byte/s"),
-        "algbw over the line": si(seen / line, "%", 2),
-        "busbw over the line": si(sent / line, "%", 2),
+        "algbw": si(algbw, "byte/s"),
+        "busbw": si(rate, "byte/s"),
+        "algbw over the line": si(algbw / line, "%", 2),
+        "busbw over the line": si(rate / line, "%", 2),
     }
     expression = {"all_reduce": "2 * (n - 1) / n", "all_gather": "(n - 1) / n", "broadcast": "1"}
     law = Formula(
@@ -87,7 +87,7 @@ def view(collective, ranks):
         f"{expression[collective]} * buffer / time",
         ({"n": (ranks, "")} if collective != "broadcast" else {})
         | {"buffer": (size, "byte"), "time": (time, "s")},
-        (float(busbw(collective, ranks, seen)), "byte/s"),
+        (float(busbw(collective, ranks, algbw)), "byte/s"),
     )
     return View(charts, words, facts, formula=law)
 

@@ -54,8 +54,8 @@ def run(job):
         plan.held * job.slow,
     )
     rules = Scheduler(job.chunk + SLOTS, SLOTS, job.blocks)
-    done = simulate(prompts, steps, cost, rules, arrivals, cached=cached, record=True)
-    return done, arrivals, outputs
+    path = simulate(prompts, steps, cost, rules, arrivals, cached=cached, record=True)
+    return path, arrivals, outputs
 
 
 @functools.lru_cache(maxsize=256)
@@ -63,11 +63,11 @@ def kept(job):
     """The share of requests that keep both promises. A request waits for a token as long as for the
     longest step while it writes.
     """
-    done, arrivals, outputs = run(job)
-    ends = [step.end for step in done.steps]
-    lasting = [(step.end - step.start) / step.steps for step in done.steps]
+    path, arrivals, outputs = run(job)
+    ends = [step.end for step in path.steps]
+    lasting = [(step.end - step.start) / step.steps for step in path.steps]
     good = 0
-    for came, first, last in zip(arrivals, done.first, done.last, strict=True):
+    for came, first, last in zip(arrivals, path.first, path.last, strict=True):
         during = [each for each, end in zip(lasting, ends, strict=True) if first < end <= last]
         good += first - came <= FIRST and max(during, default=0.0) <= NEXT
     return good / len(outputs)
@@ -145,9 +145,9 @@ CAUSES = (
 
 def read_caches(job, rng):
     """(mean requests that write, requests that lost their blocks)."""
-    done = run(job)[0]
-    span = sum((s.end - s.start) * s.rows for s in done.steps) / done.steps[-1].end
-    return noisy(rng, span, 0.02), sum(many > 0 for many in done.put_off)
+    path = run(job)[0]
+    span = sum((s.end - s.start) * s.rows for s in path.steps) / path.steps[-1].end
+    return noisy(rng, span, 0.02), sum(many > 0 for many in path.put_off)
 
 
 def show_caches(job, reading):
@@ -176,9 +176,9 @@ def tell_prefixes(job, reading):
 
 def read_steps(job, rng):
     """Median of steps that only write, and the longest that reads, in seconds."""
-    done = run(job)[0]
-    each = sorted((s.end - s.start) / s.steps for s in done.steps if s.tokens == 0 and s.rows)
-    reads = max((s.end - s.start for s in done.steps if s.tokens), default=0.0)
+    path = run(job)[0]
+    each = sorted((s.end - s.start) / s.steps for s in path.steps if s.tokens == 0 and s.rows)
+    reads = max((s.end - s.start for s in path.steps if s.tokens), default=0.0)
     return noisy(rng, each[len(each) // 2]), noisy(rng, reads)
 
 

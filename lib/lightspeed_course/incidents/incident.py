@@ -62,8 +62,8 @@ class Incident:
 
     def write(self, ids, folder):
         """The files of these measurements, those that come as files, in a folder."""
-        sold = [self.setting.measurement(id) for id in ids]
-        widest = [m for m in sold if m.write][-1:]  # that of all ranks has that of rank 0
+        purchases = [self.setting.measurement(id) for id in ids]
+        widest = [m for m in purchases if m.write][-1:]  # that of all ranks has that of rank 0
         return [path for m in widest for path in m.write(self.job, folder)]
 
     def minutes(self, ids):
@@ -71,10 +71,10 @@ class Incident:
 
     def named(self, what, id):
         """The measurement or cause of this id. Raises UnknownChoice, naming the nearest."""
-        known = [m.id for m in (getattr(self.setting, what))]
-        if id not in known:
+        ids = [m.id for m in (getattr(self.setting, what))]
+        if id not in ids:
             kind = {"measurements": "measurement", "causes": "cause"}[what]
-            raise UnknownChoice(f"there is no {kind} {id!r}; {meant(str(id), known)}")
+            raise UnknownChoice(f"there is no {kind} {id!r}; {meant(str(id), ids)}")
         return id
 
 

@@ -27,57 +27,57 @@ def draws(setting_id):
 
 
 @cache
-def consistent(setting_id, found):
+def consistent(setting_id, facts):
     """The numbers of the draws that agree with findings, a frozenset of (measurement, finding)."""
     return frozenset(
         n
         for n, (_, findings) in enumerate(draws(setting_id))
-        if all(findings[id] == finding for id, finding in found)
+        if all(findings[id] == finding for id, finding in facts)
     )
 
 
-def causes(setting_id, left):
+def causes(setting_id, draws_left):
     """Cause id -> how many of these draws it has."""
-    return Counter(draws(setting_id)[n][0] for n in left)
+    return Counter(draws(setting_id)[n][0] for n in draws_left)
 
 
-def split(setting_id, left, measurement):
+def split(setting_id, numbers, measurement):
     """Finding -> the draws that have it."""
     parts: dict[str, set[int]] = {}
-    for n in left:
+    for n in numbers:
         parts.setdefault(draws(setting_id)[n][1][measurement], set()).add(n)
     return {finding: frozenset(part) for finding, part in parts.items()}
 
 
 @cache
-def plan(setting_id, left):
+def plan(setting_id, numbers):
     """(expected minutes, measurement to buy or None) for these draws."""
-    if len(causes(setting_id, left)) <= 1:
+    if len(causes(setting_id, numbers)) <= 1:
         return 0.0, None
     options = []
     for m in SETTINGS[setting_id].measurements:
-        parts = split(setting_id, left, m.id)
+        parts = split(setting_id, numbers, m.id)
         if len(parts) > 1:
-            after = sum(len(p) * plan(setting_id, p)[0] for p in parts.values()) / len(left)
+            after = sum(len(p) * plan(setting_id, p)[0] for p in parts.values()) / len(numbers)
             options.append((m.minutes + after, m.id))
     return min(options, default=(0.0, None))
 
 
 def next_purchase(setting_id, findings):
     """What to buy after these findings (measurement id -> finding); None to name the cause."""
-    left = consistent(setting_id, frozenset(findings.items()))
-    return plan(setting_id, left)[1]
+    numbers = consistent(setting_id, frozenset(findings.items()))
+    return plan(setting_id, numbers)[1]
 
 
 def verdict(setting_id, findings):
     """The likeliest cause after these findings, and whether no other one is left."""
-    left = causes(setting_id, consistent(setting_id, frozenset(findings.items())))
-    return (left.most_common(1)[0][0] if left else None), len(left) == 1
+    counts = causes(setting_id, consistent(setting_id, frozenset(findings.items())))
+    return (counts.most_common(1)[0][0] if counts else None), len(counts) == 1
 
 
 def solve(incident):
     """What the policy buys in this incident, in order, and the cause that it names."""
-    found: dict[str, str] = {}
-    while (id := next_purchase(incident.setting.id, found)) is not None:
-        found[id] = incident.findings[id]
-    return list(found), verdict(incident.setting.id, found)[0]
+    findings: dict[str, str] = {}
+    while (id := next_purchase(incident.setting.id, findings)) is not None:
+        findings[id] = incident.findings[id]
+    return list(findings), verdict(incident.setting.id, findings)[0]

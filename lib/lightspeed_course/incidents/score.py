@@ -60,37 +60,37 @@ class Score:
         return round(CAUSE + FIX * self.fix + min(COST, earned))
 
 
-def score(incident, bought, cause, fix, gain=None):
+def score(incident, purchases, cause, fix, gain=None):
     """The `Score` of purchases in order, of cause and fix (a cause's id), and of how many times
     better the fix is said to make it. Raises UnknownChoice.
     """
-    for id in bought:
+    for id in purchases:
         incident.named("measurements", id)
     for id in (cause, fix):
         incident.named("causes", id)
-    bought = list(dict.fromkeys(bought))
-    found: dict[str, str] = {}
+    purchases = list(dict.fromkeys(purchases))
+    findings: dict[str, str] = {}
     wrong = []
-    for id in bought:
-        left = policy.consistent(incident.setting.id, frozenset(found.items()))
-        if len(policy.split(incident.setting.id, left, id)) <= 1:
+    for id in purchases:
+        numbers = policy.consistent(incident.setting.id, frozenset(findings.items()))
+        if len(policy.split(incident.setting.id, numbers, id)) <= 1:
             wrong.append(id)
-        found[id] = incident.findings[id]
+        findings[id] = incident.findings[id]
     best, _ = policy.solve(incident)
     return Score(
         cause == incident.cause.id,
         fix == incident.cause.id,
-        policy.verdict(incident.setting.id, found)[1],
-        incident.minutes(bought),
+        policy.verdict(incident.setting.id, findings)[1],
+        incident.minutes(purchases),
         incident.minutes(best),
         tuple(wrong),
         gain is not None and abs(gain / incident.gain - 1) <= NEAR,
     )
 
 
-def debrief(incident, bought, cause, fix, gain=None):
+def debrief(incident, purchases, cause, fix, gain=None):
     """(score, the words that go with it)."""
-    s = score(incident, bought, cause, fix, gain)
+    s = score(incident, purchases, cause, fix, gain)
     best, _ = policy.solve(incident)
     names = {m.id: m.name for m in incident.setting.measurements}
 
@@ -115,10 +115,10 @@ def debrief(incident, bought, cause, fix, gain=None):
         ("Your fix is the right one." if s.fix else "Your fix leaves it.")
         + f" The fix: {incident.cause.fix}"
     )
-    said = "" if gain is None else f" You said {gain:.2f}{', which is near.' if s.gain else '.'}"
+    guess = "" if gain is None else f" You said {gain:.2f}{', which is near.' if s.gain else '.'}"
     lines.append(
         f"What it gains: {incident.gain:.2f} times {incident.setting.paced}, by the"
-        f" simulator.{said}"
+        f" simulator.{guess}"
     )
     if s.cause and not s.proved:
         lines.append("What you bought left another cause possible: this was a guess.")
@@ -126,7 +126,7 @@ def debrief(incident, bought, cause, fix, gain=None):
         f"**{s.points} of 100.** You paid {s.minutes} min. The policy that is cheapest on average"
         f" over all causes pays {s.best} here."
     )
-    if bought:
-        lines.append(f"What you bought:\n{path(dict.fromkeys(bought), s.wrong)}")
+    if purchases:
+        lines.append(f"What you bought:\n{path(dict.fromkeys(purchases), s.wrong)}")
     lines.append(f"What the policy buys:\n{path(best)}")
     return s, "\n\n".join(lines)

@@ -148,10 +148,10 @@ CAUSES = (
 
 def read_busy(job, rng):
     """The share of time in which each replica works. They share a line: those up are alike."""
-    done = rows(job)
-    work = sum(end - start for _, start, end in done)
+    visits = rows(job)
+    work = sum(end - start for _, start, end in visits)
     up = job.replicas - job.down
-    return [noisy(rng, min(1.0, work / (done[-1][0] * up)), 0.02)] * up + [0.0] * job.down
+    return [noisy(rng, min(1.0, work / (visits[-1][0] * up)), 0.02)] * up + [0.0] * job.down
 
 
 def show_busy(job, reading):
@@ -169,8 +169,8 @@ def tell_busy(job, reading):
 
 
 def read_counter(job, rng):
-    done = rows(job)
-    return noisy(rng, len(done) / done[-1][0])
+    visits = rows(job)
+    return noisy(rng, len(visits) / visits[-1][0])
 
 
 def show_counter(job, reading):
@@ -198,9 +198,9 @@ def _dispersion(counts):
 
 def show_trace(job, reading):
     width = WINDOW / (job.planned_rate * job.traffic)
-    shown = " ".join(map(str, reading[:60]))
+    windows = " ".join(map(str, reading[:60]))
     return (
-        f"Arrivals in windows of {si(width, 's')}, the first 60:\n\n```\n{shown}\n```\n\nOver all"
+        f"Arrivals in windows of {si(width, 's')}, the first 60:\n\n```\n{windows}\n```\n\nOver all"
         f" {len(reading)} windows the variance is {_dispersion(reading):.2f} of the mean."
     )
 

@@ -151,8 +151,8 @@ OF_A_PIPELINE = "pipeline, sends and bubble"
 
 
 def _by_term(job, s, waiting=0.0):
-    found = dict(zip(TERMS, (s.compute, s.memory, s.tensor, s.data + waiting), strict=True))
-    return found | ({OF_A_PIPELINE: s.pipeline + s.bubble} if job.pipeline > 1 else {})
+    terms = dict(zip(TERMS, (s.compute, s.memory, s.tensor, s.data + waiting), strict=True))
+    return terms | ({OF_A_PIPELINE: s.pipeline + s.bubble} if job.pipeline > 1 else {})
 
 
 def _seen(job):
@@ -191,9 +191,9 @@ def read_ranks(job, rng):
 def show_ranks(job, reading):
     of_node = [reading[node * PER_NODE :][:PER_NODE] for node in range(job.nodes)]
     rows = [(f"node {node}", *(f"{1e3 * t:.0f}" for t in row)) for node, row in enumerate(of_node)]
-    shown, rest = _worst(rows, [max(row) for row in of_node])
+    top, rest = _worst(rows, [max(row) for row in of_node])
     return f"Milliseconds at work in a step, without waiting, by GPU.{rest}\n\n" + grid(
-        ("", *range(PER_NODE)), shown
+        ("", *range(PER_NODE)), top
     )
 
 
@@ -233,9 +233,9 @@ def show_clocks(job, reading):
         (f"node {node}", *(f"{share * top / 1e6:.0f}" for share in row))
         for node, row in enumerate(reading)
     ]
-    shown, rest = _worst(rows, [-row[-1] for row in reading])
+    slowest, rest = _worst(rows, [-row[-1] for row in reading])
     return f"Mean clock of a node's GPUs in MHz, minutes after the start.{rest}\n\n" + grid(
-        ("", *HOUR), shown
+        ("", *HOUR), slowest
     )
 
 
@@ -293,11 +293,11 @@ def tell_nccl(job, reading):
 
 def read_pairs(job, rng):
     """The largest row with each other node as the partner of the first."""
-    found = []
+    rates = []
     for node in range(1, job.nodes):
         share = job.socket * (job.adapter[1] if job.adapter[0] in (0, node) else 1.0)
-        found.append(_log(job, 2 * PER_NODE, _node_rate(job) * share, rng)[-1])
-    return found
+        rates.append(_log(job, 2 * PER_NODE, _node_rate(job) * share, rng)[-1])
+    return rates
 
 
 def _pair_rates(reading):
@@ -307,9 +307,9 @@ def _pair_rates(reading):
 def show_pairs(job, reading):
     rates = _pair_rates(reading)
     rows = [(f"0 and {n}", f"{b / 1e9:.1f}") for n, b in enumerate(rates, 1)]
-    shown, rest = _worst(rows, [-b for b in rates])
+    top, rest = _worst(rows, [-b for b in rates])
     return f"`all_reduce_perf` of 4 GiB over two nodes at a time.{rest}\n\n" + grid(
-        ("nodes", "busbw, GB/s"), shown
+        ("nodes", "busbw, GB/s"), top
     )
 
 
@@ -340,12 +340,12 @@ def read_settings(job, rng):
 
 
 def show_settings(job, reading):
-    rows = [(name, plan, seen) for name, (seen, plan) in reading.items()]
+    rows = [(name, plan, now) for name, (now, plan) in reading.items()]
     return grid(("as the job was started", "plan", "seen"), rows)
 
 
 def tell_settings(job, reading):
-    other = [name for name, (seen, plan) in reading.items() if seen != plan]
+    other = [name for name, (now, plan) in reading.items() if now != plan]
     return f"{other[0]} not as planned" if other else "started as planned"
 
 

@@ -33,41 +33,41 @@ def own_times(job: Job, rank: int) -> tuple[int, int, int]:
 def ranks(job: Job) -> list[Recorder]:
     """What each rank of a step did."""
     s = terms(job)
-    ran: list[list[tuple]] = [[] for _ in range(job.ranks)]  # (start, end, name, stream, told)
+    kernels: list[list[tuple]] = [[] for _ in range(job.ranks)]  # (start, end, name, stream, told)
     clock = [BEGIN] * job.nodes  # a tensor group is a node, and its ranks wait for each other
     order = [kind for _ in range(job.micro_batches) for kind in _micro_batch(job)]
     inside = _buffer(s.tensor / len(order) * accelerator(job.gpu).link_bandwidth, PER_NODE)
     for kind in order:
         for node in range(job.nodes):
             members = range(node * PER_NODE, (node + 1) * PER_NODE)
-            ends = [_work(ran[n], kind, clock[node], own_times(job, n)) for n in members]
+            ends = [_work(kernels[n], kind, clock[node], own_times(job, n)) for n in members]
             clock[node] = max(ends) + own_times(job, members[0])[2]
-            told = collective("allreduce", inside, members, f"tensor_{node}")
+            details = collective("allreduce", inside, members, f"tensor_{node}")
             for n, end in zip(members, ends, strict=True):
-                ran[n].append((end, clock[node], NCCL.format("AllReduce_Sum"), TENSOR, told))
+                kernels[n].append((end, clock[node], NCCL.format("AllReduce_Sum"), TENSOR, details))
     hidden, exposed = round(1e9 * s.hidden), round(1e9 * s.data)
     begins = [clock[node] - round(hidden * _dilation(job, node)) for node in range(job.nodes)]
     early, last = max(begins) + hidden, max(clock) + exposed
     whole = terms(sound(job))
     across = _buffer((whole.data + whole.hidden) * link(job.network).bandwidth, job.nodes)
-    found = []
-    for n, rows in enumerate(ran):
+    recorders = []
+    for n, rows in enumerate(kernels):
         node, group = n // PER_NODE, range(n % PER_NODE, job.ranks, PER_NODE)
         for begin, end, part in (
             (begins[node], early, hidden), (max(clock[node], early), last, exposed)
         ):  # fmt: skip
             # where all gradients are hidden, ranks still meet for their norm, in one number
             size = max(across * part / (hidden + exposed), 2)
-            told = collective("allreduce", size, group, f"data_{n % PER_NODE}")
+            details = collective("allreduce", size, group, f"data_{n % PER_NODE}")
             if end > begin:
-                rows.append((begin, end, NCCL.format("AllReduce_Sum"), DATA, told))
+                rows.append((begin, end, NCCL.format("AllReduce_Sum"), DATA, details))
         rank = Recorder(n)
-        cut = [part for row in rows for part in _cut(row, begins[node])]
-        for start, end, name, stream, args in sorted(cut, key=lambda row: row[0]):
+        pieces = [part for row in rows for part in _cut(row, begins[node])]
+        for start, end, name, stream, args in sorted(pieces, key=lambda row: row[0]):
             rank.launched(name, stream, start, end, **args)
         rank.of_host("user_annotation", "ProfilerStep#0", 0, last)
-        found.append(rank)
-    return found
+        recorders.append(rank)
+    return recorders
 
 
 def _dilation(job: Job, node: int) -> float:
@@ -92,13 +92,13 @@ def _micro_batch(job: Job) -> list[str]:
     return ["forward"] * QUARTERS + [*kinds[1:]] * QUARTERS
 
 
-def _work(ran: list[tuple], kind: str, start: int, times: tuple[int, int, int]) -> int:
+def _work(kernels: list[tuple], kind: str, start: int, times: tuple[int, int, int]) -> int:
     """The kernels of a unit, one after the other; when they end."""
     products, others, _ = times
     tag = kind.replace(" ", "_")
     middle, end = start + products, start + products + others
-    ran.append((start, middle, f"sm90_xmma_gemm_bf16bf16_{tag}", COMPUTE, {}))
-    ran.append((middle, end, f"elementwise_kernel_{tag}", COMPUTE, {}))
+    kernels.append((start, middle, f"sm90_xmma_gemm_bf16bf16_{tag}", COMPUTE, {}))
+    kernels.append((middle, end, f"elementwise_kernel_{tag}", COMPUTE, {}))
     return end
 
 

@@ -26,29 +26,29 @@ def course_version():
         return "unknown"
 
 
-def pack(asked):
+def pack(items):
     """As text for a notebook: variants, or the questions that they will be drawn from. Of an
     instructor's own questions there is no fingerprint: whoever has one could try answers by it.
     """
     import base64
     import zlib
 
-    kept = {}
-    for one in asked:
+    entries = {}
+    for one in items:
         id = getattr(one, "question", one).id
-        kept[id] = [fingerprint(one) if is_ours(id) else OWN, _prompt(one)]
-    packed = json.dumps({"course": course_version(), "asked": kept}).encode()
-    return textwrap.fill(base64.b64encode(zlib.compress(packed, 9)).decode(), 96)
+        entries[id] = [fingerprint(one) if is_ours(id) else OWN, _prompt(one)]
+    text = json.dumps({"course": course_version(), "asked": entries}).encode()
+    return textwrap.fill(base64.b64encode(zlib.compress(text, 9)).decode(), 96)
 
 
-def fingerprint(asked):
+def fingerprint(item):
     """An equal hash for what is judged alike: a variant, or a question with what it draws from."""
-    if not hasattr(asked, "question"):
-        drawn = {name: list(map(str, p.choices)) for name, p in asked.parameters.items()}
-        return _hash([fingerprint(asked.variant()), drawn])
-    q, right = asked.question, asked.right
+    if not hasattr(item, "question"):
+        choices = {name: list(map(str, p.choices)) for name, p in item.parameters.items()}
+        return _hash([fingerprint(item.variant()), choices])
+    q, right = item.question, item.right
     right = right if q.kind == "choice" else [f"{value:.6g}" for value in right]
-    return _hash([q.kind, asked.prompt, q.unit, f"{q.tolerance:g}", sorted(asked.options), right])
+    return _hash([q.kind, item.prompt, q.unit, f"{q.tolerance:g}", sorted(item.options), right])
 
 
 def otherwise(id, variant):
@@ -61,10 +61,10 @@ def otherwise(id, variant):
     import base64  # for who is in a class alone: a page would load it for nothing
     import zlib
 
-    kept = json.loads(zlib.decompress(base64.b64decode(os.environ[KEPT])))
-    if id not in kept["asked"]:
+    release = json.loads(zlib.decompress(base64.b64decode(os.environ[KEPT])))
+    if id not in release["asked"]:
         return None
-    mark, prompt = kept["asked"][id]
+    mark, prompt = release["asked"][id]
     if mark == OWN:
         return prompt, "This question is of your class alone: it is judged once it is handed in."
     try:
@@ -75,13 +75,13 @@ def otherwise(id, variant):
         pass
     return prompt, (
         f"This notebook was released with another version of this question (course"
-        f" {kept['course']}; here is {course_version()}), and is judged by that one. So nothing"
+        f" {release['course']}; here is {course_version()}), and is judged by that one. So nothing"
         " is diagnosed here: your answer is judged once it is handed in."
     )
 
 
-def _prompt(asked):
-    return asked.prompt if hasattr(asked, "question") else ""
+def _prompt(item):
+    return item.prompt if hasattr(item, "question") else ""
 
 
 def _hash(value):

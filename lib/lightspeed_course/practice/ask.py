@@ -22,8 +22,8 @@ def ask(id, seed=None):
     Raises UnknownQuestion for an unknown id.
     """
     if other := as_released.otherwise(id, lambda: question(id).variant(chosen_seed(seed))):
-        prompt, said = other
-        return Words("\n\n".join(filter(None, (prompt, f"*{said}*"))))
+        prompt, note = other
+        return Words("\n\n".join(filter(None, (prompt, f"*{note}*"))))
     if question(id).kind == INCIDENT:
         from lightspeed_course.practice.incident_question import here
 
@@ -45,7 +45,7 @@ def ask(id, seed=None):
         except Unreadable as problem:
             return unread(problem)
         smaller = verdict.smaller
-        next_help(tried=True, solved=verdict.correct)
+        next_help(has_try=True, solved=verdict.correct)
         verdict = replace(verdict, smaller="")  # a button opens it
         return (
             verdict._repr_markdown_(),
@@ -53,32 +53,38 @@ def ask(id, seed=None):
             "good" if verdict.correct else "plain" if verdict.kind == "read" else "bad",
         )
 
-    def next_help(tried, solved=False):
+    def next_help(has_try, solved=False):
         """What other buttons do next: a hint, the solution after a try, the smaller question."""
-        left = hints[len(told) :] if not solved else []
-        offers = [SMALLER] if smaller and smaller not in opened else []
+        rest = hints[len(open_hints) :] if not solved else []
+        offers = [SMALLER] if smaller and smaller not in offers_open else []
         if not classwork():
-            panel.form.extra = f"Show hint {len(told) + 1} of {len(hints)}" if left else SOLUTION
-            panel.form.extra_enabled = bool(left) or tried
-            offers += [SOLUTION] if left and tried else []
+            panel.form.extra = (
+                f"Show hint {len(open_hints) + 1} of {len(hints)}" if rest else SOLUTION
+            )
+            panel.form.extra_enabled = bool(rest) or has_try
+            offers += [SOLUTION] if rest and has_try else []
         panel.form.offers = offers
 
     def more():
         if panel.form.extra == SOLUTION:
             return solve()
-        told.append(hints[len(told)])
-        store.record("hint", q.id, {"seed": variant.seed, "number": len(told)})
-        next_help(tried=bool(store.events("try", q.id)))
-        lines = [f"{n}. " + hint.replace("\n", "\n   ") for n, hint in enumerate(told, 1)]
-        return "**Hints**\n\n" + "\n".join(lines), f"Hint {len(told)}: {told[-1]}", "plain"
+        open_hints.append(hints[len(open_hints)])
+        store.record("hint", q.id, {"seed": variant.seed, "number": len(open_hints)})
+        next_help(has_try=bool(store.events("try", q.id)))
+        lines = [f"{n}. " + hint.replace("\n", "\n   ") for n, hint in enumerate(open_hints, 1)]
+        return (
+            "**Hints**\n\n" + "\n".join(lines),
+            f"Hint {len(open_hints)}: {open_hints[-1]}",
+            "plain",
+        )
 
     def offered(label):
         return solve() if label == SOLUTION else open_smaller()
 
     def open_smaller():
-        opened.append(smaller)
+        offers_open.append(smaller)
         panel.open("**A smaller question on the way**", ask(smaller, seed))
-        next_help(tried=True)
+        next_help(has_try=True)
         return None, "A smaller question is open below.", "plain"
 
     def solve():
@@ -91,7 +97,7 @@ def ask(id, seed=None):
 
     # The form shows the options of a choice itself.
     prompt = variant.fill(q.prompt) if q.kind == "choice" else variant.prompt
-    hints, told, opened = variant.hints, [], []
+    hints, open_hints, offers_open = variant.hints, [], []
     panel = Panel(
         prompt,
         fields_of(variant),
@@ -100,7 +106,7 @@ def ask(id, seed=None):
         static=variant.prompt,
         on_offer=offered,
     )
-    next_help(tried=bool(store.events("try", q.id)))
+    next_help(has_try=bool(store.events("try", q.id)))
     if state := "" if classwork() else state_words(q.id, time.time()):
         # On the live page only: a committed notebook is the same for everybody.
         panel.prompt.value = as_html(f"*{state}*\n\n{prompt}")

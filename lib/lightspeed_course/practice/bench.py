@@ -44,10 +44,10 @@ def bench(lesson):
         raise ValueError(f"bench: lesson = {lesson!r}: expected one of {', '.join(BENCHES)}")
     setting, cause, reading, suspects = BENCHES[lesson]
     case = incident_of(f"bench of lesson {lesson}", setting, setting.cause(cause))
-    sold = setting.measurement(reading)
+    item = setting.measurement(reading)
     names = {id: setting.cause(id).name for id in suspects}
     prompt = (
-        f"**The incident room.** {case.brief}\n\nYou buy *{sold.name}*, for {sold.minutes}"
+        f"**The incident room.** {case.brief}\n\nYou buy *{item.name}*, for {item.minutes}"
         f" minutes:\n\n{case.show(reading)}\n\nWhich of three suspects does it rule out?"
     )
 
@@ -56,14 +56,14 @@ def bench(lesson):
             return "**Not answered.** Choose one of the three.", "Not answered.", "bad"
         now = case.findings[reading]
         if now not in findings(setting, values[0], reading):
-            said = f"**Right.** An expert reads: {now}. With that cause it would look otherwise."
-            return said, "Right.", "good"
-        said = (
+            reply = f"**Right.** An expert reads: {now}. With that cause it would look otherwise."
+            return reply, "Right.", "good"
+        reply = (
             f"**That one stays.** An expert reads: {now}. With that cause, too, an expert would"
             " read that, so what stands out does not clear it, though how far might. Which one"
             " would have changed it?"
         )
-        return said, "That one stays.", "bad"
+        return reply, "That one stays.", "bad"
 
     options = [[id, name] for id, name in names.items()]
     static = prompt + "".join(f"\n\n- {name}" for name in names.values())

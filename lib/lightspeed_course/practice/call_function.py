@@ -83,8 +83,8 @@ def _call(function, signature, inputs):
 
 def calls_of(variant, function):
     """What of the library the results of a function come out of; the grader's stand-in knows it."""
-    if known := getattr(function, "library", None):
-        return known
+    if calls := getattr(function, "library", None):
+        return calls
     signature = _signature(function)
     return origin(
         lambda **inputs: _call(function, signature, inputs), map(variant.inputs, variant.samples)
@@ -93,15 +93,15 @@ def calls_of(variant, function):
 
 def _takes(signature):
     kinds = [p.kind for p in signature.parameters.values()]
-    named = [
+    keywords = [
         n
         for n, p in signature.parameters.items()
         if p.kind is p.KEYWORD_ONLY and p.default is p.empty
     ]
-    takes = len(kinds) - len(named) - kinds.count(inspect.Parameter.VAR_KEYWORD)
+    takes = len(kinds) - len(keywords) - kinds.count(inspect.Parameter.VAR_KEYWORD)
     return (
         f"takes {takes} argument{'s' * (takes != 1)}"
-        + f" in order, and {', '.join(named)} only by name" * bool(named)
+        + f" in order, and {', '.join(keywords)} only by name" * bool(keywords)
     )
 
 
@@ -113,9 +113,9 @@ def _signature(function):
         return None
 
 
-def _binds(signature, *arguments, **named):
+def _binds(signature, *arguments, **keywords):
     try:
-        signature.bind(*arguments, **named)
+        signature.bind(*arguments, **keywords)
     except TypeError:
         return False
     return True
@@ -144,7 +144,7 @@ def called_otherwise(variant, function, right):
             return False
         return close(result, right[number * width : (number + 1) * width], q.tolerance)
 
-    found = (
+    ways = (
         o for o in orders(q) if all(agrees(o, number) for number in range(len(variant.samples)))
     )
-    return next((other_arguments(q, order) for order in found), None)
+    return next((other_arguments(q, order) for order in ways), None)

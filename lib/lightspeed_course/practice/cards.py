@@ -41,10 +41,10 @@ def deck(topic):
 
 def reviews_by_card():
     """Question id -> its reviews as (time, decades off), in order."""
-    found = {}
+    reviews = {}
     for event in store.events("review"):
-        found.setdefault(event.question, []).append((event.at, event.detail["decades"]))
-    return found
+        reviews.setdefault(event.question, []).append((event.at, event.detail["decades"]))
+    return reviews
 
 
 def due(topic, now):
@@ -84,15 +84,15 @@ class Drill(Panel):
         variant = self.queue[0].variant()
         unit, true = variant.question.unit, variant.right[0]
         try:
-            given = float(numbers(values[0], unit)[0])
+            guess = float(numbers(values[0], unit)[0])
         except Unreadable as problem:
             return unread(problem)
-        if given <= 0:
+        if guess <= 0:
             return unread(Unreadable("type", "A value above zero is asked."))
-        off = decades(given, true)
+        off = decades(guess, true)
         at = self.clock()
         past = [o for _, o in reviews_by_card().get(variant.question.id, [])]
-        store.record("review", variant.question.id, {"decades": off, "value": given}, at=at)
+        store.record("review", variant.question.id, {"decades": off, "value": guess}, at=at)
         self.offs.append(off)
         self.answered = True
         self.form.action = "Next card" if len(self.queue) > 1 else "Finish"
@@ -100,7 +100,7 @@ class Drill(Panel):
         verdict = "Known." if abs(off) <= KNOWN else "Near." if abs(off) <= NEAR else "Not yet."
         way = "" if abs(off) < 0.05 else f", {times(off)} too {'high' if off > 0 else 'low'}"
         again = f"Again in {days} day{'s' * (days > 1)}."
-        text = f"You said {amount(given, unit)}{way}."
+        text = f"You said {amount(guess, unit)}{way}."
         reply = f"**{verdict}** {text} {again}\n\n{variant.solution}" + _notice()
         return (
             reply,
@@ -117,9 +117,9 @@ class Drill(Panel):
             self.prompt.value = as_html(f"*{self.status}.* {q.variant().fill(q.prompt)}")
             self.form.fields, self.form.action = [number_field(q.unit)], "Check"
             return
-        known = sum(abs(off) <= KNOWN for off in self.offs)
+        hits = sum(abs(off) <= KNOWN for off in self.offs)
         self.status = (
-            f"Done: {known} of {len(self.offs)} known."
+            f"Done: {hits} of {len(self.offs)} known."
             if self.offs
             else "No card is due. Come back tomorrow."
         )

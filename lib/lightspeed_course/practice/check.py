@@ -70,12 +70,12 @@ class Verdict:
         """The smaller question, in words; nothing where none is offered."""
         if not self.smaller:
             return ""
-        asked = " ".join(question(self.smaller).variant().prompt.partition("\n\n*")[0].split())
-        return f'A smaller question on the way, `ask("{self.smaller}")`: {asked}'
+        prompt = " ".join(question(self.smaller).variant().prompt.partition("\n\n*")[0].split())
+        return f'A smaller question on the way, `ask("{self.smaller}")`: {prompt}'
 
     def _repr_markdown_(self):
-        said = f"**{self.heading}** {self.message}"
-        parts = said, self.why, self.offer, self.note and f"*{self.note}*"
+        first = f"**{self.heading}** {self.message}"
+        parts = first, self.why, self.offer, self.note and f"*{self.note}*"
         return "\n\n".join(part for part in parts if part)
 
     def __repr__(self):
@@ -106,8 +106,8 @@ def check(id, answer, seed=None, at=None):
         variant = question(id).variant(chosen_seed(seed))
         verdict = (acknowledge if classwork() == "format" else diagnose)(variant, answer)
     if verdict.kind != "unanswered":
-        kept = {n: getattr(verdict, n) for n in ("correct", "kind", "name", "given")}
-        store.record("try", id, {"seed": variant.seed, **kept}, at)
+        details = {n: getattr(verdict, n) for n in ("correct", "kind", "name", "given")}
+        store.record("try", id, {"seed": variant.seed, **details}, at)
     offered = "" if verdict.correct or verdict.kind in ("unanswered", "read") else smaller(id)
     return replace(verdict, note=store.take_notice(), smaller=offered)
 
@@ -136,13 +136,13 @@ def acknowledge(variant, answer):
     q = variant.question
     try:
         if q.kind == "choice":
-            given = seen = f"“{option(answer, variant.options)}”"
+            text = words = f"“{option(answer, variant.options)}”"
         else:
             values, failure = (results if q.kind == "function" else _values)(variant, answer)
             if failure:
                 raise failure
-            given = " ".join(f"{v:.6g}" for v in values[:8])
-            seen = (
+            text = " ".join(f"{v:.6g}" for v in values[:8])
+            words = (
                 f"a function that gives a number on all {len(values)} inputs tried"
                 if q.kind == "function"
                 else _seen(variant, values, None)
@@ -155,7 +155,7 @@ def acknowledge(variant, answer):
             Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."),
         )
     return Verdict(
-        q.id, False, "read", f"You have {seen}. It is judged once it is handed in.", "", given
+        q.id, False, "read", f"You have {words}. It is judged once it is handed in.", "", text
     )
 
 
@@ -173,8 +173,8 @@ def _judged(variant, answer):
             return _incident(variant, variant.read(answer))
         if variant.question.kind == "choice":
             return _choice(variant, option(answer, variant.options), variant.right)
-        read = results if variant.question.kind == "function" else _values
-        given, failure = read(variant, answer)
+        reader = results if variant.question.kind == "function" else _values
+        values, failure = reader(variant, answer)
     except Unreadable as problem:
         return _refused(variant, problem)
     except Exception as error:
@@ -182,8 +182,8 @@ def _judged(variant, answer):
             variant,
             Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."),
         )
-    found = _Given(variant, given, failure, answer)
-    return next(verdict(found) for holds, verdict in VERDICTS if holds(found))
+    evidence = _Given(variant, values, failure, answer)
+    return next(verdict(evidence) for holds, verdict in VERDICTS if holds(evidence))
 
 
 def _refused(variant, problem):
@@ -191,30 +191,30 @@ def _refused(variant, problem):
 
 
 def _incident(variant, answer):
-    given, id = variant.words(answer), variant.question.id
+    text, id = variant.words(answer), variant.question.id
     if not answer.cause:
-        return Verdict(id, False, "unanswered", "No cause is named.", "", given)
+        return Verdict(id, False, "unanswered", "No cause is named.", "", text)
     right, share, message = variant.judge(answer)
     kind = "right" if right else "fix" if share else "cause"
-    return Verdict(id, right, kind, message, "", given, share=share)
+    return Verdict(id, right, kind, message, "", text, share=share)
 
 
 def _bought(variant, answer):
     """What was bought, and the verdict once a cause is named, where the truth is known here."""
     try:
-        read = variant.read(answer)
+        sheet = variant.read(answer)
     except Unreadable as problem:
         return _refused(variant, problem)
-    shown, given = variant.shown(read), variant.words(read)
-    if read.cause and variant.case and classwork() != "format":
-        verdict = _incident(variant, read)
-        return replace(verdict, message=f"{verdict.message}\n\n{shown}")
-    if not read.cause:
+    view, text = variant.shown(sheet), variant.words(sheet)
+    if sheet.cause and variant.case and classwork() != "format":
+        verdict = _incident(variant, sheet)
+        return replace(verdict, message=f"{verdict.message}\n\n{view}")
+    if not sheet.cause:
         return Verdict(
-            variant.question.id, False, "unanswered", f"No cause is named.\n\n{shown}", "", given
+            variant.question.id, False, "unanswered", f"No cause is named.\n\n{view}", "", text
         )
-    words = f"You have {given}. It is judged once it is handed in."
-    return Verdict(variant.question.id, False, "read", f"{words}\n\n{shown}", "", given)
+    words = f"You have {text}. It is judged once it is handed in."
+    return Verdict(variant.question.id, False, "read", f"{words}\n\n{view}", "", text)
 
 
 def _kernel(variant, solution):
@@ -236,9 +236,9 @@ def _choice(variant, key, right):
 
     if key == right:
         return verdict("right", variant.options[key])
-    if found := [m for m in variant.question.misconceptions if variant.wrong(m) == key]:
+    if matches := [m for m in variant.question.misconceptions if variant.wrong(m) == key]:
         return verdict(
-            "misconception", f"You chose “{key}”. {_hints(variant, found)}", _names(found)
+            "misconception", f"You chose “{key}”. {_hints(variant, matches)}", _names(matches)
         )
     return verdict(
         "magnitude", f"It is not “{key}”. Work out what each option would change, then compare."
@@ -275,12 +275,12 @@ class _Given:
     def order(self):
         """(name, reason) if the values, or the arguments, are right in another order; or None."""
         right, here = self.variant.right, finite(self.values)
-        seen, expected = self.values.where(here), right.where(here)
+        own, expected = self.values.where(here), right.where(here)
         # What gives right numbers wherever it gives any has another fault than an order.
-        if self.written or (seen and close(seen, expected, self.variant.question.tolerance)):
+        if self.written or (own and close(own, expected, self.variant.question.tolerance)):
             return None
-        moved = reordered(self.variant, self.values, right)
-        return moved or called_otherwise(self.variant, self.answer, right)
+        order = reordered(self.variant, self.values, right)
+        return order or called_otherwise(self.variant, self.answer, right)
 
     @cached_property
     def slip(self):
@@ -293,10 +293,10 @@ class _Given:
     @cached_property
     def law(self):
         """The law of the library that a function calls in place of being it; "" if it does not."""
-        asked = self.variant.library
-        if not asked or not asked["gives"]:
+        library = self.variant.library
+        if not library or not library["gives"]:
             return ""
-        return law_called(asked, calls_of(self.variant, self.answer))
+        return law_called(library, calls_of(self.variant, self.answer))
 
     @property
     def below(self):
@@ -308,28 +308,30 @@ class _Given:
         return close(self.values, self.variant.right, self.variant.question.tolerance)
 
     def verdict(self, kind, reason, name="", below=False):
-        seen = _seen(self.variant, self.values, self.variant.right, below)
-        return self.says(kind, f"You have {seen}. {reason}".rstrip(), name)
+        words = _seen(self.variant, self.values, self.variant.right, below)
+        return self.says(kind, f"You have {words}. {reason}".rstrip(), name)
 
     def says(self, kind, message, name=""):
-        given = " ".join(f"{value:.6g}" for value in self.values[:8])
-        return Verdict(self.variant.question.id, kind == "right", kind, message, name, given)
+        text = " ".join(f"{value:.6g}" for value in self.values[:8])
+        return Verdict(self.variant.question.id, kind == "right", kind, message, name, text)
 
 
-def _right(given):
-    if given.variant.question.kind == "function":
-        if law := given.law:
-            return given.says("library", LAW.format(law), law)
-        inputs = len(given.variant.right)
-        return given.says(
+def _right(evidence):
+    if evidence.variant.question.kind == "function":
+        if law := evidence.law:
+            return evidence.says("library", LAW.format(law), law)
+        inputs = len(evidence.variant.right)
+        return evidence.says(
             "right", f"Your function agrees with the library on all {inputs} inputs tried."
         )
-    return given.verdict("right", "")
+    return evidence.verdict("right", "")
 
 
-def _caused(given):
-    name = " or ".join(dict.fromkeys(c.name for c in given.causes))
-    return given.verdict("misconception" if given.written else "slip", _told(given.causes), name)
+def _caused(evidence):
+    name = " or ".join(dict.fromkeys(c.name for c in evidence.causes))
+    return evidence.verdict(
+        "misconception" if evidence.written else "slip", _told(evidence.causes), name
+    )
 
 
 LAW = (
@@ -354,14 +356,14 @@ VERDICTS = (
 )
 
 
-def _told(found):
+def _told(causes):
     """One cause that explains the answer is likely; of several nobody can tell which it was."""
-    if len(found) > 1:
-        numbered = " ".join(f"({n}) {c.words}" for n, c in enumerate(found, 1))
+    if len(causes) > 1:
+        numbered = " ".join(f"({n}) {c.words}" for n, c in enumerate(causes, 1))
         return (
-            f"{COUNT[len(found)]} slips lead there, and the value does not tell which. {numbered}"
+            f"{COUNT[len(causes)]} slips lead there, and the value does not tell which. {numbered}"
         )
-    return found[0].reason if found[0].rank == VAGUE else f"Likely: {found[0].words}"
+    return causes[0].reason if causes[0].rank == VAGUE else f"Likely: {causes[0].words}"
 
 
 def _hints(variant, misconceptions):
@@ -372,19 +374,19 @@ def _names(misconceptions):
     return " or ".join(m.name for m in misconceptions)
 
 
-def _seen(variant, given, right, below=False):
+def _seen(variant, values, right, below=False):
     """The answer in words; of a function a result where it is below zero, or else wrong."""
     q = variant.question
     if q.kind == "array":
-        return ", ".join(f"{n}: {amount(v, q.unit)}" for n, v in zip(q.names, given, strict=True))
+        return ", ".join(f"{n}: {amount(v, q.unit)}" for n, v in zip(q.names, values, strict=True))
     if q.kind == "number":
-        return amount(given[0], q.unit)
+        return amount(values[0], q.unit)
     # The first input where it gives a wrong number; else the first where it gives none.
     off = [
         i
-        for i, value in enumerate(given)
+        for i, value in enumerate(values)
         if (value < 0 if below else not close(value, right[i], q.tolerance))
     ]
-    shown = min(off, key=lambda i: math.isnan(given[i]), default=0)
-    value = "no number" if math.isnan(given[shown]) else amount(given[shown], q.unit)
-    return f"{value} for {inputs_in_words(variant, variant.samples[shown])}"
+    worst = min(off, key=lambda i: math.isnan(values[i]), default=0)
+    value = "no number" if math.isnan(values[worst]) else amount(values[worst], q.unit)
+    return f"{value} for {inputs_in_words(variant, variant.samples[worst])}"

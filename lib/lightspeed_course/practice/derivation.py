@@ -59,14 +59,16 @@ class Step:
     def result(self):
         """(value, unit, names of units that cancel). Raises ValueError if the library disagrees."""
         value, units, cancelled = self._work_out(self.tree)
-        told, unit = measured(self.gives) if self.gives is not None else (value, _written(units))
+        result, unit = measured(self.gives) if self.gives is not None else (value, _written(units))
         if unit_of(unit) != units:
             raise ValueError(
                 f"{self.formula}: comes out in {_written(units) or 'no unit'}, not in {unit!r}"
             )
-        if not math.isclose(value, told, rel_tol=1e-6):
-            raise ValueError(f"{self.formula}: is {value:.6g} {unit}, the library says {told:.6g}")
-        return told, unit, sorted(u for u in cancelled if not units[u])
+        if not math.isclose(value, result, rel_tol=1e-6):
+            raise ValueError(
+                f"{self.formula}: is {value:.6g} {unit}, the library says {result:.6g}"
+            )
+        return result, unit, sorted(u for u in cancelled if not units[u])
 
     def _work_out(self, node):
         if isinstance(node, ast.Name | ast.Constant | ast.Subscript):
@@ -96,8 +98,8 @@ class Step:
         units = Counter(ua)
         for u, n in ub.items():
             units[u] += sign * n
-        gone = {u for u in ub if ua[u] * sign * ub[u] < 0}
-        return (a * b if sign > 0 else a / b), _whole(units), ca | cb | gone
+        cancelling = {u for u in ub if ua[u] * sign * ub[u] < 0}
+        return (a * b if sign > 0 else a / b), _whole(units), ca | cb | cancelling
 
     def _no_arithmetic(self, node):
         """What is said of a call or an attribute in a formula: it needs a name of its own."""
@@ -142,14 +144,14 @@ class Step:
         if not self.formula:
             return self.words
         value, unit, cancelled = self.result
-        told = shown(value, unit)
+        text = shown(value, unit)
         names = [plural(u) for u in cancelled]
         verb = "cancels" if names == cancelled and len(names) == 1 else "cancel"
-        listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-        gone = f" ({listed} {verb})" if names else ""
+        units = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+        note = f" ({units} {verb})" if names else ""
         line = [self.symbols] if self.inputs else []
-        line += [self.numbers] if self.numbers not in (*line, told) else []
-        return f"{self.words}  \n{' = '.join([*line, f'**{told}**'])}{gone}"
+        line += [self.numbers] if self.numbers not in (*line, text) else []
+        return f"{self.words}  \n{' = '.join([*line, f'**{text}**'])}{note}"
 
 
 @dataclass(frozen=True)

@@ -97,13 +97,13 @@ class Desk:
 
     def following(self):
         """New questions whose parts were all answered right, in the order of the chapters."""
-        known = self.right | self.placed
+        solved_ids = self.right | self.placed
         return [
             id
             for id in order()
             if id not in self.memories
             and id not in self.placed
-            and all(part in known for part in parts(id))
+            and all(part in solved_ids for part in parts(id))
         ]
 
     def state(self, id, now):
@@ -151,8 +151,8 @@ def _grade(event):
 def read(events=None):
     """The `Desk` of these events, by default those of the store."""
     memories: dict[str, m.Memory] = {}
-    right, tried, shown, guessed, missed, days = set(), set(), {}, set(), set(), set()
-    seen, placement = [], []
+    right, tries, shown_at, guessed, missed, days = set(), set(), {}, set(), set(), set()
+    reviews, placement = [], []
     # Those of two labs, or of a file that was read in, may lie in another order than they happened.
     for e in sorted(store.events() if events is None else events, key=lambda e: e.at):
         id = e.question
@@ -161,19 +161,19 @@ def read(events=None):
         if e.kind == "guess":
             guessed.add(id)
         elif e.kind == "solution":
-            shown[id] = e.at
+            shown_at[id] = e.at
         elif e.kind == "placement":
             placement.append((id, e.detail["correct"]))
         if e.kind not in ("try", "review") or (grade := _grade(e)) is None:
             continue
         days.add(day_of(e.at))
-        tried.add(id)
+        tries.add(id)
         if grade == m.WRONG:
             missed.add(id)
         else:
             missed.discard(id)
         # What was copied from a solution just shown was not remembered.
-        if grade != m.WRONG and e.at - shown.get(id, -m.SITTING) < m.SITTING:
+        if grade != m.WRONG and e.at - shown_at.get(id, -m.SITTING) < m.SITTING:
             continue
         if grade != m.WRONG:
             right.add(id)
@@ -181,7 +181,7 @@ def read(events=None):
         if old is None:
             memories[id] = m.first(grade, e.at, HARDER[_level(id)])
         elif e.at - old.at >= m.SITTING:
-            seen.append((old.passed(e.at), grade != m.WRONG))
+            reviews.append((old.passed(e.at), grade != m.WRONG))
             memories[id] = m.after(old, grade, e.at)
         else:
             continue  # again in one sitting
@@ -192,13 +192,13 @@ def read(events=None):
     return Desk(
         memories,
         frozenset(right),
-        frozenset(tried),
-        frozenset(shown),
+        frozenset(tries),
+        frozenset(shown_at),
         frozenset(guessed),
         frozenset(missed),
         known_after(placement)[0],
         frozenset(days),
-        m.pace(seen[-200:]),
+        m.pace(reviews[-200:]),
     )
 
 
@@ -207,17 +207,17 @@ def read(events=None):
 
 def interleaved(ids):
     """The same questions, neighbours of different topics where that can be; within one in order."""
-    left: dict[str, list[str]] = {}
+    by_topic: dict[str, list[str]] = {}
     for id in ids:
-        left.setdefault(id.partition(".")[0], []).append(id)
-    found, last = [], ""
-    while left:
+        by_topic.setdefault(id.partition(".")[0], []).append(id)
+    result, last = [], ""
+    while by_topic:
         # The longest row first, or it would stand alone at the end.
-        last = max(left, key=lambda topic: (topic != last, len(left[topic])))
-        found.append(left[last].pop(0))
-        if not left[last]:
-            del left[last]
-    return found
+        last = max(by_topic, key=lambda topic: (topic != last, len(by_topic[topic])))
+        result.append(by_topic[last].pop(0))
+        if not by_topic[last]:
+            del by_topic[last]
+    return result
 
 
 def sitting(desk, now, count=A_DAY, cells=False):
@@ -226,8 +226,8 @@ def sitting(desk, now, count=A_DAY, cells=False):
     are `cells` to write in, the last one is a function, of a topic that was begun: it takes as long
     as several others.
     """
-    begun = {id.partition(".")[0] for id in desk.right}
-    write = [id for id in desk.to_write(now) if id.partition(".")[0] in begun][: int(cells)]
+    topics = {id.partition(".")[0] for id in desk.right}
+    write = [id for id in desk.to_write(now) if id.partition(".")[0] in topics][: int(cells)]
     count -= len(write)
     new = [id for id in desk.following() if askable(id)]
     due = desk.due(now)[: count - min(len(new), max(1, count // 5))]
@@ -238,8 +238,8 @@ def seed_of(id):
     """The seed of a question's next variant: fresh numbers with each answer, the same until there
     is one, in every open lab and after a killed kernel.
     """
-    answered = sum(e.kind in ("try", "placement") for e in store.events(question=id))
-    return f"desk {answered}" if answered else None
+    count = sum(e.kind in ("try", "placement") for e in store.events(question=id))
+    return f"desk {count}" if count else None
 
 
 # --- the placement test -------------------------------------------------------------------------
@@ -249,21 +249,21 @@ def known_after(answers):
     """(known, not known) after answers of a placement test: who is right knows what it rests on;
     who is wrong does not know what rests on it.
     """
-    known, unknown = set(), set()
+    sure, unknown = set(), set()
     for id, correct in answers:
         if correct:
-            known |= {id, *below(id)}
+            sure |= {id, *below(id)}
         else:
             unknown |= {id, *(other for other in catalogue() if id in below(other))}
-    return frozenset(known - unknown), frozenset(unknown)
+    return frozenset(sure - unknown), frozenset(unknown)
 
 
 def placement_question(answers, skipped=frozenset()):
     """What to ask next: where either answer tells most; None if nothing is left to tell."""
-    known, unknown = known_after(answers)
-    asked = {id for id, _ in answers} | skipped
-    open_ = [i for i in order() if i not in known and i not in unknown and i not in asked]
-    if len(asked) >= A_DAY:
+    sure, unknown = known_after(answers)
+    ids = {id for id, _ in answers} | skipped
+    open_ = [i for i in order() if i not in sure and i not in unknown and i not in ids]
+    if len(ids) >= A_DAY:
         return None
 
     def told(id):
@@ -303,8 +303,8 @@ class Sitting:
             self._deal(id)
         while self.variant is None and self.queue:
             id = self.queue.pop(0)
-            answered = any(e.at >= self.started for e in store.events("try", id))
-            if id in self.asked or not answered:
+            has_answer = any(e.at >= self.started for e in store.events("try", id))
+            if id in self.asked or not has_answer:
                 self._deal(id)
 
     def _deal(self, id):
@@ -316,26 +316,26 @@ class Sitting:
     def checked(self):
         """Whether the function that is asked was right when a cell last checked it; None before."""
         tries = store.events("try", self.variant.question.id)
-        judged = [e for e in tries if e.at >= self.dealt and _grade(e) is not None]
-        return bool(judged[-1].detail["correct"]) if judged else None
+        verdicts = [e for e in tries if e.at >= self.dealt and _grade(e) is not None]
+        return bool(verdicts[-1].detail["correct"]) if verdicts else None
 
     def shown(self):
         """Keep that the worked solution of this question was shown."""
         detail = {"seed": self.variant.seed}
         store.record("solution", self.variant.question.id, detail, at=self.clock())
 
-    def answer(self, given):
+    def answer(self, value):
         """The verdict on an answer, which is kept."""
         from lightspeed_course.practice.check import check, diagnose
 
         id, seed = self.variant.question.id, self.variant.seed
         if self.placement:
-            verdict = diagnose(self.variant, given)
+            verdict = diagnose(self.variant, value)
             if verdict.kind not in ("unanswered", "type"):
-                kept = {"seed": seed, "correct": verdict.correct}
-                store.record("placement", id, kept, at=self.clock())
+                details = {"seed": seed, "correct": verdict.correct}
+                store.record("placement", id, details, at=self.clock())
             return verdict
-        verdict = check(id, given, seed, self.clock())
+        verdict = check(id, value, seed, self.clock())
         if verdict.kind in ("unanswered", "type"):
             return verdict
         self.asked[id] = self.asked.get(id, 0) + 1
@@ -364,11 +364,11 @@ def told(now):
     return f"{heading}.", lines
 
 
-def _some(ids, shown=4):
+def _some(ids, most=4):
     if not ids:
         return "none."
-    more = f" and {len(ids) - shown} more" if len(ids) > shown else ""
-    return f"{', '.join(question(id).title for id in ids[:shown])}{more}."
+    more = f" and {len(ids) - most} more" if len(ids) > most else ""
+    return f"{', '.join(question(id).title for id in ids[:most])}{more}."
 
 
 def state_words(id, now):

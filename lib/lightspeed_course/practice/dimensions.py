@@ -31,8 +31,8 @@ def clocks(q):
     clocked = re.search(r"\bdays?\b|\bhours?\b", q.prompt) or any(
         si_factor(u) in CLOCKS and set(dimensions(u)) == {"[time]"} for u in units(q)
     )
-    timed = set(dimensions(q.unit)) - {"[request]"} == {"[time]"} and si_factor(q.unit) >= 1
-    return tuple(CLOCKS) if clocked else (60, 3600) if timed else ()
+    is_time = set(dimensions(q.unit)) - {"[request]"} == {"[time]"} and si_factor(q.unit) >= 1
+    return tuple(CLOCKS) if clocked else (60, 3600) if is_time else ()
 
 
 def is_key(variant, *kinds):
@@ -47,22 +47,22 @@ def is_key(variant, *kinds):
 
 def inside(variant):
     """The dimensions of answer and premises; catalog keys stand for bytes, chips for FLOPs."""
-    found = {name for unit in units(variant.question) for name in dimensions(unit)}
+    dims = {name for unit in units(variant.question) for name in dimensions(unit)}
     if is_key(variant, "accelerators", "links", "memory", "models"):
-        found |= {"[information]"}
+        dims |= {"[information]"}
     if by_peak(variant):
-        found |= {"[operation]"}
+        dims |= {"[operation]"}
     # An energy has a length in it, but no way to go.
-    return found - {"[length]"} if "[mass]" in found else found
+    return dims - {"[length]"} if "[mass]" in dims else dims
 
 
 def by_peak(variant):
     """Whether a peak may underlie the answer: one in FLOP/s, or a chip's time or ratio."""
-    q, asked = variant.question, set(dimensions(variant.question.unit))
-    if "[information]" in asked and "[operation]" not in asked:
+    q, dims = variant.question, set(dimensions(variant.question.unit))
+    if "[information]" in dims and "[operation]" not in dims:
         return False  # bytes, and bytes a second
     if any({"[operation]", "[time]"} <= set(dimensions(u)) for u in units(q)):
         return True
     of_ratios = {"[operation]", "[information]", "[time]", "[token]"}
-    ratio = q.unit == "%" or (asked and asked <= of_ratios)
+    ratio = q.unit == "%" or (dims and dims <= of_ratios)
     return bool(ratio) and is_key(variant, "accelerators")

@@ -20,23 +20,23 @@ MOST = 3  # written causes told of one answer
 
 def causes(variant):
     """The mistakes that lead to another value than the right one: a bank's, and factors."""
-    found = (_bank, slips.causes, premises.turned, premises.given)
-    return [c for some in found for c in some(variant) if _tells(variant, c)]
+    sources = (_bank, slips.causes, premises.turned, premises.given)
+    return [c for some in sources for c in some(variant) if _tells(variant, c)]
 
 
 def further(variant):
     """Those for which the library is asked again: with a premise changed, or another row of the
     catalog. A weak one is left out where a stronger one leads to the same.
     """
-    found = [c for c in premises.changed(variant) if _tells(variant, c)]
+    rows = [c for c in premises.changed(variant) if _tells(variant, c)]
     tolerance = min(variant.question.tolerance, 0.05)
-    found = [c for c in variant.rows if _tells(variant, c, tolerance)] + found
-    strong = [c.values for c in (*variant.causes, *found) if c.rank < PREMISE]
+    rows = [c for c in variant.rows if _tells(variant, c, tolerance)] + rows
+    strong = [c.values for c in (*variant.causes, *rows) if c.rank < PREMISE]
 
     def said(cause):
         return cause.rank == PREMISE and any(_alike(values, cause.values) for values in strong)
 
-    return [cause for cause in found if not said(cause)]
+    return [cause for cause in rows if not said(cause)]
 
 
 def _alike(some, others):
@@ -62,33 +62,33 @@ def _bank(variant):
 # --- the ranking --------------------------------------------------------------------------------
 
 
-def explain(variant, given):
+def explain(variant, answer):
     """The causes that explain these values best: those of a bank alone, or else the strongest of
     the others, the first of each name; none if none does.
     """
-    found, exact = _fitting(variant, given, variant.causes)
-    if not (exact and any(c.rank == BANK for c in found)):
-        found, _ = _fitting(variant, given, variant.causes + variant.further)
-    return _distinct(found)
+    causes, exact = _fitting(variant, answer, variant.causes)
+    if not (exact and any(c.rank == BANK for c in causes)):
+        causes, _ = _fitting(variant, answer, variant.causes + variant.further)
+    return _distinct(causes)
 
 
-def _fitting(variant, given, candidates):
+def _fitting(variant, answer, candidates):
     """(the candidates that explain these values, strongest first, and whether to the digit)."""
-    wrong, tolerance = _wrong(variant, given), variant.question.tolerance
+    wrong, tolerance = _wrong(variant, answer), variant.question.tolerance
     fine = [not here for here in wrong]
 
     def off_in(values):
         return values if all(wrong) else values.where(wrong)
 
-    right, seen = off_in(variant.right), off_in(given)
+    right, own = off_in(variant.right), off_in(answer)
     function = variant.question.kind == "function"
     window = min(WINDOW, max(tolerance, 1e-6)) if function else WINDOW
-    digits = _digits(seen)
-    to_the_digit = min(max(_half_a_digit(seen, digits), 1e-9), window)
+    digits = _digits(own)
+    to_the_digit = min(max(_half_a_digit(own, digits), 1e-9), window)
     exact, rounded, wide = [], [], []
     for cause in candidates:
         values = off_in(cause.values)
-        off = _apart(seen, values)
+        off = _apart(own, values)
         if off > max(window, cause.width):
             continue
         far = cause.rank == BANK or _far(values, right)
@@ -100,47 +100,47 @@ def _fitting(variant, given, candidates):
                 exact.append((off, cause))
         elif far and whole:
             (rounded if off <= window else wide).append((off, cause))
-    found = exact
+    fits = exact
     # A misconception that is off by a rounding is as good as a coincidence that is not.
     if not any(c.rank == BANK for _, c in exact):
-        found = exact + [f for f in rounded if f[1].rank == BANK] or rounded or wide
+        fits = exact + [f for f in rounded if f[1].rank == BANK] or rounded or wide
     if not exact:  # rounded on the way: the nearest, and what leads to the same
-        nearest = min((off for off, _ in found), default=0)
-        found = [(off, c) for off, c in found if off <= nearest + 1e-6]
-    return sorted((c for _, c in found), key=lambda c: c.rank), bool(exact)
+        nearest = min((off for off, _ in fits), default=0)
+        fits = [(off, c) for off, c in fits if off <= nearest + 1e-6]
+    return sorted((c for _, c in fits), key=lambda c: c.rank), bool(exact)
 
 
-def _distinct(found):
+def _distinct(causes):
     """The written ones alone, if there are any; else the first of each name and each reason. Where
     several are left, what says no more than they have in common stands for them.
     """
-    if written := [c for c in found if c.rank == BANK]:
-        return written[:MOST]
-    told = []
-    for cause in found:
-        said = " ".join(t.words for t in told)
-        again = cause.said_by and re.search(cause.said_by, said, re.IGNORECASE)
-        if not again and not any(cause.name == t.name for t in told):
-            told.append(cause)
-    strong = [c for c in told if c.rank == told[0].rank]
-    return [c for c in told if c.rank == VAGUE] or strong if len(strong) > 1 else strong
+    if bank := [c for c in causes if c.rank == BANK]:
+        return bank[:MOST]
+    result = []
+    for cause in causes:
+        words = " ".join(t.words for t in result)
+        again = cause.said_by and re.search(cause.said_by, words, re.IGNORECASE)
+        if not again and not any(cause.name == t.name for t in result):
+            result.append(cause)
+    strong = [c for c in result if c.rank == result[0].rank]
+    return [c for c in result if c.rank == VAGUE] or strong if len(strong) > 1 else strong
 
 
-def _wrong(variant, given):
+def _wrong(variant, answer):
     """Where values are wrong: those of an array each have a cause, a function's share one."""
     if variant.question.kind != "array":
-        return [True] * len(given)
-    pairs = zip(given, variant.right, strict=True)
+        return [True] * len(answer)
+    pairs = zip(answer, variant.right, strict=True)
     return [not close(g, r, variant.question.tolerance) for g, r in pairs]
 
 
-def _apart(given, values):
+def _apart(answer, values):
     """The largest relative distance of a candidate from the values given; or infinite."""
     far = -1.0
-    for seen, value in zip(given, values, strict=True):
-        if math.isfinite(value) and math.isfinite(seen):
-            far = max(far, ratio(abs(seen - value), abs(value)) if seen != value else 0.0)
-        elif not (value == seen or (math.isnan(value) and math.isnan(seen))):
+    for own, value in zip(answer, values, strict=True):
+        if math.isfinite(value) and math.isfinite(own):
+            far = max(far, ratio(abs(own - value), abs(value)) if own != value else 0.0)
+        elif not (value == own or (math.isnan(value) and math.isnan(own))):
             return math.inf
     return far if far >= 0 else math.inf
 
@@ -155,44 +155,45 @@ def _far(values, right):
     return not pairs or max(abs(math.log(v / r)) for v, r in pairs) > math.log(1.5)
 
 
-def _digits(given):
+def _digits(answer):
     """The significant digits of the value that has most."""
-    written = (f"{abs(v):.12e}".partition("e")[0] for v in given if math.isfinite(v))
-    return max((len(w.replace(".", "").rstrip("0")) for w in written), default=1)
+    texts = (f"{abs(v):.12e}".partition("e")[0] for v in answer if math.isfinite(v))
+    return max((len(w.replace(".", "").rstrip("0")) for w in texts), default=1)
 
 
-def _half_a_digit(given, digits):
+def _half_a_digit(answer, digits):
     """How far, relatively, a value may be from what was rounded to it, to three digits."""
-    written = (f"{abs(v):.15e}".partition("e")[0] for v in given if math.isfinite(v) and v)
-    leading = [float(mantissa) for mantissa in written]
+    texts = (f"{abs(v):.15e}".partition("e")[0] for v in answer if math.isfinite(v) and v)
+    leading = [float(mantissa) for mantissa in texts]
     return 0.5 * 10.0 ** (1 - max(digits, 3)) / min(leading, default=1)
 
 
 # --- what is right ------------------------------------------------------------------------------
 
 
-def is_right(variant, given):
+def is_right(variant, answer):
     """Whether values are right: within tolerance, or as a table prints just this row."""
     q, right = variant.question, variant.right
-    if close(given, right, q.tolerance):
-        return q.kind != "number" or q.tolerance < 0.05 or not _another_row(variant, given)
+    if close(answer, right, q.tolerance):
+        return q.kind != "number" or q.tolerance < 0.05 or not _another_row(variant, answer)
     return (
         q.kind != "function"
         and q.tolerance > 0
         and all(
-            close(g, r, q.tolerance) or _as_printed(g, r) for g, r in zip(given, right, strict=True)
+            close(g, r, q.tolerance) or _as_printed(g, r)
+            for g, r in zip(answer, right, strict=True)
         )
     )
 
 
-def _as_printed(given, right):
+def _as_printed(value, right):
     """Whether it is the right value, rounded to its digits: three at least, as tables print."""
-    digits = max(_digits([given]), 3)
-    return float(f"{right:.{digits - 1}e}") == float(f"{given:.{digits - 1}e}")
+    digits = max(_digits([value]), 3)
+    return float(f"{right:.{digits - 1}e}") == float(f"{value:.{digits - 1}e}")
 
 
-def _another_row(variant, given):
+def _another_row(variant, answer):
     """Whether a number to know is nearer to another of its table than to the one asked."""
     others = [c.values[0] for c in variant.rows if not close(c.values, variant.right, 0.05)]
-    off = abs(math.log(given[0] / variant.right[0])) if given[0] > 0 else 0
-    return any(row > 0 and abs(math.log(given[0] / row)) < off for row in others)
+    off = abs(math.log(answer[0] / variant.right[0])) if answer[0] > 0 else 0
+    return any(row > 0 and abs(math.log(answer[0] / row)) < off for row in others)

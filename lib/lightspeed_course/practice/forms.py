@@ -56,11 +56,11 @@ class Panel:
         """Do what a reader does who presses the button of an offer."""
         self._receive({"event": "offer", "label": label})
 
-    def open(self, heading, shown):
+    def open(self, heading, content):
         """Open another panel, or words, below this one."""
         host = here()
         host.below(self.box, host.text(as_html(heading)))
-        inner = shown.box if hasattr(shown, "box") else host.text(as_html(shown.markdown))
+        inner = content.box if hasattr(content, "box") else host.text(as_html(content.markdown))
         host.below(self.box, inner)
 
     def _receive(self, content):
@@ -147,5 +147,5 @@ def as_html(markdown, own=False):
     """Markdown as HTML in the page's typography; formulas are left to the page, a table's heading
     without words is none. HTML in it stands only if it is `own`.
     """
-    shown = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", _markdown(own).render(markdown))
-    return f"<div class='jp-RenderedHTMLCommon'>{shown}</div>"
+    markup = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", _markdown(own).render(markdown))
+    return f"<div class='jp-RenderedHTMLCommon'>{markup}</div>"

@@ -80,15 +80,15 @@ class Sheet:
 
     def sealed(self):
         """As text for a cell."""
-        packed = zlib.compress(json.dumps(asdict(self), sort_keys=True).encode(), 9)
-        return textwrap.fill(base64.b64encode(packed).decode(), 96)
+        data = zlib.compress(json.dumps(asdict(self), sort_keys=True).encode(), 9)
+        return textwrap.fill(base64.b64encode(data).decode(), 96)
 
     @classmethod
     def unsealed(cls, text):
         """The sheet of such a text. Raises ValueError for any other."""
         try:
-            packed = base64.b64decode("".join(text.split()), validate=True)
-            return cls(**json.loads(zlib.decompress(packed)))
+            data = base64.b64decode("".join(text.split()), validate=True)
+            return cls(**json.loads(zlib.decompress(data)))
         except (ValueError, TypeError, AttributeError, zlib.error):
             raise ValueError(
                 "incident_sheet: this is not the text that the notebook was released with; expected"
@@ -129,7 +129,7 @@ class Variant:
     @cached_property
     def prompt(self):
         setting = self.setting
-        sold = [
+        rows = [
             (f"`{m.id}`", m.minutes, m.name)
             for m in sorted(setting.ordered("measurements"), key=lambda m: m.minutes)
             if m.id in self.sheet.readings  # one that was released may be older than a measurement
@@ -140,7 +140,7 @@ class Variant:
             (
                 self.sheet.brief,
                 "**Measurements**, each for its minutes:",
-                grid(("to buy", "min", "what it is"), sold),
+                grid(("to buy", "min", "what it is"), rows),
                 f"**Causes**\n\n{causes}",
                 f"**Fixes**\n\n{fixes}",
                 f"*Answer with `{EMPTY}`. Put what you buy into `bought`, one after the other, and"
@@ -156,31 +156,31 @@ class Variant:
             raise Unreadable("unanswered", f"Put your answer in place of the dots: `{EMPTY}`.")
         if type(answer) is not dict or not set(answer) <= set(PARTS) or "bought" not in answer:
             raise Unreadable("type", f"Answer with a dict of three parts: `{EMPTY}`.")
-        bought = answer["bought"]
-        if bought is None or bought is Ellipsis:
-            bought = []
-        if type(bought) not in (list, tuple) or len(bought) > 64:
+        purchases = answer["bought"]
+        if purchases is None or purchases is Ellipsis:
+            purchases = []
+        if type(purchases) not in (list, tuple) or len(purchases) > 64:
             raise Unreadable("type", '`bought` is a list of measurements, such as `["profile"]`.')
-        known = [m.id for m in self.setting.measurements if m.id in self.sheet.readings]
-        bought = [_one_of(known, "measurement", id) for id in bought]
+        ids = [m.id for m in self.setting.measurements if m.id in self.sheet.readings]
+        purchases = [_one_of(ids, "measurement", id) for id in purchases]
         cause, fix = answer.get("cause"), answer.get("fix")
         causes = [c.id for c in self.setting.causes]
         cause = "" if cause in (None, ...) else _one_of(causes, "cause", cause)
         if fix in (None, ...):
-            return Answer(tuple(dict.fromkeys(bought)), cause, "")
+            return Answer(tuple(dict.fromkeys(purchases)), cause, "")
         fixes = self.setting.fixes
         if type(fix) is float and fix.is_integer():
             fix = int(fix)
         if type(fix) is not int or not 1 <= fix <= len(fixes):
             raise Unreadable("type", f"`fix` is the number of a fix, from 1 to {len(fixes)}.")
-        return Answer(tuple(dict.fromkeys(bought)), cause, fixes[fix - 1].id)
+        return Answer(tuple(dict.fromkeys(purchases)), cause, fixes[fix - 1].id)
 
     def words(self, answer):
         """An `Answer` in words, without a judgement."""
         minutes = sum(self.setting.measurement(id).minutes for id in answer.bought)
         fix = [c.id for c in self.setting.fixes].index(answer.fix) + 1 if answer.fix else "none"
-        bought = ", ".join(answer.bought) or "nothing"
-        return f"bought {bought} ({minutes} min); cause {answer.cause or 'none'}; fix {fix}"
+        purchases = ", ".join(answer.bought) or "nothing"
+        return f"bought {purchases} ({minutes} min); cause {answer.cause or 'none'}; fix {fix}"
 
     def shown(self, answer):
         """What was bought, as `check` shows it."""
@@ -197,30 +197,30 @@ class Variant:
         s = score(self.case, answer.bought, answer.cause, answer.fix or other)
         if not s.cause:
             return False, 0.0, "The cause is another one. What would each measurement look like?"
-        told = ["The cause is right."]
+        lines = ["The cause is right."]
         wrong = "The fix is another one." if answer.fix else "No fix is named."
-        told.append("The fix is right." if s.fix else wrong)
-        told.append(
+        lines.append("The fix is right." if s.fix else wrong)
+        lines.append(
             f"You paid {s.minutes} min; the policy that is cheapest on average over all causes pays"
             f" {s.best} here."
         )
         if not s.proved:
-            told.append("What you bought left another cause possible, so this was a guess.")
+            lines.append("What you bought left another cause possible, so this was a guess.")
         if s.wrong and s.proved:
-            told.append(
+            lines.append(
                 f"Nothing that was still possible would have shown anything else in"
                 f" {', '.join(f'`{id}`' for id in s.wrong)}: {WRONG} points off each."
             )
-        return s.fix, s.points / 100, f"{' '.join(told)} {s.points} of 100."
+        return s.fix, s.points / 100, f"{' '.join(lines)} {s.points} of 100."
 
 
-def _one_of(known, what, given):
-    if type(given) is not str:
-        raise Unreadable("type", f"Name a {what} in quotation marks: {', '.join(known)}.")
-    if given.strip() in known:
-        return given.strip()
-    near = nearest(given, known)
-    hint = f"did you mean {near!r}?" if near else f"they are {', '.join(known)}."
+def _one_of(options, what, value):
+    if type(value) is not str:
+        raise Unreadable("type", f"Name a {what} in quotation marks: {', '.join(options)}.")
+    if value.strip() in options:
+        return value.strip()
+    near = nearest(value, options)
+    hint = f"did you mean {near!r}?" if near else f"they are {', '.join(options)}."
     raise Unreadable("type", f"There is no such {what}; {hint}")
 
 

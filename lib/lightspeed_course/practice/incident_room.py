@@ -49,11 +49,11 @@ class Room(Panel):
     def _draw(self):
         """Prompt and form as the store has the incident: another lab may have gone on with it."""
         case, now, form = self.case, session.state(self.case), self.form
-        paid = case.minutes(now.bought)
+        minutes = case.minutes(now.bought)
         parts = [case.brief, HOW]
         for id in now.bought:
             parts += [f"**{case.setting.measurement(id).name}**", case.show(id)]
-        parts.append(f"**Paid so far: {paid} min.**")
+        parts.append(f"**Paid so far: {minutes} min.**")
         self.prompt.value = as_html("\n\n".join(parts))
         form.extra_enabled = not now.named
         if now.named:
@@ -68,13 +68,13 @@ class Room(Panel):
             ]
             form.action, form.extra = "Name cause and fix", "Buy more first"
         else:
-            left = [
+            options = [
                 [m.id, f"{m.name}, {m.minutes} min"]
                 for m in case.setting.ordered("measurements")
                 if m.id not in now.bought
             ]
-            form.fields = [{"label": "Measurements", "options": left}]
-            form.action, form.extra = "Buy" if left else "", "I know the cause"
+            form.fields = [{"label": "Measurements", "options": options}]
+            form.action, form.extra = "Buy" if options else "", "I know the cause"
 
 
 def _number(text):

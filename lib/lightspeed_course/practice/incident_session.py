@@ -21,13 +21,13 @@ class State:
 
 def state(incident):
     """The `State` that the store has."""
-    bought: dict[str, None] = {}
+    purchases: dict[str, None] = {}
     for event in store.events(KIND, incident.id):
         if "cause" in event.detail:
-            said = event.detail
-            return State(tuple(bought), (said["cause"], said["fix"], said.get("gain")))
-        bought.setdefault(event.detail["buy"])
-    return State(tuple(bought), None)
+            detail = event.detail
+            return State(tuple(purchases), (detail["cause"], detail["fix"], detail.get("gain")))
+        purchases.setdefault(event.detail["buy"])
+    return State(tuple(purchases), None)
 
 
 def buy(incident, id):
@@ -49,8 +49,8 @@ def name(incident, cause, fix, gain=None):
         incident.named("causes", id)
     now = state(incident)
     if not now.named:
-        told, words = debrief(incident, now.bought, cause, fix, gain)
-        detail = {"cause": cause, "fix": fix, "solved": told.cause, "points": told.points}
+        result, words = debrief(incident, now.bought, cause, fix, gain)
+        detail = {"cause": cause, "fix": fix, "solved": result.cause, "points": result.points}
         detail |= {} if gain is None else {"gain": gain}
         store.record(KIND, incident.id, detail)
         return words
@@ -59,8 +59,8 @@ def name(incident, cause, fix, gain=None):
 
 def following(setting=None):
     """The seed of the first incident, counted from 1, that is not ended: any, or the week's."""
-    ended = {e.question for e in store.events(KIND) if "cause" in e.detail}
-    return next(str(n) for n in count(1) if id_of(n, setting) not in ended)
+    over = {e.question for e in store.events(KIND) if "cause" in e.detail}
+    return next(str(n) for n in count(1) if id_of(n, setting) not in over)
 
 
 def opened(seed=None, job=None) -> Incident:

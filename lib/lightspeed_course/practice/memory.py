@@ -72,14 +72,14 @@ def first(grade, at, harder=0.0):
 def after(memory, grade, at):
     """The `Memory` after one more answer."""
     w, s = WEIGHTS, memory.stability
-    forgotten = 1 - memory.recall(at)
+    lapse = 1 - memory.recall(at)
     if grade == WRONG:
-        kept = (s + 1) ** w[13] - 1
-        stability = w[11] * memory.difficulty ** -w[12] * kept * math.exp(w[14] * forgotten)
+        retention = (s + 1) ** w[13] - 1
+        stability = w[11] * memory.difficulty ** -w[12] * retention * math.exp(w[14] * lapse)
         stability = min(s, stability)
     else:
         gain = math.exp(w[8]) * (11 - memory.difficulty) * s ** -w[9]
-        gain *= math.expm1(w[10] * forgotten) * (w[15] if grade == NEAR else 1)
+        gain *= math.expm1(w[10] * lapse) * (w[15] if grade == NEAR else 1)
         stability = s * (1 + gain)
     difficulty = memory.difficulty - w[6] * (grade - 3)
     difficulty = _bounded(w[7] * w[4] + (1 - w[7]) * difficulty)
@@ -93,8 +93,8 @@ def credited(memory, at, share):
 
     The clock is turned back, not set to now, so that a part is still asked for by itself.
     """
-    told = after(memory, RIGHT, at)
-    stability = memory.stability + share * (told.stability - memory.stability)
+    full = after(memory, RIGHT, at)
+    stability = memory.stability + share * (full.stability - memory.stability)
     return replace(memory, stability=stability, at=memory.at + share * max(0.0, at - memory.at))
 
 
@@ -103,15 +103,15 @@ PACES = tuple(2 ** (n / 4) for n in range(-8, 9))
 PRIOR = 1.0  # the spread of log2 pace among learners, as wide as a factor of two
 
 
-def pace(seen):
-    """How long this learner remembers, over what the weights expect: the likeliest pace for `seen`
+def pace(past):
+    """How long this learner remembers, over what the weights expect: the likeliest pace for `past`
     (stabilities passed, right?), held to 1 by the prior while few.
     """
 
     def likelihood(pace):
         total = -0.5 * (math.log2(pace) / PRIOR) ** 2
-        for passed, right in seen:
-            recall = (1 + FACTOR * passed / pace) ** DECAY
+        for interval, right in past:
+            recall = (1 + FACTOR * interval / pace) ** DECAY
             total += math.log(recall if right else max(1 - recall, 1e-9))
         return total
 

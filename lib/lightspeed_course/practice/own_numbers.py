@@ -26,25 +26,25 @@ class NoStudent(ValueError):
 def own_numbers(student, sealed):
     """What draws the numbers of a student, who goes by this id. Raises NoStudent."""
     name = spoken(student)
-    kept = base64.b64decode(sealed.removeprefix(NOW))
-    salt, size, records = kept[:SALT], kept[SALT], kept[SALT + 1 :]
+    data = base64.b64decode(sealed.removeprefix(NOW))
+    salt, size, records = data[:SALT], data[SALT], data[SALT + 1 :]
     step = KEY + size
-    known = {
+    by_key = {
         records[i : i + KEY]: records[i + KEY : i + step] for i in range(0, len(records), step)
     }
 
     def seed(text):
         key, pad = _key(text, salt, size, sealed.startswith(NOW))
-        found = known.get(key)
-        return found and bytes(map(int.__xor__, found, pad)).rstrip(b"\0").decode()
+        record = by_key.get(key)
+        return record and bytes(map(int.__xor__, record, pad)).rstrip(b"\0").decode()
 
-    if found := seed(name):
+    if match := seed(name):
         print(f"The questions of this notebook have the numbers of {name}.")
-        return found
-    meant = next((text for text in _slips(name) if seed(text)), "")
+        return match
+    near_name = next((text for text in _slips(name) if seed(text)), "")
     hint = (
-        f'Did you mean "{meant}"?'
-        if meant
+        f'Did you mean "{near_name}"?'
+        if near_name
         else "Write your id as the class's lists have it, or the login or e-mail address that they"
         " have. If you joined later, ask for the notebook as it is handed out now."
     )
@@ -85,10 +85,10 @@ def _key(name, salt, size, now=True):
     """(what a name is found by, what its seed is sealed with)."""
     text = name.strip().casefold().encode()
     if now:
-        made = hashlib.scrypt(text, salt=salt, dklen=KEY + size, **COST)
+        digest = hashlib.scrypt(text, salt=salt, dklen=KEY + size, **COST)
     else:
-        made = hashlib.pbkdf2_hmac("sha256", text, salt, ROUNDS, dklen=KEY + size)
-    return made[:KEY], made[KEY:]
+        digest = hashlib.pbkdf2_hmac("sha256", text, salt, ROUNDS, dklen=KEY + size)
+    return digest[:KEY], digest[KEY:]
 
 
 def _slips(name):

@@ -51,8 +51,10 @@ def chip(canonical, *choices, facts=()):
 
     def show(key):
         entry = accelerator(key)
-        told = [f"{FACTS[name][0]} {si(getattr(entry, name), FACTS[name][1])}" for name in facts]
-        return f"{entry.name} ({', '.join(told)})" if told else entry.name
+        facts_text = [
+            f"{FACTS[name][0]} {si(getattr(entry, name), FACTS[name][1])}" for name in facts
+        ]
+        return f"{entry.name} ({', '.join(facts_text)})" if facts_text else entry.name
 
     return _parameter(canonical, choices, show=show)
 

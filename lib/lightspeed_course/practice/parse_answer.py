@@ -43,14 +43,14 @@ def _by_name(answer, names):
     """The values of a dict in the order of `names`, if it has just these; else as it is."""
     if not names or not issubclass(type(answer), dict):
         return answer
-    given = {
+    by_name = {
         str.casefold(key).strip().replace(" ", "_"): value
         for key, value in dict.items(answer)
         if type(key) is str
     }
-    if set(given) != {name.casefold() for name in names}:
+    if set(by_name) != {name.casefold() for name in names}:
         raise Unreadable("type", f"You gave a dict; its names must be {', '.join(names)}.")
-    return [given[name.casefold()] for name in names]
+    return [by_name[name.casefold()] for name in names]
 
 
 def _count(n):
@@ -59,7 +59,7 @@ def _count(n):
 
 def _plain(answer, unit, size):
     """The values of an answer of any type, by the first row of READERS that takes it."""
-    return next(read(answer, unit, size) for takes, read in READERS if takes(answer, size))
+    return next(reader(answer, unit, size) for takes, reader in READERS if takes(answer, size))
 
 
 def _array(values):
@@ -76,10 +76,10 @@ def _article(kind):
 def _of_type(*types, numpy=(), size=1):
     """Whether an answer's own type is one of these, or numpy's, and has `size` values."""
 
-    def takes(answer, asked):
+    def takes(answer, size_of):
         loaded = sys.modules.get("numpy")
-        known = (*types, *(getattr(loaded, name) for name in numpy if loaded))
-        return asked >= size and issubclass(type(answer), known)
+        classes = (*types, *(getattr(loaded, name) for name in numpy if loaded))
+        return size_of >= size and issubclass(type(answer), classes)
 
     return takes
 
@@ -122,12 +122,12 @@ def _int(answer, unit, size):
 
 
 def _other(answer, unit, size):
-    asked = (
+    request = (
         "a number or a quantity is asked"
         if size == 1
         else f"{size} numbers are asked, as a list or a tuple, in the order of the question"
     )
-    raise Unreadable("type", f"You gave {_article(type(answer))}; {asked}.")
+    raise Unreadable("type", f"You gave {_article(type(answer))}; {request}.")
 
 
 def _of_pint(quantity, unit, size):
@@ -144,25 +144,25 @@ def _of_pint(quantity, unit, size):
     return _in_unit(plain, f"{quantity.units:~P}", unit, size)
 
 
-def _in_unit(magnitude, given, unit, size):
-    here, asked = unit_of(given), unit_of(unit)
+def _in_unit(magnitude, value_given, unit, size):
+    here, unit_wanted = unit_of(value_given), unit_of(unit)
     values = _plain(magnitude, unit, size)
-    if _counted(here, asked) != asked.dimensions:
+    if _counted(here, unit_wanted) != unit_wanted.dimensions:
         raise Unreadable(
             "dimension",
-            f"You gave {_name(here)}, but the question asks for {_name(asked)}. "
+            f"You gave {_name(here)}, but the question asks for {_name(unit_wanted)}. "
             "Write down the units of everything you multiplied and divided, and cancel them.",
         )
-    return values * (here.factor / asked.factor)
+    return values * (here.factor / unit_wanted.factor)
 
 
-def _counted(here, asked):
+def _counted(here, unit):
     """The dimensions of what is given, with what is counted in those that are asked if it is not
     in them: 5/s requests are 5 requests/s.
     """
-    found, wanted = here.dimensions, asked.dimensions
-    counts = {"[token]", "[request]"} & wanted.keys() - found.keys()
-    return found | {count: wanted[count] for count in counts}
+    mine, theirs = here.dimensions, unit.dimensions
+    counts = {"[token]", "[request]"} & theirs.keys() - mine.keys()
+    return mine | {count: theirs[count] for count in counts}
 
 
 def _name(unit):
@@ -176,12 +176,12 @@ def option(answer, options):
     names = ", ".join(f'"{key}"' for key in options)
     if type(answer) is not str:
         raise Unreadable("type", f"Answer with the name of an option, in quotation marks: {names}.")
-    given = answer.strip().casefold()
+    reply = answer.strip().casefold()
     for same in (str, _joined):  # "ZeRO-1" is the option zero1, unless another is written so
         for key, text in options.items():
-            if same(given) in (same(key.casefold()), same(text.strip().casefold())):
+            if same(reply) in (same(key.casefold()), same(text.strip().casefold())):
                 return key
-    words = {word for word in re.findall(r"\w+", given) if len(word) > 3}
+    words = {word for word in re.findall(r"\w+", reply) if len(word) > 3}
     near = [
         key for key, text in options.items() if words & set(re.findall(r"\w+", text.casefold()))
     ]

@@ -141,17 +141,17 @@ def first_guess(variant):
 
 def misses():
     """Question id -> decades off, for the first guess at each target that still exists."""
-    found = {}
+    first_guesses = {}
     for event in store.events("guess"):
         try:
-            if event.question not in found:
-                found[event.question] = decades(
+            if event.question not in first_guesses:
+                first_guesses[event.question] = decades(
                     event.detail["value"],
                     _target(event.question, event.detail.get("seed")).right[0],
                 )
         except UnknownQuestion:
             continue
-    return found
+    return first_guesses
 
 
 def calibration():

@@ -11,16 +11,16 @@ from lightspeed_course.practice.dimensions import dimensions
 from lightspeed_course.practice.values import Values, joined
 
 
-def results(variant, inputs, change=lambda given: {}):
+def results(variant, inputs, change=lambda inputs: {}):
     """What the library gives on inputs that are changed, NaN where it refuses them."""
-    return joined(result(variant, given, change) for given in inputs)
+    return joined(result(variant, sample, change) for sample in inputs)
 
 
-def result(variant, given, change=lambda given: {}):
+def result(variant, inputs, change=lambda inputs: {}):
     """What the library gives on one input that is changed, NaN where it refuses it."""
     width = len(variant.right) // len(variant.samples)
     try:
-        values = variant.in_unit(variant.question.expected(**given | change(given)))
+        values = variant.in_unit(variant.question.expected(**inputs | change(inputs)))
     except Exception:  # what the law is not made for
         values = ()
     return values if len(values) == width else (math.nan,) * width
@@ -49,9 +49,9 @@ def _shares(q, right):
         return
     rest = "That is the share of the rest: the two add up to the whole. Which of them is asked?"
     yield Cause("the other share", whole - right, rest)
-    name, asked = "a share of something else", "A share of what is asked?"
-    over_rest = f"That is measured against the rest, not against the whole. {asked}"
-    over_whole = f"That is measured against the whole, with the part itself in it. {asked}"
+    name, hint = "a share of something else", "A share of what is asked?"
+    over_rest = f"That is measured against the rest, not against the whole. {hint}"
+    over_whole = f"That is measured against the whole, with the part itself in it. {hint}"
     yield Cause(name, right / (1 - right / whole), over_rest)
     yield Cause(name, right / (1 + right / whole), over_whole)
     both = "That has the whole in it. Is the part asked, or the whole with it?"
@@ -101,7 +101,9 @@ def changed(variant):
         else:
             yield from _factor(variant, name, inputs)
             for what, change, reason, *rest in _instead(variant, name, inputs):
-                values = results(variant, inputs, lambda given, n=name, f=change: {n: f(given[n])})
+                values = results(
+                    variant, inputs, lambda sample, n=name, f=change: {n: f(sample[n])}
+                )
                 # which any factor of two would do
                 if not (what.startswith(("twice ", "half of ")) and _doubled(values, variant)):
                     yield replace(Cause(what, values, reason, *rest), whole=True)
@@ -117,14 +119,14 @@ def _factor(variant, name, inputs):
     """A premise as a factor too many or too few."""
     q, right, label = variant.question, variant.right, _label(variant, name)
     p, width = q.parameters[name], len(right) // len(inputs)
-    si = joined((given[name],) * width for given in inputs)
-    shown = joined((sample[name],) * width for sample in variant.samples)
+    si = joined((sample[name],) * width for sample in inputs)
+    values_shown = joined((sample[name],) * width for sample in variant.samples)
     side = _side(label)
     for values in (right * si**2, right / si**2):
         yield Cause(f"{label} on the wrong side", values, side, whole=True)
     if q.kind == "function" or p.unit or any(si % 1):
         reason = f"The factor is {label}. Is it left out, or counted twice?"
-        for values in (right * si, right / si, right * shown, right / shown):
+        for values in (right * si, right / si, right * values_shown, right / values_shown):
             yield Cause(f"a factor of {label}", values, reason, PREMISE, whole=True)
 
 
@@ -138,7 +140,7 @@ def _side(label):
 def _instead(variant, name, inputs):
     """The (name, change, reason, rank and pattern) of what may be put in a premise's place."""
     p, label = variant.question.parameters[name], _label(variant, name)
-    si = Values(given[name] for given in inputs)
+    si = Values(sample[name] for sample in inputs)
     has, share = (
         set(dimensions(p.unit)),
         p.unit == "%" or (not p.unit and all(0 < value < 1 for value in si)),
@@ -153,8 +155,8 @@ def _instead(variant, name, inputs):
             yield "off by one", lambda v, by=by: v + by, f"{one} too.", PREMISE, r"\bone\b"
     else:
         for value in (0, 1, 1e30) if share or not p.unit else (0, 1e30):
-            gone = f"{so} without {label}. Where does it enter?"
-            yield f"{label} left out", lambda v, x=value: x, gone
+            hint = f"{so} without {label}. Where does it enter?"
+            yield f"{label} left out", lambda v, x=value: x, hint
         often = "Is it counted as often as it happens?"
         if "[operation]" in has:
             often = "Is a multiply-add counted as one operation, or as two?"
@@ -178,7 +180,7 @@ def _interchanged(variant, inputs):
     for a, b in combinations(numeric, 2):
         alike = dimensions(parameters[a].unit) == dimensions(parameters[b].unit)
         if alike and first[b] and 0.01 <= abs(first[a] / first[b]) <= 100:
-            values = results(variant, inputs, lambda given, a=a, b=b: {a: given[b], b: given[a]})
+            values = results(variant, inputs, lambda sample, a=a, b=b: {a: sample[b], b: sample[a]})
             both = f"{_label(variant, a)} and {_label(variant, b)}"
             yield Cause(
                 f"{a} for {b}", values, f"It comes out so with {both} interchanged.", whole=True
@@ -188,5 +190,5 @@ def _interchanged(variant, inputs):
 def _label(variant, name):
     if variant.question.kind == "function":
         return f"`{name}`"
-    shown = variant.question.parameters[name].text(variant.values[name])
-    return f"{name.replace('_', ' ')} ({shown})"
+    text = variant.question.parameters[name].text(variant.values[name])
+    return f"{name.replace('_', ' ')} ({text})"

@@ -31,16 +31,16 @@ class _Python:
     def __init__(self, text, names, file):
         self.text, self.names, self.file = text, names, file
         self.arguments, self.results = tuple(text.parameters), {}  # name -> the number of its step
-        taken = dict.fromkeys(names, f"the Python beside this file, {Path(file).stem}.py")
-        taken |= dict.fromkeys(names.keys() & _modules(), "a module of the library")
-        taken |= dict.fromkeys(VERBS, "a verb that every formula may call")
-        taken |= dict.fromkeys(self.arguments, "a parameter of this question")
+        owners = dict.fromkeys(names, f"the Python beside this file, {Path(file).stem}.py")
+        owners |= dict.fromkeys(names.keys() & _modules(), "a module of the library")
+        owners |= dict.fromkeys(VERBS, "a verb that every formula may call")
+        owners |= dict.fromkeys(self.arguments, "a parameter of this question")
         for n, (words, lines, line) in enumerate(text.steps):
             if words and lines and (name := NAMED.match(lines[0])[1]):
-                if name in taken:
-                    whose = f"the name {name!r} is taken by {taken[name]}"
+                if name in owners:
+                    whose = f"the name {name!r} is taken by {owners[name]}"
                     self.fail(line, f"{whose}: expected is another")
-                taken[name], self.results[name] = "a step before", n
+                owners[name], self.results[name] = "a step before", n
 
     def fail(self, line, reason):
         raise QuestionError(self.file, (line, str(reason))) from None
@@ -58,18 +58,18 @@ class _Python:
             except SyntaxError as error:
                 self.fail(line, f"{python!r} is not Python: {error.msg}")
             used = _names(tree)
-            known = {name: self.names[name] for name in used & self.names.keys()}
+            scope = {name: self.names[name] for name in used & self.names.keys()}
             for name in used & _modules() - {*self.names, *self.results, *self.arguments}:
-                known[name] = importlib.import_module(f"lightspeed.{name}")
-            worked = {name: self.result(n) for name, n in self.results.items() if name in used}
-            worked |= {name: work for name, work in (own or {}).items() if name in used}
-            return code, known, worked
+                scope[name] = importlib.import_module(f"lightspeed.{name}")
+            results = {name: self.result(n) for name, n in self.results.items() if name in used}
+            results |= {name: work for name, work in (own or {}).items() if name in used}
+            return code, scope, results
 
-        def function(*values, **given):
-            given |= zip(self.arguments, values, strict=False)
-            code, known, worked = compiled()
+        def function(*values, **inputs):
+            inputs |= zip(self.arguments, values, strict=False)
+            code, scope, results = compiled()
             return eval(
-                code, known | given | {name: work(**given) for name, work in worked.items()}
+                code, scope | inputs | {name: work(**inputs) for name, work in results.items()}
             )
 
         return function
@@ -85,17 +85,19 @@ class _Python:
 
     def template(self, text, line):
         """A function that writes a text: braces are worked out, but parameters stay to fill in."""
-        worked = {braces: self.function(braces, line) for braces in self.braces(text)}
+        formulas = {braces: self.function(braces, line) for braces in self.braces(text)}
 
-        def written(**given):
-            return BRACES.sub(lambda m: worked[m[0]](**given) if m[0] in worked else m[0], text)
+        def written(**inputs):
+            return BRACES.sub(
+                lambda m: formulas[m[0]](**inputs) if m[0] in formulas else m[0], text
+            )
 
         return written
 
     def words(self, text, line):
         """The same of what knows no parameters: a text, worked out at once."""
-        worked = {braces: self.value(braces, line) for braces in self.braces(text)}
-        return BRACES.sub(lambda m: worked.get(m[0], m[0]), text)
+        values = {braces: self.value(braces, line) for braces in self.braces(text)}
+        return BRACES.sub(lambda m: values.get(m[0], m[0]), text)
 
     def braces(self, text):
         """Those that are worked out."""
@@ -104,8 +106,8 @@ class _Python:
     def formula(self, n):
         """(name or "", formula, law or None, {name: tree} of the other lines) of a step."""
         _, lines, line = self.text.steps[n]
-        named = [NAMED.match(each).groups() for each in lines]
-        (name, formula), *others = ((name or "", _tree(code, line)) for name, code in named)
+        pairs = [NAMED.match(each).groups() for each in lines]
+        (name, formula), *others = ((name or "", _tree(code, line)) for name, code in pairs)
         law = None
         if isinstance(formula, ast.Compare):
             law, formula = formula.comparators[0], formula.left
@@ -194,14 +196,14 @@ def built(text, names, file, beside=None):
     """
     python, faults = _Python(text, names, file), Faults(file)
     small = Faults(file) if beside is None else beside
-    given = {}
+    parameters = {}
     for name, (source, line) in text.parameters.items():
         with faults:
-            given[name] = python.value(source, line)
-            if not isinstance(given[name], Parameter):
-                wanted = "expected is a parameter, as given(2, 1, 2, 8)"
-                python.fail(line, f"{name} = {source}: {wanted}")
-            _known_unit(python, given[name].unit, line)
+            parameters[name] = python.value(source, line)
+            if not isinstance(parameters[name], Parameter):
+                usage = "expected is a parameter, as given(2, 1, 2, 8)"
+                python.fail(line, f"{name} = {source}: {usage}")
+            _known_unit(python, parameters[name].unit, line)
     with faults:
         _known_unit(python, *text.facts.get("unit", ("", 0)))
     kind = "choice" if text.options else "array" if "names" in text.facts else "number"
@@ -222,23 +224,23 @@ def built(text, names, file, beside=None):
             hint = python.words(hint, at)
         function = python.function(wrong, at)
         misconceptions.append(Misconception(name, function, hint, "slight" in mark))
-    written = [text.prompt, *text.options.values()]
-    for n, each in enumerate(written):
+    texts = [text.prompt, *text.options.values()]
+    for n, each in enumerate(texts):
         with small:
-            written[n] = python.words(each, text.line)
+            texts[n] = python.words(each, text.line)
     faults.refuse()
     if beside is None:
         small.refuse()
-    prompt, *options = written
-    holds = {words: python.function(held, at) for words, held, at in text.holds}
+    prompt, *options = texts
+    holds = {words: python.function(condition, at) for words, condition, at in text.holds}
     try:
         return Question(
             id=text.id,
             prompt=prompt,
             expected=expected,
-            solution=_solution(python, given),
+            solution=_solution(python, parameters),
             misconceptions=tuple(misconceptions),
-            parameters=given,
+            parameters=parameters,
             options=dict(zip(text.options, options, strict=True)),
             holds=holds,
             **facts,
@@ -266,11 +268,11 @@ def _solution(python, parameters):
         faults.refuse()
         return lines, python.template(python.text.after, python.text.line)
 
-    def solution(**given):
+    def solution(**inputs):
         lines, after = compiled()
-        measures = {n: (v, base_unit(parameters[n].unit)) for n, v in given.items()}
-        steps = [step for add in lines for step in add(given, measures)]
-        return Derivation(tuple(steps), after(**given))
+        measures = {n: (v, base_unit(parameters[n].unit)) for n, v in inputs.items()}
+        steps = [step for add in lines for step in add(inputs, measures)]
+        return Derivation(tuple(steps), after(**inputs))
 
     return solution
 
@@ -280,28 +282,28 @@ def _compiled(python, n):
     words, lines, line = python.text.steps[n]
     if not words:
         several = python.function(*lines, line)
-        return lambda given, _: [s] if isinstance(s := several(**given), Step) else s
+        return lambda values, _: [s] if isinstance(s := several(**values), Step) else s
     words = python.template(words, line)
     if not lines:
-        return lambda given, _: [Step(words(**given))]
+        return lambda values, _: [Step(words(**values))]
     name, formula, law, inputs = python.formula(n)
-    used, written = _names(_plain(formula)), ast.unparse(formula)
+    used, source = _names(_plain(formula)), ast.unparse(formula)
     beside = used & python.names.keys() - {*inputs, *FUNCTIONS, *python.arguments}
     trees = inputs | {helper: _tree(helper, line) for helper in beside}
     others = {other: python.measured(tree, line) for other, tree in trees.items()}
     law = law and python.measured(law, line)
 
-    def add(given, measures):
+    def add(values, measures):
         inputs = {name: measures[name] for name in used & measures.keys()}
         for other, (value, of, same) in others.items():
-            inputs[other] = measures[same] if same in measures else _in(value(**given), of)
-        gives = law and _in(law[0](**given), law[1])
+            inputs[other] = measures[same] if same in measures else _in(value(**values), of)
+        gives = law and _in(law[0](**values), law[1])
         try:
             if law and not measured(gives)[1]:
-                gives = gives, Step("", written, None, inputs).result[1]
-            step = Step(words(**given), written, gives, inputs)
+                gives = gives, Step("", source, None, inputs).result[1]
+            step = Step(words(**values), source, gives, inputs)
         except (ArithmeticError, ValueError) as error:
-            python.fail(line, error if written in str(error) else f"{written}: {error}")
+            python.fail(line, error if source in str(error) else f"{source}: {error}")
         if name:
             measures[name] = step.result[:2]
         return [step]
@@ -330,11 +332,11 @@ def of_file(file):
 
 def _built(texts, names, faults):
     """(text, question) of each; what is wrong with any joins the faults."""
-    found = []
+    pairs = []
     for text in texts:
         with faults:
-            found.append((text, built(text, names, faults.file, faults)))
-    return found
+            pairs.append((text, built(text, names, faults.file, faults)))
+    return pairs
 
 
 def of_topic(topic):
@@ -345,9 +347,9 @@ def of_topic(topic):
         of_text, faults = parts(_file(topic).read_text("utf-8"), f"{topic}.md")
     else:
         of_text, faults = [Text(*row) for row in rows], Faults(f"{topic}.md")
-    found = _built(of_text, names, faults)
+    pairs = _built(of_text, names, faults)
     faults.refuse()
-    return [one for _, one in found]
+    return [one for _, one in pairs]
 
 
 def names_of(topic):

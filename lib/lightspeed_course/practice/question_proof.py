@@ -18,18 +18,18 @@ def faults(text, question, seeds=(None, 0, 1)):
     that shows any.
     """
     for seed in seeds:
-        found = []
+        result = []
         for part in _parts(text, question, seed):
             try:
-                found += part()
+                result += part()
             except QuestionError as error:
-                found += error.faults
+                result += error.faults
             except Exception as error:
                 frames = traceback.walk_tb(error.__traceback__)
                 lines = [line for frame, line in frames if frame.f_code.co_filename.endswith(".md")]
-                found.append(((lines or [text.line])[-1], f"{type(error).__name__}: {error}"))
-        if found:
-            return list(dict.fromkeys(found))
+                result.append(((lines or [text.line])[-1], f"{type(error).__name__}: {error}"))
+        if result:
+            return list(dict.fromkeys(result))
     return []
 
 
@@ -41,14 +41,14 @@ def _parts(text, q, seed):
     yield lambda: _of_solution(text, q, variant())
     for n, each in enumerate(text.misconceptions):
         yield lambda n=n, row=each: _of_misconception(q, variant(), n, *row[1::3])
-    for words, held, line in text.holds:
-        yield lambda w=words, h=held, at=line: _of_condition(q, variant(), w, h, at)
+    for words, condition, line in text.holds:
+        yield lambda w=words, h=condition, at=line: _of_condition(q, variant(), w, h, at)
 
 
 def _of_solution(text, q, variant):
-    worked = [step for step in variant.worked.steps if step.formula]
-    if worked and "answer" not in text.facts and q.kind == "number":
-        of = worked[-1].result[1]
+    steps = [step for step in variant.worked.steps if step.formula]
+    if steps and "answer" not in text.facts and q.kind == "number":
+        of = steps[-1].result[1]
         if _dimensions(of) != _dimensions(q.unit):
             yield text.steps[-1][2], f"the last step comes out in {of or 'no unit'}, not {q.unit!r}"
     if q.kind == "choice" and variant.right not in q.options:
@@ -70,17 +70,20 @@ def _of_misconception(q, variant, n, mark, line):
     same = [o.name for o in q.misconceptions[:n] if close(wrong, variant.wrong(o), SAME)]
     if same and "also" not in mark and variant.seed is None:
         others = f"comes to the same as {' and '.join(same)}, {amount(wrong[0], q.unit)}"
-        wanted = "expected is another answer, or (also) behind the name, and both are told"
-        yield line, f"{m.name}: {others}: {wanted}"
+        expected = "expected is another answer, or (also) behind the name, and both are told"
+        yield line, f"{m.name}: {others}: {expected}"
     own = _own_unit(variant, m) if q.kind == "number" else ""
     if own and _dimensions(own) != _dimensions(q.unit):
-        asked = f"{q.unit or 'a plain number'} is asked"
-        yield line, f"{m.name}: comes out in {own}, {asked}; float(...) where that is the mistake"
+        unit_words = f"{q.unit or 'a plain number'} is asked"
+        yield (
+            line,
+            f"{m.name}: comes out in {own}, {unit_words}; float(...) where that is the mistake",
+        )
 
 
-def _of_condition(q, variant, words, held, line):
+def _of_condition(q, variant, words, condition, line):
     if not all(q.holds[words](**variant.inputs(sample)) for sample in variant.samples):
-        yield line, f"does not hold: {words}: {held}"
+        yield line, f"does not hold: {words}: {condition}"
 
 
 def _own_unit(variant, misconception):
@@ -92,12 +95,12 @@ def _own_unit(variant, misconception):
 
 
 def _dimensions(of):
-    found = {}
+    powers = {}
     for name, power in unit_of(of).items():
         try:
             own = unit(name).dimensions
         except UnknownUnit:  # a noun that is counted
             continue
         for dimension, n in own.items():
-            found[dimension] = found.get(dimension, 0) + n * power
-    return {name: n for name, n in found.items() if n and name not in COUNTED}
+            powers[dimension] = powers.get(dimension, 0) + n * power
+    return {name: n for name, n in powers.items() if n and name not in COUNTED}

@@ -119,7 +119,7 @@ def parts(text, file):
     """(questions, faults) of a text. A question is left out that lacks a part on which others rest:
     what would be said of those is no fault of theirs.
     """
-    questions, facts, faults, broken = [], {}, Faults(file), set()
+    questions, facts, faults, bad = [], {}, Faults(file), set()
     for kind, block, line in _blocks(text):
         already = len(faults)
         try:
@@ -142,11 +142,11 @@ def parts(text, file):
         except ValueError as error:
             faults.append((line, str(error)))
         if len(faults) > already and kind not in ("asserts", "quote") and block[:2] != "**":
-            broken.add(len(questions))
+            bad.add(len(questions))
     if not questions and not faults:
         faults.append((1, "no question: one begins with a line such as ## network.copy"))
     # What stands above the first question is of all.
-    return [q for n, q in enumerate(questions, 1) if not {0, n} & broken], faults
+    return [q for n, q in enumerate(questions, 1) if not {0, n} & bad], faults
 
 
 def _blocks(text):
@@ -200,9 +200,9 @@ def _take(into, kind, block, line):
                 into.holds.append((node.msg.value, ast.unparse(node.test), line + node.lineno))
         case "quote" if block.startswith("Right:"):
             into.right += [ast.literal_eval(answer) for answer in re.findall(r"`([^`]+)`", block)]
-        case "quote" if met := MET.match(block):
-            answer, of, mistake = map(_joined, met.groups()[:3])
-            into.wrong.append((ast.literal_eval(answer), of, mistake, _line(met[4])))
+        case "quote" if match := MET.match(block):
+            answer, of, mistake = map(_joined, match.groups()[:3])
+            into.wrong.append((ast.literal_eval(answer), of, mistake, _line(match[4])))
         case "quote":
             raise ValueError("expected Right: `answer`, … or - `answer` class: mistake → `says`")
         case _:
@@ -210,13 +210,13 @@ def _take(into, kind, block, line):
 
 
 def _item(into, text, line):
-    if met := MISCONCEPTION.match(text):
-        name, mark, python, hint = met.groups()
+    if match := MISCONCEPTION.match(text):
+        name, mark, python, hint = match.groups()
         into.misconceptions.append((name, mark or "", _formula(python), _joined(hint), line))
-    elif met := PARAMETER.match(text):
-        into.parameters[met[1]] = _formula(met[2]), line
-    elif met := OPTION.match(text):
-        into.options[met[1]] = _joined(met[2])
+    elif match := PARAMETER.match(text):
+        into.parameters[match[1]] = _formula(match[2]), line
+    elif match := OPTION.match(text):
+        into.options[match[1]] = _joined(match[2])
     else:
         key, value = _fact(text)
         into.facts[key] = value, line
@@ -225,11 +225,11 @@ def _item(into, text, line):
 def _fact(text):
     key, colon, value = text.partition(":")
     if not colon or key not in FACTS:
-        meant = did_you_mean(key, FACTS) or f"There are {', '.join(FACTS)}."
+        hint = did_you_mean(key, FACTS) or f"There are {', '.join(FACTS)}."
         first = text.partition("\n")[0]
         reason = (
             f"{first!r}: expected - key: value, - `name = given(...)`, - `key`: an option, or - "
-            f"**misconception** `Python` and a hint. {meant}"
+            f"**misconception** `Python` and a hint. {hint}"
         )
         near = nearest(key, FACTS) if colon else None
         raise Misnamed(reason, *_fact(f"{near}:{value}")) if near else ValueError(reason)
@@ -238,15 +238,15 @@ def _fact(text):
     return key, _formula(value) if key in FORMULAS else value
 
 
-def _formula(python, named=False):
-    """Python of one line; what is neither a formula nor, if `named`, name = formula is refused."""
+def _formula(python, naming=False):
+    """Python of one line; what is neither a formula nor, if `naming`, name = formula is refused."""
     python = _joined(python)
     match ast.parse(python).body:
         case [ast.Expr(tree)] if not isinstance(tree, ast.Starred):
             return python
-        case [ast.Assign([ast.Name()])] if named:
+        case [ast.Assign([ast.Name()])] if naming:
             return python
-    also = ", or name = formula" if named else ""
+    also = ", or name = formula" if naming else ""
     raise ValueError(f"{python!r}: expected is a formula{also}")
 
 

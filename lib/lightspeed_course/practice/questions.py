@@ -66,9 +66,9 @@ def is_ours(id):
 def _of_course(topic):
     from lightspeed_course.practice.question_files import of_topic
 
-    found = of_topic(topic)
-    register(*found)
-    return found
+    topic_questions = of_topic(topic)
+    register(*topic_questions)
+    return topic_questions
 
 
 def bank(topic):
@@ -92,8 +92,8 @@ def load(path):
     if not file.is_file():
         missing = "there is no such file; expected is one such as energy.md"
         raise QuestionError(path, (1, missing))
-    (found, wrong), mine = of_file(file), _own.get(file, ())
-    for text, one in found:
+    (pairs, wrong), mine = of_file(file), _own.get(file, ())
+    for text, one in pairs:
         topic = one.id.partition(".")[0]
         if topic in topics():
             reason = "is a topic of the course; expected is a name of your own before the dot"
@@ -104,9 +104,9 @@ def load(path):
     wrong.refuse()
     for id in mine:
         del _registry[id]
-    register(*(one for _, one in found))
-    _own[file] = [one.id for _, one in found]
-    return [one for _, one in found]
+    register(*(one for _, one in pairs))
+    _own[file] = [one.id for _, one in pairs]
+    return [one for _, one in pairs]
 
 
 def question(id):
@@ -127,9 +127,9 @@ def question(id):
             raise UnknownQuestion(f"no question {id!r}: {error}") from None
     if id in _registry:
         return _registry[id]
-    known = {q.id: q for q in bank(str(id).partition(".")[0])}
-    if id in known:
-        return known[id]
-    near = nearest(id, known)
+    by_id = {q.id: q for q in bank(str(id).partition(".")[0])}
+    if id in by_id:
+        return by_id[id]
+    near = nearest(id, by_id)
     hint = f"did you mean {near!r}?" if near else f"topics are {', '.join(topics()) or 'none yet'}"
     raise UnknownQuestion(f"no question {id!r}: {hint}")

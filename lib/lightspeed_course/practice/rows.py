@@ -13,21 +13,21 @@ def rows(variant):
         return  # what was never loaded was not read
     from lightspeed.catalog import Number, find
 
-    asked = q.expected(**variant.inputs())
-    if not isinstance(asked, Number):
+    number = q.expected(**variant.inputs())
+    if not isinstance(number, Number):
         return
-    key, _, name = asked.key.partition(".")
-    for other, about in _neighbours(find(key), asked, name):
+    key, _, name = number.key.partition(".")
+    for other, about in _neighbours(find(key), number, name):
         reason = f"It comes out so with {about} in place of the {_what(name)} of the question."
         width = min(q.tolerance, 0.03)
         yield Cause(about, variant.in_unit(other), reason, about=_about(other), width=width)
-    if asked.unit == "byte":
-        size = asked.printed.partition(" ")[2][:1].upper()
+    if number.unit == "byte":
+        size = number.printed.partition(" ")[2][:1].upper()
         for small, large in (pair for pair in PREFIXES if pair[1].startswith(size or "-")):
             reason = f"It comes out so with {large} for {small} in the {_what(name)}."
             power = 1.024 ** (1 + "KMGT".index(size))
             for factor in (power, 1 / power):
-                yield Cause("binary prefix", variant.in_unit(asked * factor), reason)
+                yield Cause("binary prefix", variant.in_unit(number * factor), reason)
 
 
 def _neighbours(entry, number, name):

@@ -56,11 +56,11 @@ def _units(variant, has):
         or "%" in {p.unit for p in q.parameters.values()}
     )
     if q.unit == "%" or share:
-        read = " A plain number is read in %." * (q.unit == "%")
+        hint = " A plain number is read in %." * (q.unit == "%")
         yield (
             "percent",
             100,
-            f"The factor is a hundred. Is a fraction asked, or a percentage?{read}",
+            f"The factor is a hundred. Is a fraction asked, or a percentage?{hint}",
         )
     if si_factor(q.unit) == 0.01 and q.unit.startswith("c"):
         yield "prefix", 100, "The factor is a hundred: a prefix was lost or misread on the way."
@@ -124,8 +124,8 @@ def _information(variant, has):
     yield "bits and bytes", 8, f"{reason} and each size count?"
     # Where bytes are measured, or timed. A number of requests, say, or of bytes that must be exact
     # has other reasons to be off by so little.
-    asked = set(dimensions(variant.question.unit))
-    if variant.question.tolerance and ("[information]" in asked or asked == {"[time]"}):
+    dims = set(dimensions(variant.question.unit))
+    if variant.question.tolerance and ("[information]" in dims or dims == {"[time]"}):
         for power, (small, large) in enumerate(PREFIXES, 1):
             mixed = f"The factor is that between {small} and {large}: powers of ten and powers of"
             yield "binary prefix", 1.024**power, f"{mixed} two are mixed."
@@ -133,16 +133,16 @@ def _information(variant, has):
 
 def _doubles(variant, has):
     """The usual factors of two, each only where the answer has what it is about."""
-    q, asked = variant.question, set(dimensions(variant.question.unit))
+    q, dims = variant.question, set(dimensions(variant.question.unit))
     text = f"{q.prompt} {variant.solution}"
     rate = (
-        {"[information]", "[time]"} <= asked
+        {"[information]", "[time]"} <= dims
         or q.unit == "%"
-        or (asked and asked <= {"[time]", "[token]"})
+        or (dims and dims <= {"[time]", "[token]"})
     )
     doubles = {
         ("a multiply-add", "Counted as one operation, or as two? Peaks count two."): (
-            "[operation]" in has and ("[operation]" in asked or "[information]" not in asked)
+            "[operation]" in has and ("[operation]" in dims or "[information]" not in dims)
         ),
         (
             "a sparse peak",
@@ -157,13 +157,13 @@ def _doubles(variant, has):
             "Elements of half or of twice the width lead there. How many bytes does one take here,"
             " in each operand?",
         ): q.kind != "function"
-        and "[information]" in asked | has
+        and "[information]" in dims | has
         and re.search(r"\b(bf16|fp16|fp32|fp8|int8|(two|four) bytes)\b", text),
         (
             "one pass or two",
             "A ring all-reduce has two passes, a reduce-scatter and an all-gather. How many do you"
             " count?",
-        ): re.search(r"all-reduces?\b", text) and asked & {"[information]", "[time]"},
+        ): re.search(r"all-reduces?\b", text) and dims & {"[information]", "[time]"},
         (
             "there and back",
             "The way there is half of the way there and back. Which one is asked?",

@@ -49,8 +49,8 @@ def record(kind, question, detail=None, at=None):
 
 def events(kind=None, question=None):
     """All events, or those of a kind or a question, in the order in which they happened."""
-    found = [Event(at, k, q, json.loads(detail)) for _, at, k, q, detail in _keeper().rows()]
-    return [e for e in found if kind in (None, e.kind) and question in (None, e.question)]
+    all_events = [Event(at, k, q, json.loads(detail)) for _, at, k, q, detail in _keeper().rows()]
+    return [e for e in all_events if kind in (None, e.kind) and question in (None, e.question)]
 
 
 def take_notice():
@@ -73,24 +73,24 @@ def loads(text):
     Raises ValueError, and adds nothing, for a text that is not such a file.
     """
     try:
-        told = json.loads(text)
+        data = json.loads(text)
     except ValueError:
-        told = None
-    if not isinstance(told, dict) or told.get("format") != FORMAT:
+        data = None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(
             "This is no file of progress: expected one that `lightspeed progress --save FILE`, or"
             " the export of the web edition, has written."
         )
-    if told.get("version") != 1 or not isinstance(told.get("events"), list):
+    if data.get("version") != 1 or not isinstance(data.get("events"), list):
         raise ValueError("This file of progress is of another version: update the course.")
-    for number, event in enumerate(told["events"], 1):
+    for number, event in enumerate(data["events"], 1):
         right = isinstance(event, dict) and event.keys() == ROW.keys()
         if not right or not all(isinstance(event[n], kind) for n, kind in ROW.items()):
             raise ValueError(f"Event {number} of this file of progress is damaged.")
     here = {row[0] for row in _keeper().rows()}
     rows = [
         (*(event[name] for name in list(ROW)[:4]), json.dumps(event["detail"]))
-        for event in told["events"]
+        for event in data["events"]
     ]
     new = list({row[0]: row for row in rows if row[0] not in here}.values())
     _keeper().add(new)

@@ -73,16 +73,16 @@ def add(rows):
 
 def rows():
     """All events, in the order in which they happened."""
-    found = []
+    all_rows = []
     try:
         if path().exists():
-            found = _read(_open)
+            all_rows = _read(_open)
     except (sqlite3.Error, OSError) as error:
         _explain(error)
         with contextlib.suppress(sqlite3.Error):
-            found = _read(_open_unwritable)
-    kept = {row[0] for row in found}
-    return found + [row for row in _waiting if row[0] not in kept]
+            all_rows = _read(_open_unwritable)
+    ids = {row[0] for row in all_rows}
+    return all_rows + [row for row in _waiting if row[0] not in ids]
 
 
 def _read(opening):

@@ -79,9 +79,9 @@ class Today(Panel):
         heading, lines = desk.told(self.clock())
         variant, form = self.sitting.variant, self.form
         form.extra, form.extra_enabled = (SOLUTION if variant else ""), False
-        listed = "\n".join(f"- {line}" for line in lines)
+        bullets = "\n".join(f"- {line}" for line in lines)
         if variant is None:
-            self.prompt.value = as_html(f"**Done for today.** {heading}\n\n{listed}")
+            self.prompt.value = as_html(f"**Done for today.** {heading}\n\n{bullets}")
             form.fields, form.action = [], ""
             return
         q = variant.question
@@ -91,4 +91,4 @@ class Today(Panel):
             form.fields, form.action, form.extra, form.extra_enabled = [], "Go on", LEAVE, True
         else:
             form.fields, form.action = fields_of(variant), "Check"
-        self.prompt.value = as_html(f"*{heading}*\n\n{listed}\n\n**{q.title}.** {prompt}")
+        self.prompt.value = as_html(f"*{heading}*\n\n{bullets}\n\n**{q.title}.** {prompt}")

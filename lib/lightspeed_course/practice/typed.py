@@ -109,7 +109,7 @@ def _in_digits(match):
     return f"{value}/{PARTS[match['part'].lower()]} " if match["part"] else f"{value} "
 
 
-def parse(text, asked=""):
+def parse(text, unit_hint=""):
     """What was typed, as a number or `Measured`: "1.5e6", "2/3", "24 GPUs". Raises Unreadable."""
     text = text.strip().translate(ALIKE)
     text = IN_WORDS.sub(_in_digits, text) if len(text) <= 80 else text
@@ -132,11 +132,11 @@ def parse(text, asked=""):
         ) from None
     value *= SCALE.get(match["scale"], 1)
     unit = "dollar" if match["dollar"] else (match["unit"] or "")
-    if not EACH.search(asked):
+    if not EACH.search(unit_hint):
         unit = EACH.sub("", unit)
-    if not unit or (not asked and COUNTED.fullmatch(unit)):
+    if not unit or (not unit_hint and COUNTED.fullmatch(unit)):
         return value
-    spelled = _spelled(unit, asked)
+    spelled = _spelled(unit, unit_hint)
     try:
         unit_of(spelled)
     except UnknownUnit:
@@ -145,13 +145,13 @@ def parse(text, asked=""):
     return Measured(value, spelled)
 
 
-def _spelled(unit, asked):
+def _spelled(unit, unit_hint):
     if re.fullmatch(r"(?:[KMGTPEZ]|[a-z]+-?)?(?:FLOPS|FLOPs|flops)", unit):
         # a plural, or a rate: as it is asked
-        return f"{_spelled(unit[:-1], '')}{'/s' * asked.endswith('FLOP/s')}"
+        return f"{_spelled(unit[:-1], '')}{'/s' * unit_hint.endswith('FLOP/s')}"
     unit = f"1{unit}" if unit.startswith("/") else unit
-    for pattern, written in SPELLED:
-        unit = re.sub(pattern, written, unit)
+    for pattern, spelling in SPELLED:
+        unit = re.sub(pattern, spelling, unit)
     return _singular(unit)
 
 

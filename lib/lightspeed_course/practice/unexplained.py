@@ -11,20 +11,20 @@ from lightspeed_course.practice.values import Values, finite
 NEAR = math.log(1.2)
 
 
-def reordered(variant, given, right):
+def reordered(variant, values, right):
     """(name, reason) if values or a function's arguments are in another order; or None."""
     q = variant.question
     if q.kind == "array":
-        if any(close(order, right, q.tolerance) for order in permutations(given)):
+        if any(close(order, right, q.tolerance) for order in permutations(values)):
             return (
                 "another order",
                 f"Those are the right values, in another order than asked: {', '.join(q.names)}.",
             )
     elif q.kind == "function":
-        if len(set(given.where(finite(given)))) < 3:
+        if len(set(values.where(finite(values)))) < 3:
             return None  # so little that several orders would do
         # The library is called, not the learner's function, which is in a sandbox.
-        if order := next((o for o in orders(q) if _same_as(variant, o, given)), None):
+        if order := next((o for o in orders(q) if _same_as(variant, o, values)), None):
             return other_arguments(q, order)
     return None
 
@@ -49,23 +49,25 @@ def other_arguments(q, order):
     )
 
 
-def _same_as(variant, order, given):
+def _same_as(variant, order, values):
     """Whether the library gives the same with its arguments taken to be those of `order`."""
     others, tolerance = [], variant.question.tolerance
     for sample in variant.samples:
-        found = result(variant, dict(zip(order, variant.inputs(sample).values(), strict=True)))
-        for there in found:
-            here = given[len(others)]
+        there_values = result(
+            variant, dict(zip(order, variant.inputs(sample).values(), strict=True))
+        )
+        for there in there_values:
+            here = values[len(others)]
             others.append(there)
             both = math.isnan(here) and math.isnan(there)
             # Most orders are off from the first sample on. A zero is close beside larger values.
             if there and not both and not close(here, there, tolerance):
                 return False
-    here = [not (math.isnan(a) and math.isnan(b)) for a, b in zip(given, others, strict=True)]
-    return close(given.where(here), Values(others).where(here), tolerance)
+    here = [not (math.isnan(a) and math.isnan(b)) for a, b in zip(values, others, strict=True)]
+    return close(values.where(here), Values(others).where(here), tolerance)
 
 
-def unrounded(variant, given, right):
+def unrounded(variant, values, right):
     """(name, reason) if a count is right but for its fraction, or None."""
     q = variant.question
     if (
@@ -73,27 +75,26 @@ def unrounded(variant, given, right):
         or q.tolerance
         or q.unit not in ("", "token", "request")
         or right[0] % 1
-        or not given[0] % 1
+        or not values[0] % 1
     ):
         return None
-    if math.floor(given[0]) == right[0]:
+    if math.floor(values[0]) == right[0]:
         return "not whole", "Only whole ones count here: a part of one is none."
-    if math.ceil(given[0]) == right[0]:
+    if math.ceil(values[0]) == right[0]:
         return "not whole", "Only whole ones can be had here: a part of one does not do."
     return None
 
 
-def where(variant, given, right):
+def where(variant, values, right):
     """A sentence on where a function is wrong, if one condition tells it; or ""."""
     q = variant.question
-    good = [close(g, r, q.tolerance) for g, r in zip(given, right, strict=True)]
+    good = [close(g, r, q.tolerance) for g, r in zip(values, right, strict=True)]
     inputs = variant.samples
     if all(good) or not any(good):
         return ""
     for name, p in q.parameters.items():
         off, on = (
-            {s[name] for s, g in zip(inputs, good, strict=True) if g is hit}
-            for hit in (False, True)
+            {s[name] for s, g in zip(inputs, good, strict=True) if g is ok} for ok in (False, True)
         )
         if len(off) == 1 and not off & on:
             return f"It is wrong just where {name} = {p.text(next(iter(off)))}."
@@ -125,12 +126,12 @@ NEXT = (
 KNOWN = "It is a number to know: look it up in the chapter, and keep its power of ten."
 
 
-def magnitude(variant, given, right):
+def magnitude(variant, values, right):
     """(kind, reason) for values that nothing explains: how many are right, how far others."""
     q = variant.question
-    good = [close(g, r, q.tolerance) for g, r in zip(given, right, strict=True)]
+    good = [close(g, r, q.tolerance) for g, r in zip(values, right, strict=True)]
     sizes = [
-        _size(g, r, q.tolerance) for g, r, ok in zip(given, right, good, strict=True) if not ok
+        _size(g, r, q.tolerance) for g, r, ok in zip(values, right, good, strict=True) if not ok
     ]
     how, advice = sizes[0]
     if advice == NEXT and q.level == "recall" and not q.parameters:
@@ -144,37 +145,37 @@ def magnitude(variant, given, right):
         return kind, f"{sum(good)} of {len(good)} values are right. Look again: {wrong}. {advice}"
     if len(good) == 1:
         return kind, f"{unknown}It is {how}. {advice}"
-    tried = f"{len(good)} inputs tried"
+    inputs = f"{len(good)} inputs tried"
     if any(good):
-        special = where(variant, given, right) or "What is special about those that differ?"
+        special = where(variant, values, right) or "What is special about those that differ?"
         return (
             kind,
             (
-                f"It agrees with the library on {sum(good)} of {tried}. {special} That one is"
+                f"It agrees with the library on {sum(good)} of {inputs}. {special} That one is"
                 f" {how}. {advice}"
             ),
         )
     return (
         kind,
         (
-            f"{unknown}It agrees with the library on none of the {tried}. The one shown is {how}."
+            f"{unknown}It agrees with the library on none of the {inputs}. The one shown is {how}."
             f" {advice}"
         ),
     )
 
 
-def _size(given, right, tolerance):
+def _size(value, right, tolerance):
     """How far off a value is, and what to do next; nothing that is not certain."""
-    way = "too high" if given > right else "too low"
-    if math.isinf(given) or math.isinf(right) or given == 0 or right == 0:
+    way = "too high" if value > right else "too low"
+    if math.isinf(value) or math.isinf(right) or value == 0 or right == 0:
         return f"{way}, and no factor mends it", "Where does the law reach zero or infinity?"
-    if math.isnan(given):
+    if math.isnan(value):
         return "no number", NEXT
-    if given * right < 0:
+    if value * right < 0:
         return f"{way}, and of the other sign", "Where does the minus come from?"
-    off = abs(math.log(abs(given)) - math.log(abs(right)))
+    off = abs(math.log(abs(value)) - math.log(abs(right)))
     if off <= min(NEAR, 5 * math.log1p(tolerance)) or (
-        not tolerance and off <= NEAR and abs(given - right) <= 1
+        not tolerance and off <= NEAR and abs(value - right) <= 1
     ):
         return f"{way}, but close", "Is every small term in it, and is nothing rounded on the way?"
     decades = off / math.log(10)

@@ -50,9 +50,9 @@ def unit(text: str) -> Unit:
     >>> unit("FLOP/byte").dimensions
     {'[operation]': 1, '[information]': -1}
     """
-    written = re.sub(r"([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"**\1", text).translate(RAISED)
-    factors = [(_number(name) or _named(name), power) for name, power in _factors(written)]
-    symbols = [(found.symbol, power) for found, power in factors if found.symbol]
+    text_with_powers = re.sub(r"([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"**\1", text).translate(RAISED)
+    factors = [(_number(name) or _named(name), power) for name, power in _factors(text_with_powers)]
+    symbols = [(part.symbol, power) for part, power in factors if part.symbol]
     return _product(factors, _in_symbols(symbols))
 
 
@@ -87,7 +87,7 @@ def base_unit(text: str) -> str:
 
 def _factors(text: str) -> list[tuple[str, int]]:
     """The names and numbers of a product with their powers; a division counts for the next."""
-    found: list[tuple[str, int]] = []
+    result: list[tuple[str, int]] = []
     at, sign, raised, dangling = 0, 1, False, False
     while token := TOKEN.match(text, at):
         at = token.end()
@@ -95,19 +95,19 @@ def _factors(text: str) -> list[tuple[str, int]]:
         dangling = bool(power or sort)
         if power:
             raised = True
-        elif raised and number and found and re.fullmatch(r"-?\d{1,2}", number):
-            found[-1] = found[-1][0], found[-1][1] * int(number)
+        elif raised and number and result and re.fullmatch(r"-?\d{1,2}", number):
+            result[-1] = result[-1][0], result[-1][1] * int(number)
             raised, sign = False, 1
         elif raised:
             raise UnknownUnit(text.strip())
         elif sort:
             sign = -1 if sort == "/" else 1
         else:
-            found.append((number or name, sign))
+            result.append((number or name, sign))
             sign = 1
-    if dangling or text[at:].strip() or (text.strip() and not found):
+    if dangling or text[at:].strip() or (text.strip() and not result):
         raise UnknownUnit(text.strip())
-    return found
+    return result
 
 
 def _number(text: str) -> Unit | None:
@@ -166,18 +166,18 @@ def _defined(
     factors = []
     for name, power in _factors(definition):
         prefix = next((p for p in prefixes if name.startswith(p) and name[len(p) :] in units), "")
-        found = _number(name) or units.get(name) or units[name[len(prefix) :]]
+        base = _number(name) or units.get(name) or units[name[len(prefix) :]]
         if prefix and name not in units:
-            found = replace(found, factor=found.factor * prefixes[prefix][0])
-        factors.append((found, power))
+            base = replace(base, factor=base.factor * prefixes[prefix][0])
+        factors.append((base, power))
     return _product(factors, symbol)
 
 
 def _product(factors: list[tuple[Unit, int]], symbol: str) -> Unit:
     """Units, each raised to its power, as one of this name."""
     factor, powers = 1.0, dict[str, int]()
-    for found, power in factors:
-        factor *= found.factor**power
-        for dimension, times in found.powers:
+    for base, power in factors:
+        factor *= base.factor**power
+        for dimension, times in base.powers:
             powers[dimension] = powers.get(dimension, 0) + times * power
     return Unit(factor, tuple((d, p) for d, p in powers.items() if p), symbol)

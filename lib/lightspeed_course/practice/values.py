@@ -57,9 +57,9 @@ class Values(tuple):
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def where(self, chosen):
-        """Those for which `chosen`, as many truths, is true."""
-        return Values(value for value, here in zip(self, chosen, strict=True) if here)
+    def where(self, mask):
+        """Those for which `mask`, as many truths, is true."""
+        return Values(value for value, here in zip(self, mask, strict=True) if here)
 
 
 def joined(some):
@@ -67,9 +67,9 @@ def joined(some):
     return Values(value for values in some for value in values)
 
 
-def values_of(given):
+def values_of(value):
     """One number, a sequence or an array of them, as `Values`."""
-    return Values(_flat(given) if _several(given) else (given,))
+    return Values(_flat(value) if _several(value) else (value,))
 
 
 def finite(values):
@@ -86,23 +86,23 @@ def ratio(a, b):
 
 def _power(base, exponent):
     try:
-        found = base**exponent
+        result = base**exponent
     except OverflowError:
         return math.inf
     except ZeroDivisionError:
         return math.inf
-    return math.nan if isinstance(found, complex) else found
+    return math.nan if isinstance(result, complex) else result
 
 
 def _rest(value, by):
     return value % by if math.isfinite(value) else math.nan
 
 
-def _several(given):
+def _several(value):
     numpy = sys.modules.get("numpy")
-    array = numpy is not None and isinstance(given, numpy.ndarray) and given.ndim > 0
-    return array or isinstance(given, (tuple, list))
+    array = numpy is not None and isinstance(value, numpy.ndarray) and value.ndim > 0
+    return array or isinstance(value, (tuple, list))
 
 
-def _flat(given):
-    return given if isinstance(given, (tuple, list)) else given.ravel()
+def _flat(value):
+    return value if isinstance(value, (tuple, list)) else value.ravel()

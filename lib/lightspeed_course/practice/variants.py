@@ -64,13 +64,13 @@ class Variant:
             return [dict(self.values)]
         # What shows a misconception without a seed shows it with one, with its own on top.
         seeds = (None,) if self.seed is None else (None, self.seed)
-        drawn = [sample for seed in seeds for sample in self._draws(seeded(q.id, seed))]
-        return [dict(self.values), *drawn, *({**self.values, **edge} for edge in q.edges)]
+        samples = [sample for seed in seeds for sample in self._draws(seeded(q.id, seed))]
+        return [dict(self.values), *samples, *({**self.values, **edge} for edge in q.edges)]
 
     def _draws(self, rng):
         q = self.question
-        tried = ({n: draw(rng, p) for n, p in q.parameters.items()} for _ in range(10 * SAMPLES))
-        return islice((t for t in tried if not q.valid or q.valid(**self.inputs(t))), SAMPLES)
+        draws = ({n: draw(rng, p) for n, p in q.parameters.items()} for _ in range(10 * SAMPLES))
+        return islice((t for t in draws if not q.valid or q.valid(**self.inputs(t))), SAMPLES)
 
     def inputs(self, values=None):
         """The values in SI, as the functions of a question take them."""
@@ -205,8 +205,8 @@ class Variant:
 
     @cached_property
     def worked(self):
-        given = self.question.solution
-        return given(**self.inputs()) if callable(given) else given
+        solution = self.question.solution
+        return solution(**self.inputs()) if callable(solution) else solution
 
     @property
     def hints(self):
@@ -221,5 +221,5 @@ class Variant:
 
     def fill(self, template):
         """The template with each `{{parameter}}` written as the parameter shows it."""
-        shown = {n: p.text(self.values[n]) for n, p in self.question.parameters.items()}
-        return re.sub(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}", lambda m: shown[m[1]], template)
+        texts = {n: p.text(self.values[n]) for n, p in self.question.parameters.items()}
+        return re.sub(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}", lambda m: texts[m[1]], template)

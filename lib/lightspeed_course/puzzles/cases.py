@@ -185,10 +185,10 @@ def _heads(numbers: random.Random, H: int, G: int, N: int, D: int, causal: bool)
         queries = _rows(q, D)[head * N : (head + 1) * N]
         keys, values = (_rows(x, D)[head // G * N : (head // G + 1) * N] for x in (k, v))
         for i, query in enumerate(queries):
-            seen = i + 1 if causal else N
-            scores = [math.fsum(map(float.__mul__, query, key)) for key in keys[:seen]]
+            length = i + 1 if causal else N
+            scores = [math.fsum(map(float.__mul__, query, key)) for key in keys[:length]]
             weights = _softmax_row([score * D**-0.5 for score in scores])
-            expected += _product([weights], values[:seen])[0]
+            expected += _product([weights], values[:length])[0]
     arrays = (_array("q", q, 2), _array("k", k, 2), _array("v", v, 2), _empty("o", H * N * D, 2))
     return Case((*arrays, H, G, N, D), {"o": expected})
 

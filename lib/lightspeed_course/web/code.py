@@ -22,13 +22,13 @@ def _input(*_):
 
 def needed(above, source):
     """Those above, in order, from which a cell takes a name, and those on which these rest."""
-    wanted, chosen = _names(source)[1], []
+    names, cells = _names(source)[1], []
     for cell in reversed(above):
         bound, used = _names(cell)
-        if bound & wanted or "*" in bound:
-            chosen.insert(0, cell)
-            wanted |= used
-    return chosen
+        if bound & names or "*" in bound:
+            cells.insert(0, cell)
+            names |= used
+    return cells
 
 
 def _names(source):
@@ -192,8 +192,8 @@ class Sheet:
             return ""
         if frames[-1].filename != self._file():
             return f"Line {own[0]}, in {frames[-1].name} of a cell above: "
-        called = f", called from line {own[0]}" if len(own) > 1 else ""
-        return f"Line {own[-1]}{called}: "
+        caller = f", called from line {own[0]}" if len(own) > 1 else ""
+        return f"Line {own[-1]}{caller}: "
 
 
 def not_here(module):
@@ -204,8 +204,8 @@ def not_here(module):
     return f"{module} is not on this page, {has}. In the lab the same cell runs as it is."
 
 
-def _more(left):
-    return f"\n… {left:,} characters more; a page shows {MOST:,}.\n"
+def _more(rest):
+    return f"\n… {rest:,} characters more; a page shows {MOST:,}.\n"
 
 
 class _Out(io.TextIOBase):
@@ -238,8 +238,8 @@ def _display(*values):
             show(value)
         else:
             text = repr(value)
-            left = len(text) - MOST
-            bundle = {"text/plain": text[:MOST] + _more(left) if left > 0 else text}
+            rest = len(text) - MOST
+            bundle = {"text/plain": text[:MOST] + _more(rest) if rest > 0 else text}
             for mime, method in (("html", "_repr_html_"), ("markdown", "_repr_markdown_")):
                 if look := getattr(value, method, lambda: None)():
                     bundle[f"text/{mime}"] = look

@@ -43,19 +43,19 @@ async def keeper():
     from pyodide.ffi import create_proxy
 
     def unkept(error):
-        kept.notice = f"This browser does not keep your progress: {error}."
+        progress.notice = f"This browser does not keep your progress: {error}."
 
-    kept = Keeper([], lambda text: None)
+    progress = Keeper([], lambda text: None)
     try:
         module = await js.eval(f"import({json.dumps(packages.site() + PROGRESS)})")
         base = await module.opened()
         rows = json.loads(js.JSON.stringify(await module.all(base)))
         # heard long after this call: for as long as the kernel runs
-        done, failed = create_proxy(lambda: None), create_proxy(unkept)
-        kept = Keeper(rows, module.keeper(base, done, failed))
+        on_done, failed = create_proxy(lambda: None), create_proxy(unkept)
+        progress = Keeper(rows, module.keeper(base, on_done, failed))
     except Exception as error:  # a private window, or no room
         unkept(error)
-    return kept
+    return progress
 
 
 class Forgiving(ast.NodeTransformer):

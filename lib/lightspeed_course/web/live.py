@@ -66,11 +66,11 @@ class Page:
     def form(receive, **state):
         def heard(message):
             receive(message)
-            made.heard = message.get("turn", 0)
+            model.heard = message.get("turn", 0)
 
         usual = {"action": "Check", "extra": "", "extra_enabled": False, "offers": [], "status": ""}
-        made = Model("form", heard, **(usual | {"heard": 0} | state))
-        return made
+        model = Model("form", heard, **(usual | {"heard": 0} | state))
+        return model
 
     @staticmethod
     def text(html=""):
@@ -136,14 +136,14 @@ def begin(send, rows, keep):
 
 def explorers():
     """Every explorer of the course by its name, "roofline.explore"."""
-    found = {}
+    models = {}
     for module in sorted(m.name for m in pkgutil.iter_modules(rooms.__path__)):
         room = importlib.import_module(f"{rooms.__name__}.{module}")
         for name in sorted(n for n in vars(room) if n.startswith("explore")):
             make = getattr(room, name)
             if getattr(make, "__module__", "") == room.__name__:
-                found[f"{module}.{name}"] = make()
-    return found
+                models[f"{module}.{name}"] = make()
+    return models
 
 
 _open = {}  # cell -> explorer
@@ -185,15 +185,15 @@ def _opened(cell, call, state):
     if name == "code":
         return _editor(*arguments)
     if name == "progress":
-        shown, _ = code.run("from lightspeed_course import progress\nprogress()")
-        return Model("text", value="".join(_part(each)["html"] for each in shown))
+        view, _ = code.run("from lightspeed_course import progress\nprogress()")
+        return Model("text", value="".join(_part(each)["html"] for each in view))
     if name in PRACTICE:
-        shown = practice(name, *arguments)
-        if hasattr(shown, "box"):
-            return shown.box
+        view = practice(name, *arguments)
+        if hasattr(view, "box"):
+            return view.box
         from lightspeed_course.practice.forms import as_html
 
-        return Model("text", value=as_html(shown.markdown))
+        return Model("text", value=as_html(view.markdown))
     module, _, function = name.partition(".")
     explorer = getattr(importlib.import_module(f"{rooms.__name__}.{module}"), function)()
     _open[cell] = explorer
@@ -210,35 +210,35 @@ def practice(name, *arguments):
     incident's number and its job.
     """
     word = "job" if name == "incident" else "seed"
-    told = {word: arguments[1]} if arguments[1:] else {}
-    return getattr(importlib.import_module("lightspeed_course"), name)(*arguments[:1], **told)
+    keywords = {word: arguments[1]} if arguments[1:] else {}
+    return getattr(importlib.import_module("lightspeed_course"), name)(*arguments[:1], **keywords)
 
 
 def _editor(source):
     """A cell to be edited and run; the page sends the cells above it along, as they stand. What it
     lacks and the host of Pyodide's packages has is offered; the page asks the reader.
     """
-    offered, brought = {}, set()
+    offered, asked_for = {}, set()
 
     def receive(content):
         if content.get("bring"):
             packages.later(bring(content))
             return
         sheet = code.begun(content["source"], content["above"])
-        shown, problem = sheet.perform(content["source"])
-        cell.parts, cell.problem = [_part(each) for each in shown], problem
+        views, problem = sheet.perform(content["source"])
+        cell.parts, cell.problem = [_part(each) for each in views], problem
         cell.busy = False
-        if sheet.lacks and sheet.lacks not in brought:
+        if sheet.lacks and sheet.lacks not in asked_for:
             packages.later(offer(sheet.lacks))
 
     async def offer(module):
-        found = await packages.offer(module)
-        if found is not None:
-            offered.update(found)
-            cell.offer = {name: found[name] for name in ("module", "host", "words")}
+        offer_data = await packages.offer(module)
+        if offer_data is not None:
+            offered.update(offer_data)
+            cell.offer = {name: offer_data[name] for name in ("module", "host", "words")}
 
     async def bring(content):
-        brought.add(offered["module"])  # once: who fails is not asked for again
+        asked_for.add(offered["module"])  # once: who fails is not asked for again
         try:
             await packages.bring(offered)
         except Exception as error:
@@ -255,20 +255,20 @@ def _editor(source):
     return cell
 
 
-def _part(shown):
+def _part(view):
     """What a cell shows, as the page takes it: HTML, or the name of a model."""
     from lightspeed_course.practice.forms import as_html
 
-    match shown:
+    match view:
         case {"stream": text}:
             return {"html": f"<pre class='sol-out'>{html.escape(text)}</pre>"}
         case {"text/html": text}:
             return {"html": text}
         case {"text/markdown": text}:
-            return {"html": as_html(text, own="own" in shown)}
+            return {"html": as_html(text, own="own" in view)}
         case {"text/plain": text}:
             return {"html": f"<pre class='sol-out'>{html.escape(text)}</pre>"}
-    return {"model": (shown.box if hasattr(shown, "box") else shown.live())._name}
+    return {"model": (view.box if hasattr(view, "box") else view.live())._name}
 
 
 def warm():

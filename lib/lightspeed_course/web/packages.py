@@ -29,20 +29,20 @@ async def offer(module):
     return offered(module, await (await pyfetch(site() + LIST)).json()) if site() else None
 
 
-def offered(module, told):
-    """`offer`, by the list `told`."""
-    listed = told["packages"]
-    by_import = {name: key for key, entry in listed.items() for name in entry["imports"]}
+def offered(module, index):
+    """`offer`, by the list `index`."""
+    entries = index["packages"]
+    by_import = {name: key for key, entry in entries.items() for name in entry["imports"]}
     if module not in by_import:
         return None
-    wanted, taken = [by_import[module]], {}
-    while wanted:
-        if (key := wanted.pop()) not in taken:
-            taken[key] = listed[key]
-            wanted += listed[key]["depends"]
-    sizes = [entry.get("bytes") for entry in taken.values()]
+    queue, entries_taken = [by_import[module]], {}
+    while queue:
+        if (key := queue.pop()) not in entries_taken:
+            entries_taken[key] = entries[key]
+            queue += entries[key]["depends"]
+    sizes = [entry.get("bytes") for entry in entries_taken.values()]
     size = "its list tells no size" if None in sizes else f"{sum(sizes) / 1e6:.1f} MB"
-    host, more = told["place"].split("/")[2], len(taken) - 1
+    host, more = index["place"].split("/")[2], len(entries_taken) - 1
     along = f" with {more} package{'s' * (more > 1)} that it needs" if more else ""
     return {
         "module": module,
@@ -50,8 +50,8 @@ def offered(module, told):
         "words": f"{module} is not part of this site. It can be loaded{along} from {host}, the host"
         f" of Pyodide's packages ({size}). That host then sees that you ask.",
         "entries": {
-            key: entry | {"file_name": told["place"] + entry["file_name"]}
-            for key, entry in taken.items()
+            key: entry | {"file_name": index["place"] + entry["file_name"]}
+            for key, entry in entries_taken.items()
         },
     }
 

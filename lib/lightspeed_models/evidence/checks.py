@@ -31,41 +31,41 @@ def _whole(*names, reason="a size is no whole number"):
 
 
 def _faster_than_arithmetic(columns):
-    done = work(columns)
-    return done["flops"] / done["peak"] > columns["latency"] * AT_MOST
+    job = work(columns)
+    return job["flops"] / job["peak"] > columns["latency"] * AT_MOST
 
 
 def _faster_than_memory(columns):
     """What is in the cache already need not come from memory, but no more than the cache holds."""
-    done = work(columns)
-    moved = done["size"] - constant(columns["chip"], "l2_capacity")
-    return moved / done["bandwidth"] > columns["latency"] * AT_MOST
+    job = work(columns)
+    traffic = job["size"] - constant(columns["chip"], "l2_capacity")
+    return traffic / job["bandwidth"] > columns["latency"] * AT_MOST
 
 
 def _faster_than_links(columns):
     """Each rank sends or receives all but its own part, wherever the sums are made."""
     ranks, size = columns["ranks"], columns["elements"] * columns["format"].lookup(MOVED)
-    moved = size * (ranks - 1) / ranks
-    return moved / constant(columns["chip"], "link_bandwidth") > columns["latency"] * AT_MOST
+    traffic = size * (ranks - 1) / ranks
+    return traffic / constant(columns["chip"], "link_bandwidth") > columns["latency"] * AT_MOST
 
 
 def _twice_as_fast_as_memory(columns):
     """A cache of half the stated width would explain a factor of two; nothing explains more."""
-    left = cache_bytes(columns) / 2 - constant(columns["chip"], "l2_capacity")
-    return left / constant(columns["chip"], "hbm_bandwidth") > columns["latency"] * AT_MOST
+    rest = cache_bytes(columns) / 2 - constant(columns["chip"], "l2_capacity")
+    return rest / constant(columns["chip"], "hbm_bandwidth") > columns["latency"] * AT_MOST
 
 
 def _twice_as_fast_as_arithmetic(columns):
     """A narrower format than the stated one would explain a factor of two."""
-    done = prefill_work(columns)
-    return done["flops"] / done["peak"] / 2 > columns["latency"] * AT_MOST
+    job = prefill_work(columns)
+    return job["flops"] / job["peak"] / 2 > columns["latency"] * AT_MOST
 
 
 def _unknown_model(columns):
     """Layers of a model whose shape is not known; kernels alone name none."""
-    named = np.array([name in ("", *KINDS_OF_MODEL) for name in columns["model"].names])
+    is_named = np.array([name in ("", *KINDS_OF_MODEL) for name in columns["model"].names])
     layers = columns["kind"].isin(("latent layer", "sparse layer"))
-    return layers & ~named[columns["model"].codes]
+    return layers & ~is_named[columns["model"].codes]
 
 
 CHIP = ("the chip is not in the catalog", lambda columns: ~columns["chip"].isin(known()))

@@ -102,11 +102,11 @@ def of_buffers(rows):
 
 def peak(rows):
     """FLOP/s of the chip of each row in the row's format; NaN where it has no such units."""
-    found = np.full(len(rows["latency"]), np.nan)
+    peaks = np.full(len(rows["latency"]), np.nan)
     for name in {f.peak for f in FORMATS.values()}:
         own = rows["format"].isin([f for f, of in FORMATS.items() if of.peak == name])
-        found[own] = constant(rows["chip"][own], name)
-    return found
+        peaks[own] = constant(rows["chip"][own], name)
+    return peaks
 
 
 def work(rows):
@@ -132,8 +132,8 @@ def narrowed(rows):
 
 def context(rows):
     """Positions that one new token sees in a decoding step."""
-    seen = rows["tokens"] + rows["step"]
-    return np.where(rows["window"] > 0, np.minimum(rows["window"], seen), seen)
+    span = rows["tokens"] + rows["step"]
+    return np.where(rows["window"] > 0, np.minimum(rows["window"], span), span)
 
 
 def cache_bytes(rows):
@@ -147,9 +147,9 @@ def cache_bytes(rows):
 def prefill_work(rows):
     """FLOPs and bytes of causal attention over whole prompts, with peak and bandwidth."""
     tokens, width, batch = rows["tokens"], rows["head_width"], rows["batch"]
-    seen = np.where(rows["window"] > 0, np.minimum(rows["window"], tokens), tokens)
+    span = np.where(rows["window"] > 0, np.minimum(rows["window"], tokens), tokens)
     # Query i sees min(i, window) keys: a triangle, then a band.
-    pairs = seen * (seen + 1) / 2 + (tokens - seen) * seen
+    pairs = span * (span + 1) / 2 + (tokens - span) * span
     element = trait(rows["format"], "activation_bytes")
     return {
         "flops": 4 * batch * rows["heads"] * width * pairs,

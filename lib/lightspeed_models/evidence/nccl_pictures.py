@@ -35,9 +35,9 @@ def busbw_over_nodes(line, question):
         model = [predict("all_reduce", size, 8 * k, k, "p5").busbw for k in NODES]
         marks.append(Line(NODES, model, si(float(size), "byte"), color))
         for fitted in (True, False):
-            seen = {r.nodes: _rate(r) for r in rows if (r.size, r.fitted) == (size, fitted)}
+            rates = {r.nodes: _rate(r) for r in rows if (r.size, r.fitted) == (size, fitted)}
             marks.append(
-                Points(list(seen), list(seen.values()), color=color, marker=_marker(fitted))
+                Points(list(rates), list(rates.values()), color=color, marker=_marker(fitted))
             )
     where, star = question
     marks.append(

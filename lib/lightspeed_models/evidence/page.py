@@ -23,21 +23,21 @@ MARKS = ("circle", "square", "triangle", "diamond", "cross", "star")
 LISTED = 40  # refused rows that the page names
 
 
-def residual_chart(found, dots=DOTS, height=360):
+def residual_chart(residuals, dots=DOTS, height=360):
     """Predicted over measured, against what was measured, one mark a regime. Of each regime at most
     `dots` rows are drawn, at even steps.
     """
-    judged = found.judged
-    ratio = judged.predicted / judged.measured
-    marks: list = [Rule(y=1, label="the bound" if found.pairing.bound else "as predicted")]
-    for i, name in enumerate(judged.regime.present()):
-        own = np.flatnonzero(judged.regime == name)
-        own = own[np.argsort(judged.measured[own], kind="stable")]
+    verdict = residuals.judged
+    ratio = verdict.predicted / verdict.measured
+    marks: list = [Rule(y=1, label="the bound" if residuals.pairing.bound else "as predicted")]
+    for i, name in enumerate(verdict.regime.present()):
+        own = np.flatnonzero(verdict.regime == name)
+        own = own[np.argsort(verdict.measured[own], kind="stable")]
         own = evenly(own, dots)
-        x, y = judged.measured[own].tolist(), ratio[own].tolist()
+        x, y = verdict.measured[own].tolist(), ratio[own].tolist()
         color, marker = COLORS[i % len(COLORS)], MARKS[i % len(MARKS)]
         marks.append(Points(x, y, label=name, color=color, marker=marker, size=2.5))
-    p = found.pairing
+    p = residuals.pairing
     return Chart(
         Axis(f"measured {p.quantity}", p.unit, "log"),
         Axis("predicted over measured", "", "log"),
@@ -46,45 +46,45 @@ def residual_chart(found, dots=DOTS, height=360):
     )
 
 
-def alt(found):
+def alt(residuals):
     """The plot in words: where the middle of each regime lies."""
-    middles = "; ".join(f"{e.regime}: median {plain(e.ratios[1], 2)}" for e in found.by_regime)
-    return f"Predicted over measured {found.pairing.quantity} by regime. {middles}."
+    middles = "; ".join(f"{e.regime}: median {plain(e.ratios[1], 2)}" for e in residuals.by_regime)
+    return f"Predicted over measured {residuals.pairing.quantity} by regime. {middles}."
 
 
-def ranking(found):
+def ranking(residuals):
     """The estimates among these `Residuals`, the least sure first: what can't be predicted."""
-    estimates = [one for one in found if not one.pairing.bound]
+    estimates = [one for one in residuals if not one.pairing.bound]
     return sorted(estimates, key=lambda one: one.all.median, reverse=True)
 
 
-def to_html(found):
+def to_html(residuals):
     """One page for these `Residuals`: the same rows give the same bytes."""
     return page(
         "evidence",
         title="The laws against public measurements",
-        ranking=[_ranked(one) for one in ranking(found)],
-        parts=[_part(one) for one in found],
+        ranking=[_ranked(one) for one in ranking(residuals)],
+        parts=[_part(one) for one in residuals],
     )
 
 
-def _ranked(found):
-    whole, worst = found.all, max(found.by_regime, key=lambda error: error.median)
-    regime = f"{worst.regime}: {si(worst.median, '%')}" if len(found.by_regime) > 1 else "–"
+def _ranked(residuals):
+    whole, worst = residuals.all, max(residuals.by_regime, key=lambda error: error.median)
+    regime = f"{worst.regime}: {si(worst.median, '%')}" if len(residuals.by_regime) > 1 else "–"
     errors = si(whole.median, "%"), si(whole.p90, "%")
-    return [found.pairing.title, f"{whole.rows:,}", *errors, regime]
+    return [residuals.pairing.title, f"{whole.rows:,}", *errors, regime]
 
 
-def _part(found):
-    p, rows = found.pairing, found.rows
-    words = alt(found)
-    head, *table = table_rows(found)
+def _part(residuals):
+    p, rows = residuals.pairing, residuals.rows
+    words = alt(residuals)
+    head, *table = table_rows(residuals)
     return {
         "title": p.title,
         "lesson": p.lesson,
         "facts": [
             ["law", f"{p.law}, {kind(p)}"],
-            ["rows", rows_in_words(found)],
+            ["rows", rows_in_words(residuals)],
             ["a row is", rows.record.row],
             ["source", source(rows.record)],
             ["by", rows.record.attribution],
@@ -93,14 +93,14 @@ def _part(found):
             ["note", rows.record.note or "–"],
         ],
         "chart": [
-            (Markup(draw(residual_chart(found), p.title, words)), words)
-            for _ in found.ratio[:1]  # rows that do not ship are in no plot
+            (Markup(draw(residual_chart(residuals), p.title, words)), words)
+            for _ in residuals.ratio[:1]  # rows that do not ship are in no plot
         ],
         "head": head,
         "table": table,
-        "furthest": f"{furthest(found)} (predicted over measured)",
-        "worst": [[plain(ratio), name] for name, ratio in found.worst],
-        "left": [[f"{n:,}", reason] for reason, n in left_out_for(found)],
+        "furthest": f"{furthest(residuals)} (predicted over measured)",
+        "worst": [[plain(ratio), name] for name, ratio in residuals.worst],
+        "left": [[f"{n:,}", reason] for reason, n in left_out_for(residuals)],
         "reasons": [[f"{n:,}", reason] for reason, n in rows.reasons().most_common()],
         "refused": [[one.name, one.reason] for one in rows.refused[:LISTED]],
         "more": max(len(rows.refused) - LISTED, 0),

@@ -67,14 +67,14 @@ class Pairing:
 def pairings():
     """Key -> `Pairing`, of every module in `pairings/`, those of early chapters first."""
     names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    found = [
+    every = [
         one
         for name in names
         for one in importlib.import_module(f"{package.__name__}.{name}").PAIRINGS
     ]
-    keys = [one.key for one in found]
+    keys = [one.key for one in every]
     assert len(keys) == len(set(keys)), "two pairings have one key"
-    return {one.key: one for one in sorted(found, key=lambda one: one.chapter)}
+    return {one.key: one for one in sorted(every, key=lambda one: one.chapter)}
 
 
 def each_left_out(groups, fit, answer):

@@ -67,16 +67,16 @@ def percentile(busbw, chip, ranks, operation, size, integer=False):
     ]
     at = min(float(size), max((float(sizes[-1]) for _, (sizes, _) in sweeps), default=0.0))
     # Between two measured sizes, on logarithmic scales.
-    found = {
+    same = {
         sweep: float(np.exp(np.interp(np.log(at), np.log(sizes), np.log(rates))))
         for sweep, (sizes, rates) in sweeps
         if sizes[0] <= at <= sizes[-1]
     }
-    if not found:
+    if not same:
         return None
-    rates = sorted(found.values())
+    rates = sorted(same.values())
     below = sum(one < busbw for one in rates) + sum(one == busbw for one in rates) / 2
-    chips = tuple(sorted({sweep.chip for sweep in found}))
+    chips = tuple(sorted({sweep.chip for sweep in same}))
     return Standing(below / len(rates), len(rates), chips, tuple(rates), at)
 
 
@@ -101,17 +101,17 @@ def _sweeps():
     rate = size / rows["latency"] * factor
     names = ("chip", "operation", "library", "format")
     words = zip(*(rows[name] for name in names), strict=True)
-    seen, found = Counter(), {}
+    counts, points_of = Counter(), {}
     for (chip, operation, library, kind), ranks, s, b in zip(
         words, rows["ranks"].tolist(), size.tolist(), rate.tolist(), strict=True
     ):
         # The second row of one size belongs to the second run.
-        seen[chip, ranks, operation, library, kind, s] += 1
-        again = seen[chip, ranks, operation, library, kind, s]
+        counts[chip, ranks, operation, library, kind, s] += 1
+        again = counts[chip, ranks, operation, library, kind, s]
         link = float(find(chip).link_bandwidth)
         sweep = Sweep(chip, link, int(ranks), operation, library, kind, again)
-        found.setdefault(sweep, []).append((s, b))
+        points_of.setdefault(sweep, []).append((s, b))
     return {
         sweep: tuple(map(np.array, zip(*sorted(points), strict=True)))
-        for sweep, points in found.items()
+        for sweep, points in points_of.items()
     }

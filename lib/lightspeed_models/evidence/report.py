@@ -25,63 +25,63 @@ def choices():
 
 def run(word=None, data=None):
     """(`Residuals` of every pairing that a word names, sentences on sets that `data` lacks)."""
-    asked, by_key, missing = chosen(word), {}, []
-    for one in asked:
+    targets, by_key, missing = chosen(word), {}, []
+    for one in targets:
         try:
             by_key[one.key] = weigh(one, data)
         except FileNotFoundError as error:
             missing.append(f"{one.set}: {error}; the shipped sample stands in")
     if data is not None and not any(one.rows.full for one in by_key.values()):
         raise ValueError("; ".join(dict.fromkeys(missing)))
-    residuals = [by_key[one.key] if one.key in by_key else weigh(one) for one in asked]
+    residuals = [by_key[one.key] if one.key in by_key else weigh(one) for one in targets]
     return residuals, list(dict.fromkeys(missing))
 
 
-def in_words(found):
+def in_words(residuals):
     """The lines of one pairing's `Residuals`."""
-    p, record = found.pairing, found.rows.record
+    p, record = residuals.pairing, residuals.rows.record
     lines = [
         p.title,
         f"  law      {p.law}, {kind(p)}",
-        f"  rows     {rows_in_words(found)}",
+        f"  rows     {rows_in_words(residuals)}",
         f"  source   {source(record)}",
         f"  fitted   {p.fitted}",
         "",
-        *_table(found),
+        *_table(residuals),
         "",
-        *_furthest_rows(found),
+        *_furthest_rows(residuals),
     ]
-    if found.judged.left:
+    if residuals.judged.left:
         lines += ["  not judged, because the law can't answer:"]
-        lines += [f"    {n:,} × {reason}" for reason, n in left_out_for(found)]
-    if found.rows.refused:
+        lines += [f"    {n:,} × {reason}" for reason, n in left_out_for(residuals)]
+    if residuals.rows.refused:
         lines += ["  refused, because no true row can say it:"]
-        lines += [f"    {n:,} × {reason}" for reason, n in found.rows.reasons().most_common()]
+        lines += [f"    {n:,} × {reason}" for reason, n in residuals.rows.reasons().most_common()]
     return lines
 
 
-def _furthest_rows(found):
-    if not found.worst:
-        return [f"  which rows these are: lightspeed evidence {found.pairing.key} --data DIR"]
-    rows = (f"    {plain(ratio)}  {name}" for name, ratio in found.worst)
-    return [f"  {furthest(found).lower()} (predicted / measured):", *rows]
+def _furthest_rows(residuals):
+    if not residuals.worst:
+        return [f"  which rows these are: lightspeed evidence {residuals.pairing.key} --data DIR"]
+    rows = (f"    {plain(ratio)}  {name}" for name, ratio in residuals.worst)
+    return [f"  {furthest(residuals).lower()} (predicted / measured):", *rows]
 
 
-def left_out_for(found):
+def left_out_for(residuals):
     """(reason, how many) of the rows that the law can't answer for, the commonest first."""
-    return Counter(reason for _, reason in found.judged.left).most_common()
+    return Counter(reason for _, reason in residuals.judged.left).most_common()
 
 
-def furthest(found):
+def furthest(residuals):
     """What the rows at the end of the scale are called: no bound is passed that holds."""
-    if not found.pairing.bound:
+    if not residuals.pairing.bound:
         return "Furthest off"
-    return "Furthest beyond it" if found.all.beaten else "Closest to it"
+    return "Furthest beyond it" if residuals.all.beaten else "Closest to it"
 
 
-def as_json(found):
+def as_json(residuals):
     """The same as plain data."""
-    p, rows = found.pairing, found.rows
+    p, rows = residuals.pairing, residuals.rows
     return {
         "pairing": p.key,
         "law": p.law,
@@ -97,10 +97,10 @@ def as_json(found):
         "bound": p.bound,
         "excuse": p.excuse,
         "fitted": p.fitted,
-        "all": _as_dict(found.all),
-        "regimes": [_as_dict(one) for one in found.by_regime],
-        "worst": [{"row": name, "ratio": ratio} for name, ratio in found.worst],
-        "left": [{"name": name, "reason": reason} for name, reason in found.judged.left],
+        "all": _as_dict(residuals.all),
+        "regimes": [_as_dict(one) for one in residuals.by_regime],
+        "worst": [{"row": name, "ratio": ratio} for name, ratio in residuals.worst],
+        "left": [{"name": name, "reason": reason} for name, reason in residuals.judged.left],
         "refused": [
             {"row": one.row, "name": one.name, "reason": one.reason} for one in rows.refused
         ],
@@ -126,25 +126,25 @@ def kind(pairing):
     return f"{kinds[pairing.bound]} of the {pairing.quantity}"
 
 
-def rows_in_words(found):
+def rows_in_words(residuals):
     """How many rows, and of how many they are a sample."""
-    record, judged = found.rows.record, found.all.rows
-    used = "" if judged == len(found.rows) else f", {judged:,} of them judged"
-    read = len(found.rows) + len(found.rows.refused)
-    which = "all" if found.rows.full or read >= record.full_rows else "a sample"
+    record, answers = residuals.rows.record, residuals.all.rows
+    used = "" if answers == len(residuals.rows) else f", {answers:,} of them judged"
+    total = len(residuals.rows) + len(residuals.rows.refused)
+    which = "all" if residuals.rows.full or total >= record.full_rows else "a sample"
     of = "" if which == "all" else f" of {record.full_rows:,}"
-    return f"{len(found.rows):,} ({which}{of}){used}"
+    return f"{len(residuals.rows):,} ({which}{of}){used}"
 
 
 def source(record):
     """Repository, commit and licence; and that what comes of MLPerf is unverified."""
-    said = "; derived from MLPerf results: unverified" if record.unverified else ""
+    note = "; derived from MLPerf results: unverified" if record.unverified else ""
     commits = record.commit if "," in record.commit else record.commit[:7]
-    return f"{record.repository} {commits}, {record.licence}{said}"
+    return f"{record.repository} {commits}, {record.licence}{note}"
 
 
-def _table(found):
-    rows = table_rows(found)
+def _table(residuals):
+    rows = table_rows(residuals)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
@@ -152,19 +152,19 @@ def _table(found):
     ]
 
 
-def table_rows(found):
+def table_rows(residuals):
     """The head of the table of errors, then all rows, then each regime."""
-    p = found.pairing
+    p = residuals.pairing
     head = ["regime", "rows", "median error", "p90 error", "5, 50, 95 % of predicted/measured"]
     head += ["beaten"] if p.bound else []
     head += ["of these: " + p.excuse] if p.excuse else []
-    head += ["in the interval"] if found.judged.low is not None else []
+    head += ["in the interval"] if residuals.judged.low is not None else []
     rows = [head]
-    for one in (found.all, *found.by_regime):
+    for one in (residuals.all, *residuals.by_regime):
         row = [one.regime, f"{one.rows:,}", si(one.median, "%"), si(one.p90, "%")]
         row += [", ".join(plain(r) for r in one.ratios)]
         row += [si(one.beaten, "%")] if p.bound else []
         row += [si(one.excused, "%") if one.excused is not None else "–"] if p.excuse else []
-        row += [si(one.covered, "%")] if found.judged.low is not None else []
+        row += [si(one.covered, "%")] if residuals.judged.low is not None else []
         rows.append(row)
     return rows

@@ -86,24 +86,26 @@ def counted(pairing):
     """The `Residuals` of a set that does not ship, as they were counted on all of its rows, which
     they do not name: `to_count` has written them.
     """
-    told = json.loads(files(__package__).joinpath("counted.json").read_text("utf-8"))[pairing.key]
+    record = json.loads(files(__package__).joinpath("counted.json").read_text("utf-8"))[pairing.key]
     everything, *regimes = (
-        Error(**error | {"ratios": tuple(error["ratios"])}) for error in told["errors"]
+        Error(**error | {"ratios": tuple(error["ratios"])}) for error in record["errors"]
     )
-    rows = Counted(records()[pairing.set], {}, (), True, told["rows"], tuple(told["why"].items()))
+    rows = Counted(
+        records()[pairing.set], {}, (), True, record["rows"], tuple(record["why"].items())
+    )
     none = Judged(np.empty(0), np.empty(0), Words.of(()), str)
     return Residuals(pairing, rows, none, everything, tuple(regimes), ())
 
 
-def to_count(found):
+def to_count(residuals):
     """What ships of these `Residuals`, as plain data: counts and errors, to four digits."""
-    errors = [asdict(error) for error in (found.all, *found.by_regime)]
+    errors = [asdict(error) for error in (residuals.all, *residuals.by_regime)]
     for error in errors:
         for name, value in error.items():
             if isinstance(value, float):
                 error[name] = float(f"{value:.4g}")
         error["ratios"] = [float(f"{ratio:.4g}") for ratio in error["ratios"]]
-    return {"rows": len(found.rows), "why": dict(found.rows.reasons()), "errors": errors}
+    return {"rows": len(residuals.rows), "why": dict(residuals.rows.reasons()), "errors": errors}
 
 
 def judged(pairing, rows):
@@ -124,19 +126,19 @@ def judged(pairing, rows):
     return Residuals(pairing, rows, answers, everything, tuple(regimes), worst)
 
 
-def error(pairing, found, ratio, mask, regime):
+def error(pairing, verdict, ratio, mask, regime):
     """The `Error` of the rows of a mask."""
     part = ratio[mask]
     off = np.abs(part - 1)
-    beaten = excused = covered = None
+    share = excused = covered = None
     if pairing.bound:
         beyond = part > 1 + SLACK if pairing.bound == "least" else part < 1 / (1 + SLACK)
-        beaten = float(beyond.mean())
-        if found.excused is not None and beyond.any():
-            excused = float(found.excused[mask][beyond].mean())
-    if found.low is not None:
-        inside = (found.low <= found.measured) & (found.measured <= found.high)
+        share = float(beyond.mean())
+        if verdict.excused is not None and beyond.any():
+            excused = float(verdict.excused[mask][beyond].mean())
+    if verdict.low is not None:
+        inside = (verdict.low <= verdict.measured) & (verdict.measured <= verdict.high)
         covered = float(inside[mask].mean())
     median, p90 = float(np.median(off)), float(np.quantile(off, 0.9))
     ratios = tuple(np.quantile(part, (0.05, 0.5, 0.95)).tolist())
-    return Error(regime, int(mask.sum()), median, p90, ratios, beaten, excused, covered)
+    return Error(regime, int(mask.sum()), median, p90, ratios, share, excused, covered)

@@ -41,7 +41,7 @@ def groups() -> tuple[Group, ...]:
     for runs, name, *seconds in (*_nvidia(), *_megatron(), *_torch()):
         law, other, took = map(float, seconds)
         rows.setdefault((runs, name), []).append((law, other, took))
-    return tuple(Group(*key, *np.array(found).T) for key, found in rows.items())
+    return tuple(Group(*key, *np.array(points).T) for key, points in rows.items())
 
 
 def groups_of(runs: RunClass) -> list[Group]:

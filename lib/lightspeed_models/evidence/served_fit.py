@@ -67,22 +67,22 @@ class Table:
 
     def part(self, mask: Any) -> Table:
         """The rows of a mask."""
-        found = object.__new__(Table)
+        part = object.__new__(Table)
         for name, value in vars(self).items():
             if isinstance(value, (Bill, Load)):
                 kind = type(value)
                 value = kind(*(getattr(value, f.name)[mask] for f in fields(kind)))
             elif isinstance(value, np.ndarray):
                 value = value[mask]
-            setattr(found, name, value)
-        found.rows = [row for row, kept in zip(self.rows, mask, strict=True) if kept]
-        return found
+            setattr(part, name, value)
+        part.rows = [row for row, is_in in zip(self.rows, mask, strict=True) if is_in]
+        return part
 
     def times(self, engine: Engine) -> tuple[Any, Any]:
         """Seconds between tokens, and to the first in the protocol of each row."""
-        found = state(pace_of(self.decoding, self.reading, engine), self.load, engine.front)
-        over = np.where(self.waves > 0, found.over(np.maximum(self.waves, 1)), found.first)
-        return found.between, over + self.waiting * found.between
+        answer = state(pace_of(self.decoding, self.reading, engine), self.load, engine.front)
+        over = np.where(self.waves > 0, answer.over(np.maximum(self.waves, 1)), answer.first)
+        return answer.between, over + self.waiting * answer.between
 
     def engine_of(self, constants: Mapping[str, Any]) -> Engine:
         """The engine of each row, of constants that are one number or one for each engine."""
@@ -99,11 +99,11 @@ def contradicted(rows: Sequence[Measured]) -> Any:
     groups = defaultdict(list)
     for i, row in enumerate(rows):
         groups[row.run, row.system, row.engine, row.number_format].append(i)
-    found = np.zeros(len(rows), bool)
+    mask = np.zeros(len(rows), bool)
     for own in groups.values():
         times = [rows[i].per_token for i in own]
-        found[own] = max(times) > ALIKE * min(times)
-    return found
+        mask[own] = max(times) > ALIKE * min(times)
+    return mask
 
 
 def engines_of(constants: Mapping[str, Any]) -> dict[str, Engine]:
@@ -126,24 +126,24 @@ def fit(table: Table) -> dict[str, Any]:
     trios = list(zip(table.shape, table.engine, table.publisher, strict=True))
     many = Counter(trios)
     weight = np.array([many[trio] ** -0.5 for trio in trios])
-    placed = table.waiting == 0  # what others wait for, no launch explains
+    is_steady = table.waiting == 0  # what others wait for, no launch explains
     targets = np.log(table.per_token), np.log(table.first_token)
 
     def constants(logs: Any) -> dict[str, Any]:
-        found: dict[str, Any] = dict(zip(COMMON, np.exp(logs[: len(COMMON)]), strict=True))
+        values: dict[str, Any] = dict(zip(COMMON, np.exp(logs[: len(COMMON)]), strict=True))
         for i, name in enumerate(OWN):
             each = logs[len(COMMON) + i * len(ENGINES) :][: len(ENGINES)]
-            found[name] = found[name] * np.exp(each)
+            values[name] = values[name] * np.exp(each)
         for name in ("share", "math", "experts"):
-            found[name] = min(found[name], 1.0)
-        return found | {"front": FRONT}
+            values[name] = min(values[name], 1.0)
+        return values | {"front": FRONT}
 
     def residuals(logs: Any) -> Any:
-        told = table.times(table.engine_of(constants(logs)))
-        far = [(np.log(t) - x) / off for t, x, off in zip(told, targets, OFF, strict=True)]
+        times = table.times(table.engine_of(constants(logs)))
+        far = [(np.log(t) - x) / off for t, x, off in zip(times, targets, OFF, strict=True)]
         soft = [weight * np.sign(f) * np.sqrt(2 * (np.sqrt(1 + f**2) - 1)) for f in far]
-        held = (logs - np.concatenate([start, 0 * near])) / np.concatenate([wide, near])
-        return np.concatenate([soft[0], soft[1][placed], held])
+        priors = (logs - np.concatenate([start, 0 * near])) / np.concatenate([wide, near])
+        return np.concatenate([soft[0], soft[1][is_steady], priors])
 
     # MINPACK: other methods take a decomposition of LAPACK, whose threads spin on a busy machine.
     first = np.concatenate([start, 0 * near])
@@ -159,30 +159,30 @@ def left_out(table: Table) -> tuple[Any, Any]:
     """(between tokens, to the first) of each row, by constants that its publisher's rows had no
     part in.
     """
-    learn, found = steady(table), np.full((2, len(table.rows)), np.nan)
+    learn, times = steady(table), np.full((2, len(table.rows)), np.nan)
     for publisher in np.unique(table.publisher):
         its = table.publisher == publisher
         constants = fit(table.part(learn & ~its))
         part, engines = table.part(its), engines_of(constants)
-        told = np.array(part.times(part.engine_of(constants)))
+        own = np.array(part.times(part.engine_of(constants)))
         for i in np.flatnonzero(~part.together):  # other GPUs read their prompts
-            told[:, i] = part.rows[i].told(engines[part.rows[i].engine])
-        found[:, its] = told
-    return found[0], found[1]
+            own[:, i] = part.rows[i].told(engines[part.rows[i].engine])
+        times[:, its] = own
+    return times[0], times[1]
 
 
 def ranges(table: Table, which: int) -> list[tuple[float, float]]:
     """Ends of the 80 % range of each row, as parts of what is told, by its kind among the rows of
     other publishers: between tokens (0) or to the first (1).
     """
-    learn, kinds, found = steady(table), {}, []
+    learn, kinds, result = steady(table), {}, []
     for row in table.rows:
-        asked = (row.publisher, row.run.model, row.system, row.engine, row.number_format)
-        if asked not in kinds:
+        key = (row.publisher, row.run.model, row.system, row.engine, row.number_format)
+        if key not in kinds:
             others = [o for o, good in zip(table.rows, learn, strict=True) if good]
             others = [other for other in others if other.publisher != row.publisher]
             chip = SYSTEMS.get(row.system, row.system)
             lacks = unseen(others, row.run.model, chip, row.engine, row.number_format)
-            kinds[asked] = kind_of(lacks, find(chip))
-        found.append((kinds[asked].between, kinds[asked].first)[which])
-    return found
+            kinds[key] = kind_of(lacks, find(chip))
+        result.append((kinds[key].between, kinds[key].first)[which])
+    return result

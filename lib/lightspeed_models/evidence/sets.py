@@ -92,7 +92,7 @@ class Dataset:
 
     def reasons(self):
         """Reason -> how many rows were refused for it."""
-        return Counter(refused.reason for refused in self.refused)
+        return Counter(refusal.reason for refusal in self.refused)
 
 
 @functools.cache
@@ -103,9 +103,9 @@ def records():
 
 
 def _record(key, columns, **entry):
-    told = {name: f" {text}".partition(" as ") for name, text in columns.items()}
-    units = {name: unit.strip() for name, (unit, _, _) in told.items()}
-    return Record(key, columns=units, sources={n: t[2] or n for n, t in told.items()}, **entry)
+    parts = {name: f" {text}".partition(" as ") for name, text in columns.items()}
+    units = {name: unit.strip() for name, (unit, _, _) in parts.items()}
+    return Record(key, columns=units, sources={n: t[2] or n for n, t in parts.items()}, **entry)
 
 
 def dataset(name, data=None):
@@ -176,7 +176,7 @@ def checked(record, printed, full=False):
         name: printed[name] if unit in ("word", "") else printed[name] * UNITS[unit][0]
         for name, unit in record.columns.items()
     }
-    good, refused = np.ones(len(next(iter(columns.values()))), bool), []
+    good, refusals = np.ones(len(next(iter(columns.values()))), bool), []
     # In blocks that stay in a cache: memory costs millions of rows more than sums.
     for start in range(0, len(good), BLOCK):
         places = np.arange(start, min(start + BLOCK, len(good)), dtype=np.intp)
@@ -185,15 +185,15 @@ def checked(record, printed, full=False):
             # A row is refused once, for the first reason; later checks may rely on earlier ones.
             bad = impossible(part)
             if bad.any():
-                refused += [
+                refusals += [
                     Refused(int(row), described(record, columns, row), reason)
                     for row in places[bad]
                 ]
                 good[places[bad]] = False
                 places, part = places[~bad], {n: c[~bad] for n, c in part.items()}
-    if refused:
+    if refusals:
         columns = {name: values[good] for name, values in columns.items()}
-    return Dataset(record, columns, tuple(refused), full)
+    return Dataset(record, columns, tuple(refusals), full)
 
 
 def described(record, columns, row):

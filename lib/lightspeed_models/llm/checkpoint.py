@@ -76,33 +76,33 @@ class Formats:
 
     def quantized(self, weights: str = "", cache: str = "") -> Formats:
         """These with weights or caches as the user says; tables stay."""
-        found = self
+        formats = self
         if weights:
             name = one_of("formats", "weights", weights, tuple(WIDTHS))
             tables = name if WIDTHS[name] >= 2 else self.tables
-            found = replace(
-                found, experts=name, attention=name, mlp=name, tables=tables, group=0,
+            formats = replace(
+                formats, experts=name, attention=name, mlp=name, tables=tables, group=0,
                 source="as you say",
             )  # fmt: skip
         if cache:
-            found = replace(found, cache=one_of("formats", "cache", cache, ("bf16", "fp8")))
-        return found
+            formats = replace(formats, cache=one_of("formats", "cache", cache, ("bf16", "fp8")))
+        return formats
 
 
 def parts_of(model: Decoder) -> dict[str, int]:
     """Parameters of the matrices of each part of a model."""
-    found = dict.fromkeys(PARTS, 0)
+    counts = dict.fromkeys(PARTS, 0)
     for layer in model.layers:
         if layer.mixer:
-            found["attention"] += layer.repeat * layer.mixer.matrices
+            counts["attention"] += layer.repeat * layer.mixer.matrices
         if isinstance(layer.mlp, Experts):
             routed = layer.mlp.experts * layer.mlp.expert.matrices
-            found["experts"] += layer.repeat * routed
-            found["mlp"] += layer.repeat * (layer.mlp.matrices - routed)
+            counts["experts"] += layer.repeat * routed
+            counts["mlp"] += layer.repeat * (layer.mlp.matrices - routed)
         elif layer.mlp:
-            found["mlp"] += layer.repeat * layer.mlp.matrices
-    found["tables"] = model.embeddings
-    return found
+            counts["mlp"] += layer.repeat * layer.mlp.matrices
+    counts["tables"] = model.embeddings
+    return counts
 
 
 def _named(name: str) -> str | None:
@@ -127,12 +127,12 @@ def formats_of(config: Mapping[str, Any], folder: Path | None = None, name: str 
         return _quantized(own, "quantization_config")
     beside = folder / "hf_quant_config.json" if folder else None
     if beside is not None and beside.exists():
-        told = json.loads(beside.read_text("utf-8")).get("quantization", {})
-        return _quantized({"quant_method": "modelopt", **told}, beside.name)
+        settings = json.loads(beside.read_text("utf-8")).get("quantization", {})
+        return _quantized({"quant_method": "modelopt", **settings}, beside.name)
     if kind := _named(name):
         return replace(Formats().quantized(kind), source=f"its name, {name.rpartition('/')[2]}")
-    kept = str(config.get("dtype") or config.get("torch_dtype") or inner.get("dtype") or "")
-    if kept == "float32":
+    dtype = str(config.get("dtype") or config.get("torch_dtype") or inner.get("dtype") or "")
+    if dtype == "float32":
         return replace(Formats(), source="dtype float32, which engines load in 16 bits")
     return Formats()
 
@@ -170,16 +170,16 @@ def _quantized(own: Mapping[str, Any], source: str) -> Formats:
         weights = weights[0] if isinstance(weights, list) else weights
         kind = "mxfp4" if "fp4" in str(weights.get("dtype")) else "fp8"
     if not kind:
-        wanted = "fp8, mxfp4, awq, gptq, compressed-tensors, modelopt, bitsandbytes, quark"
+        names = "fp8, mxfp4, awq, gptq, compressed-tensors, modelopt, bitsandbytes, quark"
         hint = "Or say the formats: --weights int4 --cache bf16."
-        raise BadArgument("formats", "quant_method", method, wanted, hint)
+        raise BadArgument("formats", "quant_method", method, names, hint)
     scheme = own.get("kv_cache_scheme") or own.get("kv_cache_quant_algo")
     narrow = "8" in str(scheme.get("num_bits")) if isinstance(scheme, Mapping) else bool(scheme)
     wide = _wide(str(one) for one in apart)
-    named = {part: "bf16" if part in wide else kind for part in ("attention", "mlp")}
+    by_part = {part: "bf16" if part in wide else kind for part in ("attention", "mlp")}
     group = 0 if kind in ("nvfp4", "mxfp4", "fp8") else group
     return Formats(
-        kind, **named, cache="fp8" if narrow else "bf16", group=group, zero=zero, source=source
+        kind, **by_part, cache="fp8" if narrow else "bf16", group=group, zero=zero, source=source
     )
 
 
@@ -194,15 +194,15 @@ def _by_bits(weights: Mapping[str, Any], form: str) -> str:
 
 def _wide(apart: Iterable[str]) -> set[str]:
     """Parts that patterns of modules leave in 16 bits, in most layers."""
-    found: dict[str, int] = {}
+    weights: dict[str, int] = {}
     for pattern in apart:
         # One layer's own pattern says little; a pattern for all, much.
         weight = 1 if re.search(r"layers\.\d+", pattern) else 1000
         if re.search(r"attn|attention|mixer|linear_attn", pattern):
-            found["attention"] = found.get("attention", 0) + weight
+            weights["attention"] = weights.get("attention", 0) + weight
         if re.search(r"shared_expert|mlp\.shared|\bmlp\b(?!\.(gate|router|experts))", pattern):
-            found["mlp"] = found.get("mlp", 0) + weight
-    return {part for part, weight in found.items() if weight >= 10}
+            weights["mlp"] = weights.get("mlp", 0) + weight
+    return {part for part, weight in weights.items() if weight >= 10}
 
 
 # Formats as makers publish a model, by the name of its shape, where its shipped config.json says
@@ -240,11 +240,11 @@ def read_checkpoint(word: str) -> Checkpoint:
         config, folder = json.loads(path.read_text("utf-8")), path.parent
     inner = [config, config.get("text_config") or {}, config.get("llm_config") or {}]
     names = ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length")
-    found = [one[name] for one in inner for name in names if isinstance(one.get(name), int)]
+    lengths = [one[name] for one in inner for name in names if isinstance(one.get(name), int)]
     formats = formats_of(config, folder, word if shape else path.parent.name)
     if formats == Formats() and shape in PUBLISHED:
         formats = replace(PUBLISHED[shape], source="as its makers publish it")
-    return Checkpoint(model, formats, found[0] if found else None, _stored(folder))
+    return Checkpoint(model, formats, lengths[0] if lengths else None, _stored(folder))
 
 
 def _stored(folder: Path | None) -> float | None:

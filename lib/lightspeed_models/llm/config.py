@@ -44,8 +44,8 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
             raise ValueError(f"{path} is no JSON: {error}") from error
     if not isinstance(config, Mapping):
         raise ValueError("a config.json holds one object, {...}")
-    named = config.get("architectures") or []
-    name = str(named[0] if isinstance(named, list) and named else named or "")
+    names = config.get("architectures") or []
+    name = str(names[0] if isinstance(names, list) and names else names or "")
     kind, by_kind = config.get("model_type"), False
     if not name and isinstance(kind, str) and _plain(kind) in _KINDS:
         name, by_kind = _KINDS[_plain(kind)], True
@@ -66,7 +66,7 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
             near = get_close_matches(name, FAMILIES, 1, cutoff=0.95)  # a slip of the pen, no kin
             slip = f"; the nearest that is known: {near[0]}" if near else ""
             raise ConfigRefused([
-                f"architectures = {named or None}: not known here{slip}. Its layers may differ from"
+                f"architectures = {names or None}: not known here{slip}. Its layers may differ from"
                 " all that are, so that a count would be a guess; if it has the shape of a known"
                 " one, say so in a copy of the file"
             ])  # fmt: skip
@@ -86,19 +86,19 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
             twice = f"{config[key]!r} outside of text_config, {inner[key]!r} within"
             keys.refused.append(f"{key}: {twice}")
     keys.end()
-    seen = tower(config, decoder.width)
-    if seen is None and (config.get("vision_config") or name.endswith("ConditionalGeneration")):
+    vision = tower(config, decoder.width)
+    if vision is None and (config.get("vision_config") or name.endswith("ConditionalGeneration")):
         keys.assumed.append("the tower that sees is not counted: its kind is not known here")
     keys.assumed[:0] = notes
     if by_kind:
         keys.assumed.insert(0, f"architectures is missing: {name}, by model_type = {kind!r}")
-    assumed = tuple(dict.fromkeys(keys.assumed))
-    decoder = replace(decoder, tower=seen or 0)
+    assumptions = tuple(dict.fromkeys(keys.assumed))
+    decoder = replace(decoder, tower=vision or 0)
     if path is not None:
-        kept = config.get("dtype") or config.get("torch_dtype") or keys.config.get("dtype")
+        dtype = config.get("dtype") or config.get("torch_dtype") or keys.config.get("dtype")
         plain = config.get("quantization_config") is None
-        assumed += _compared(path, decoder, _BYTES.get(str(kept)) if plain else None)
-    return replace(decoder, name=str(config.get("_name_or_path") or name), assumed=assumed)
+        assumptions += _compared(path, decoder, _BYTES.get(str(dtype)) if plain else None)
+    return replace(decoder, name=str(config.get("_name_or_path") or name), assumed=assumptions)
 
 
 # What transformers' LlamaConfig takes where a text_config inside of another says no sizes.
@@ -134,8 +134,8 @@ def _compared(path: Path, decoder: Decoder, width: int | None) -> tuple[str, ...
         each = size / (decoder.parameters + decoder.tower)
     except (OSError, ValueError, KeyError, TypeError):
         return (f"{index.name} has no metadata.total_size to compare with",)
-    told = f"{index.name}: {size:,} bytes, {each:.4g} for each parameter counted here"
+    note = f"{index.name}: {size:,} bytes, {each:.4g} for each parameter counted here"
     if width and abs(each / width - 1) > 1e-3:
         more = "more is" if each > width else "less is"
-        told += f"; {more} stored than counted, {each / width - 1:+.2%}"
-    return (told,)
+        note += f"; {more} stored than counted, {each / width - 1:+.2%}"
+    return (note,)

@@ -233,8 +233,8 @@ class Decoder:
         one_of("flops_per_token", "phase", phase, PHASES)
         every = 2 * (self.matrices + self.width * self.vocabulary) + 0 * context
         if phase == "prefill":
-            seen = ((i + 0.5) / PARTS * context for i in range(PARTS))
-            return _amount(every + sum(self._scores(n, False) for n in seen) / PARTS, "FLOP/token")
+            span = ((i + 0.5) / PARTS * context for i in range(PARTS))
+            return _amount(every + sum(self._scores(n, False) for n in span) / PARTS, "FLOP/token")
         forward = every + self._scores(context, phase == "decode")
         return _amount(3 * forward if phase == "training" else forward, "FLOP/token")
 
@@ -272,16 +272,16 @@ class Decoder:
         """Bytes of one request's memory that a decode step reads at `context` tokens."""
         context = checked("read_bytes", "context", context, CONTEXT)
         checked("read_bytes", "element_bytes", element_bytes, ELEMENT_BYTES)
-        read = (m.read_bytes(context, element_bytes) * repeat for m, repeat in self._mixers())
-        return _amount(sum(read) + 0 * context, "byte")  # as long as an array of contexts
+        sizes = (m.read_bytes(context, element_bytes) * repeat for m, repeat in self._mixers())
+        return _amount(sum(sizes) + 0 * context, "byte")  # as long as an array of contexts
 
     def _over_mixers(self, law: str, name: str, element_bytes: float) -> float:
         checked(law, "element_bytes", element_bytes, ELEMENT_BYTES)
-        kept = (getattr(mixer, name)(element_bytes) * repeat for mixer, repeat in self._mixers())
-        return _amount(sum(kept), "byte")
+        sizes = (getattr(mixer, name)(element_bytes) * repeat for mixer, repeat in self._mixers())
+        return _amount(sum(sizes), "byte")
 
 
 def _amount(number: float, unit: str) -> float:
     """A number that knows its unit; an array, which the laws take too, stays one."""
-    told: float = with_unit(number, unit)
-    return told
+    amount: float = with_unit(number, unit)
+    return amount

@@ -142,15 +142,15 @@ def _sparse_from(k: Keys, count: int) -> list[bool]:
     first = k.size("first_k_dense_replace")
     kinds = k.list("mlp_layer_types", count, (), ("sparse", "dense"))
     if isinstance(k.config.get("moe_layer_freq"), list):
-        return [bool(x) for x in k.list("moe_layer_freq", count, known=(0, 1))]
+        return [bool(x) for x in k.list("moe_layer_freq", count, choices=(0, 1))]
     k.only("moe_layer_freq", 1)  # the makers' code counts by it, other readers pass over it
     if kinds:
         return [kind == "sparse" for kind in kinds]
     return [i >= first for i in range(count)]
 
 
-def _routed(k: Keys, width: int, *, steered: bool) -> Experts:
-    """DeepSeek's experts; `steered` by a bias each."""
+def _routed(k: Keys, width: int, *, bias: bool) -> Experts:
+    """DeepSeek's experts; `bias` by a bias each."""
     hidden = k.whole("moe_intermediate_size")
     experts = k.whole("n_routed_experts", "num_experts")
     shared = k.size("n_shared_experts", "num_shared_experts")
@@ -160,7 +160,7 @@ def _routed(k: Keys, width: int, *, steered: bool) -> Experts:
         experts,
         k.whole("num_experts_per_tok"),
         shared=Mlp(width, shared * hidden) if shared else None,
-        router_vectors=experts * steered,
+        router_vectors=experts * bias,
     )
 
 
@@ -177,11 +177,11 @@ def _borrowed(k: Keys, count: int) -> list[bool]:
     if pattern:
         letters = {"F": "full", "S": "shared"}
         k.config = {**k.config, "index_topk_pattern": [letters.get(x, x) for x in pattern]}
-        kinds = k.list("index_topk_pattern", count, known=("full", "shared"))
+        kinds = k.list("index_topk_pattern", count, choices=("full", "shared"))
     return [kind == "shared" for kind in k.list("indexer_types", count, kinds, ("full", "shared"))]
 
 
-def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
+def _deepseek(bias: bool = True) -> Callable[[Keys], Decoder]:
     def read(k: Keys) -> Decoder:
         width, count, _ = shape(k)
         k.only("attention_bias", False)
@@ -201,8 +201,8 @@ def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
         kinds = ("deepseek_sparse_attention", "indexed_attention")
         k.list("layer_types", count, (), kinds if latent.index_heads else ("full_attention",))
         mixers = [replace(latent, borrowed_index=on) for on in _borrowed(k, count)]
-        chosen = steered or k.config.get("topk_method") == "noaux_tc"
-        experts = _routed(k, width, steered=chosen)
+        with_bias = bias or k.config.get("topk_method") == "noaux_tc"
+        experts = _routed(k, width, bias=with_bias)
         plain = Mlp(width, k.whole("intermediate_size"))
         layers = [
             Layer(mixer, experts if sparse else plain, 2 * width)
@@ -231,14 +231,14 @@ def _deepseek_v4(k: Keys) -> Decoder:
         4: replace(local, ratio=4, index_heads=heads, index_width=each, index_top=top),
         128: replace(local, ratio=128),
     }
-    ratios = k.list("compress_ratios", count, known=tuple(kinds))
+    ratios = k.list("compress_ratios", count, choices=tuple(kinds))
     hashed = k.size("num_hash_layers")
     streams = k.whole("hc_mult", high=1000)
     mixed = (2 + streams) * streams
     norms = 2 * width + 2 * (mixed * streams * width + mixed + 3)
-    chosen, steered = _routed(k, width, steered=False), _routed(k, width, steered=True)
+    by_score, by_bias = _routed(k, width, bias=False), _routed(k, width, bias=True)
     layers = [
-        Layer(kinds[ratio], chosen if i < hashed else steered, norms)
+        Layer(kinds[ratio], by_score if i < hashed else by_bias, norms)
         for i, ratio in enumerate(ratios)
     ]
     extras = width + streams * streams * width + streams + 1
@@ -250,7 +250,7 @@ def _glm4_moe(k: Keys) -> Decoder:
     bias, norm = k.flag("attention_bias"), "head" if k.flag("use_qk_norm") else ""
     k.whole("head_dim")  # it has no default that its makers and others agree on
     mixer = attention(k, width, qkv_bias=bias, norm=norm)
-    experts, plain = _routed(k, width, steered=True), Mlp(width, k.whole("intermediate_size"))
+    experts, plain = _routed(k, width, bias=True), Mlp(width, k.whole("intermediate_size"))
     layers = [
         Layer(mixer, experts if sparse else plain, 2 * width) for sparse in _sparse_from(k, count)
     ]
@@ -283,8 +283,8 @@ def _minimax_m1(k: Keys) -> Decoder:
     if not kinds and k.config.get("layer_types") is None:
         raise ConfigRefused(["attn_type_list is missing: which layers see all is not said"])
     if k.config.get("layer_types") is not None:
-        known = ("full_attention", "linear_attention")
-        kinds = [kind == known[0] for kind in k.list("layer_types", count, known=known)]
+        names = ("full_attention", "linear_attention")
+        kinds = [kind == names[0] for kind in k.list("layer_types", count, choices=names)]
     full = attention(k, width, kv=8)
     k.asked.add("block_size")
     linear = LightningAttention(width, full.heads, full.head_width)
@@ -344,8 +344,8 @@ def _llama4(k: Keys) -> Decoder:
     rotary = k.list("no_rope_layers", count, [(i + 1) % every for i in range(count)], (0, 1))
     chunk = k.whole("attention_chunk_size", default=8192)
     kinds = [["full_attention", "chunked_attention"][bool(x)] for x in rotary]
-    known = ("full_attention", "chunked_attention")
-    rotary = [kind == known[1] for kind in k.list("layer_types", count, kinds, known)]
+    names = ("full_attention", "chunked_attention")
+    rotary = [kind == names[1] for kind in k.list("layer_types", count, kinds, names)]
     layers = [
         Layer(
             attention(
@@ -418,10 +418,10 @@ def _nemotron_nas(k: Keys) -> Decoder:
         parts = block if isinstance(block, dict) else {}
         if not all(isinstance(parts.get(name), dict) for name in ("attention", "ffn")):
             raise ConfigRefused([f"block_configs[{i}]: an object with `attention` and `ffn`"])
-        seen, ffn = Keys(parts["attention"]), Keys(parts["ffn"])
+        attention, ffn = Keys(parts["attention"]), Keys(parts["ffn"])
         mixer = None
-        if not seen.flag("no_op"):
-            group = seen.whole("n_heads_in_group")
+        if not attention.flag("no_op"):
+            group = attention.whole("n_heads_in_group")
             if heads % group:
                 raise ConfigRefused([f"n_heads_in_group = {group}: a divisor of {heads} heads"])
             mixer = Attention(width, heads, heads // group, each)
@@ -432,7 +432,7 @@ def _nemotron_nas(k: Keys) -> Decoder:
                 raise ConfigRefused([f"ffn_mult = {times!r}: a number above 0"])
             hidden = -(-int(2 * times * width / 3) // 256) * 256
         ffn.asked.add("ffn_mult")
-        for keys in (seen, ffn):
+        for keys in (attention, ffn):
             keys.end()
         norms = width * ((mixer is not None) + (hidden > 0))
         layers.append(Layer(mixer, Mlp(width, hidden) if hidden else None, norms))
@@ -457,11 +457,13 @@ def _mimo_v2(k: Keys) -> Decoder:
     window = replace(window, vectors=heads * k.flag("add_swa_attention_sink_bias"))
     k.only("add_full_attention_sink_bias", False)
     k("moe_layer_freq")
-    experts, plain = _routed(k, width, steered=True), Mlp(width, k.whole("intermediate_size"))
+    experts, plain = _routed(k, width, bias=True), Mlp(width, k.whole("intermediate_size"))
     layers = [
         Layer(window if local else full, experts if sparse else plain, 2 * width)
         for local, sparse in zip(
-            k.list("hybrid_layer_pattern", count, known=(0, 1)), _sparse_from(k, count), strict=True
+            k.list("hybrid_layer_pattern", count, choices=(0, 1)),
+            _sparse_from(k, count),
+            strict=True,
         )
     ]
     return decoder(k, layers)
@@ -483,11 +485,11 @@ def _olmoe(k: Keys) -> Decoder:
 def _starcoder2(k: Keys) -> Decoder:
     k.only("mlp_type", "default")
     k.only("norm_type", "layer_norm")
-    read = dense(
+    reader = dense(
         qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", norm_bias=True, matrices=2,
         tied=True, windows=one_window,
     )  # fmt: skip
-    return read(k)
+    return reader(k)
 
 
 _DEEPSEEK = _deepseek()
@@ -498,7 +500,7 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "BloomForCausalLM": bloom,
     "CohereForCausalLM": cohere,
     "DeciLMForCausalLM": _nemotron_nas,
-    "DeepseekV2ForCausalLM": _deepseek(steered=False),
+    "DeepseekV2ForCausalLM": _deepseek(bias=False),
     "DeepseekV3ForCausalLM": _DEEPSEEK,
     "DeepseekV32ForCausalLM": _DEEPSEEK,
     "DeepseekV4ForCausalLM": _deepseek_v4,

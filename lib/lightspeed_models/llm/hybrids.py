@@ -31,8 +31,10 @@ def _mamba2(k: Keys, width: int, norm: bool = True) -> Mamba:
     inner = inner or k.whole("mamba_expand", default=2) * width
     each = inner // heads
     k.only("mamba_d_head", each, "auto")
-    kept, groups, kernel = k.wholes("mamba_d_state", "mamba_n_groups", "mamba_d_conv")
-    return Mamba(width, heads, each, kept, groups, kernel, k.flag("mamba_conv_bias", True), norm)
+    width_of_state, groups, kernel = k.wholes("mamba_d_state", "mamba_n_groups", "mamba_d_conv")
+    return Mamba(
+        width, heads, each, width_of_state, groups, kernel, k.flag("mamba_conv_bias", True), norm
+    )
 
 
 def _bamba(k: Keys) -> Decoder:
@@ -64,9 +66,9 @@ def _granite_hybrid(k: Keys) -> Decoder:
     k.only("attention_bias", False)
     names = ("position_embedding_type", "normalization_function", "time_step_limit", "init_method")
     k.asked.update(names)
-    known = ("mamba", "linear_attention", "attention", "full_attention")
+    layer_names = ("mamba", "linear_attention", "attention", "full_attention")
     name = "layers_block_type" if k.config.get("layers_block_type") else "layer_types"
-    kinds = k.list(name, count, ["mamba"] * count, known)
+    kinds = k.list(name, count, ["mamba"] * count, layer_names)
     parts: dict[bool, Mixer] = {}
     if set(kinds) & set(_FULL):
         parts[False] = attention(k, width)
@@ -95,9 +97,9 @@ def _jamba(k: Keys) -> Decoder:
     rank = k.config.get("mamba_dt_rank")
     k.asked.add("mamba_dt_rank")
     rank = k.whole("mamba_dt_rank") if rank not in (None, "auto") else -(-width // 16)
-    kept, kernel = k.whole("mamba_d_state", default=16), k.whole("mamba_d_conv", default=4)
+    state_width, kernel = k.whole("mamba_d_state", default=16), k.whole("mamba_d_conv", default=4)
     bias = k.flag("mamba_conv_bias", True)
-    state = SelectiveScan(width, inner, kept, rank, kernel, bias, rank + 2 * kept)
+    state = SelectiveScan(width, inner, state_width, rank, kernel, bias, rank + 2 * state_width)
     full, hidden = attention(k, width, kv=8), k.whole("intermediate_size")
     experts, active = k.whole("num_experts", default=16), k.whole("num_experts_per_tok", default=2)
 
@@ -128,8 +130,8 @@ def _mamba1(k: Keys) -> Decoder:
     rank = k.config.get("time_step_rank")
     k.asked.add("time_step_rank")
     rank = k.whole("time_step_rank") if rank not in (None, "auto") else -(-width // 16)
-    kept, kernel = k.whole("state_size", default=16), k.whole("conv_kernel", default=4)
-    mixer = SelectiveScan(width, inner, kept, rank, kernel, k.flag("use_conv_bias", True))
+    state_width, kernel = k.whole("state_size", default=16), k.whole("conv_kernel", default=4)
+    mixer = SelectiveScan(width, inner, state_width, rank, kernel, k.flag("use_conv_bias", True))
     return decoder(k, [Layer(mixer, None, width)] * count, tied=True)
 
 
@@ -143,9 +145,9 @@ def _mamba2_alone(k: Keys) -> Decoder:
         words = f"num_heads × head_dim = {heads * each}: expand × hidden_size = {inner}"
         raise ConfigRefused([words])
     k.only("intermediate_size", inner)
-    kept, groups, kernel = k.wholes("state_size", "n_groups", "conv_kernel")
+    states, groups, kernel = k.wholes("state_size", "n_groups", "conv_kernel")
     bias = k.flag("use_conv_bias", True)
-    mixer = Mamba(width, heads, each, kept, groups, kernel, bias)
+    mixer = Mamba(width, heads, each, states, groups, kernel, bias)
     return decoder(k, [Layer(mixer, None, width)] * count)
 
 
@@ -241,10 +243,13 @@ def _nemotron_h(k: Keys) -> Decoder:
     if not pattern:
         each = k.config.get("layers_block_type")
         length = k.whole("num_hidden_layers", default=len(each) if isinstance(each, list) else 1)
-        kinds = k.list("layers_block_type", length, known=tuple(names))
+        kinds = k.list("layers_block_type", length, choices=tuple(names))
         pattern = "".join(names[kind] for kind in kinds)
-    told = k.config.get("layers_block_type")
-    if isinstance(told, list) and [names.get(str(kind)) for kind in told] not in ([], [*pattern]):
+    blocks = k.config.get("layers_block_type")
+    if isinstance(blocks, list) and [names.get(str(kind)) for kind in blocks] not in (
+        [],
+        [*pattern],
+    ):
         words = "layers_block_type and hybrid_override_pattern: two names, with two values"
         raise ConfigRefused([words])
     count = k.whole("num_hidden_layers", default=len(pattern))

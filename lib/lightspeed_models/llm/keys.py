@@ -55,9 +55,9 @@ TOWERS = ("vision_config", "audio_config")
 class ConfigRefused(ValueError):
     """A config.json that can't be counted; `refused` says why, key by key."""
 
-    def __init__(self, refused: list[str]) -> None:
-        self.refused = refused
-        super().__init__("; ".join(refused))
+    def __init__(self, reasons: list[str]) -> None:
+        self.refused = reasons
+        super().__init__("; ".join(reasons))
 
 
 class Keys:
@@ -128,9 +128,9 @@ class Keys:
         return value
 
     def list(
-        self, name: str, length: int, default: Any = None, known: tuple[Any, ...] = ()
+        self, name: str, length: int, default: Any = None, choices: tuple[Any, ...] = ()
     ) -> list[Any]:
-        """One entry a layer, each of them `known`; a list of more is told."""
+        """One entry a layer, each of them `choices`; a list of more is told."""
         self.asked.add(name)
         value = self.config.get(name)
         if (value is None or value == []) and default is not None:
@@ -140,8 +140,8 @@ class Keys:
         if len(value) > length:
             self.assumed.append(f"{name}: the first {length} of its {len(value)} entries")
         for entry in value[:length]:
-            if known and entry not in known:
-                names = ", ".join(map(str, known))
+            if choices and entry not in choices:
+                names = ", ".join(map(str, choices))
                 raise ConfigRefused([f"{name} has {entry!r}: known are {names}"])
         return value[:length]
 
@@ -155,12 +155,12 @@ class Keys:
             raise ConfigRefused([f"{name} = {value!r}: a list of layers, from 0 to {count - 1}"])
         return set(value)
 
-    def only(self, name: str, *allowed: Any) -> None:
+    def only(self, name: str, *choices: Any) -> None:
         """Refuse a key whose other values change what is counted."""
         self.asked.add(name)
         value = self.config.get(name)
-        if value is not None and value not in allowed:
-            self.refused.append(f"{name} = {value!r}: known is {' or '.join(map(repr, allowed))}")
+        if value is not None and value not in choices:
+            self.refused.append(f"{name} = {value!r}: known is {' or '.join(map(repr, choices))}")
 
     def end(self) -> None:
         """Refuse every key that nobody asked for, unless it is harmless or off."""
@@ -178,7 +178,7 @@ class Keys:
                 continue
             if value in (None, False, [], {}, "", 0):
                 continue
-            shown = repr(value) if len(repr(value)) < 60 else f"{repr(value)[:57]}..."
-            self.refused.append(f"{name} = {shown}: not known here; it may change the count")
+            text = repr(value) if len(repr(value)) < 60 else f"{repr(value)[:57]}..."
+            self.refused.append(f"{name} = {text}: not known here; it may change the count")
         if self.refused:
             raise ConfigRefused(self.refused)

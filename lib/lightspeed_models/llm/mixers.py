@@ -91,12 +91,12 @@ class Attention:
         return self._token(element_bytes) + self.index_width * element_bytes
 
     def state(self, element_bytes: float, context: float = INF) -> float:
-        kept = minimum(context, self.window) if self.window else 0
-        return 0 if self.borrowed_kv else kept * self._token(element_bytes)
+        span = minimum(context, self.window) if self.window else 0
+        return 0 if self.borrowed_kv else span * self._token(element_bytes)
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
-        picked = self._token(element_bytes) * minimum(context, self._most)
-        return picked + self.index_width * element_bytes * context
+        traffic = self._token(element_bytes) * minimum(context, self._most)
+        return traffic + self.index_width * element_bytes * context
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ class LatentAttention:
         return 0
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
-        seen = minimum(context, self.index_top or INF)
-        return self._vector(seen, element_bytes) + self._index(context)
+        span = minimum(context, self.index_top or INF)
+        return self._vector(span, element_bytes) + self._index(context)
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,8 @@ class DeltaNet:
         return 0
 
     def state(self, element_bytes: float, context: float = INF) -> float:
-        kept = self._channels * (self.kernel - 1) * element_bytes
-        return _state(self.value_heads, self.key_width, self.value_width) + kept
+        window = self._channels * (self.kernel - 1) * element_bytes
+        return _state(self.value_heads, self.key_width, self.value_width) + window
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         return self.state(element_bytes)
@@ -265,8 +265,8 @@ class Mamba:
         return 0
 
     def state(self, element_bytes: float, context: float = INF) -> float:
-        kept = self._channels * (self.kernel - 1) * element_bytes
-        return _state(self.heads, self.state_width, self.head_width) + kept
+        window = self._channels * (self.kernel - 1) * element_bytes
+        return _state(self.heads, self.state_width, self.head_width) + window
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         return self.state(element_bytes)
@@ -305,8 +305,8 @@ class SelectiveScan:
         return 0
 
     def state(self, element_bytes: float, context: float = INF) -> float:
-        kept = self.inner * (self.kernel - 1) * element_bytes
-        return _state(self.inner, self.state_width, 1) + kept
+        window = self.inner * (self.kernel - 1) * element_bytes
+        return _state(self.inner, self.state_width, 1) + window
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
         return self.state(element_bytes)
@@ -421,13 +421,13 @@ class CompressedAttention:
 
     def _far(self, context: float) -> float:
         """Compressed vectors that a token attends to."""
-        kept = context / self.ratio if self.ratio else 0
-        return minimum(kept, self.index_top or INF)
+        vectors = context / self.ratio if self.ratio else 0
+        return minimum(vectors, self.index_top or INF)
 
     def flops(self, context: float, decoding: bool = True) -> float:
-        seen = minimum(context, self.window) + self._far(context)
+        span = minimum(context, self.window) + self._far(context)
         index = self.index_heads * self.index_width * context / (self.ratio or 1)
-        return 4 * self.heads * self.head_width * seen + 2 * index
+        return 4 * self.heads * self.head_width * span + 2 * index
 
     @property
     def _index_token(self) -> float:
@@ -442,12 +442,12 @@ class CompressedAttention:
     def state(self, element_bytes: float, context: float = INF) -> float:
         """The window, and what waits to be compressed: values and their weights."""
         waiting = 2 * self._overlap * self.ratio * self._compressors
-        kept = minimum(context, self.window)
-        return (kept * self.head_width + waiting) * element_bytes
+        span = minimum(context, self.window)
+        return (span * self.head_width + waiting) * element_bytes
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
-        seen = minimum(context, self.window) + self._far(context)
-        return seen * self.head_width * element_bytes + self._index_token * context
+        span = minimum(context, self.window) + self._far(context)
+        return span * self.head_width * element_bytes + self._index_token * context
 
 
 Mixer: TypeAlias = (

@@ -56,8 +56,8 @@ def windows(
     k: Keys, layers: int, window: str = "sliding_window", default: list[str] | None = None
 ) -> list[int]:
     """The window of each layer, 0 for the whole context, by `layer_types`."""
-    known = ("full_attention", "sliding_attention", "chunked_attention")
-    kinds = k.list("layer_types", layers, default or ["full_attention"] * layers, known)
+    names = ("full_attention", "sliding_attention", "chunked_attention")
+    kinds = k.list("layer_types", layers, default or ["full_attention"] * layers, names)
     k.asked.add(window)
     size = k.whole(window) if set(kinds) != {"full_attention"} else 0
     return [0 if kind == "full_attention" else size for kind in kinds]

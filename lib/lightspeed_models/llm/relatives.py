@@ -119,11 +119,11 @@ def _cohere2(k: Keys) -> Decoder:
 
 
 def _routed_plain(
-    *, norm: str = "", steered: bool = True, every: bool = False,
+    *, norm: str = "", router_bias: bool = True, every: bool = False,
     spans: Callable[[Keys, int], list[int]] = no_window,
 ) -> Callable[[Keys], Decoder]:  # fmt: skip
-    """Shared and routed experts behind plain attention, the first layers dense; `steered` by a bias
-    each. The keys are DeepSeek's, or Ling's.
+    """Shared and routed experts behind plain attention, the first layers dense; `router_bias`: the
+    router adds a bias for each expert. The keys are DeepSeek's, or Ling's.
     """
 
     def read(k: Keys) -> Decoder:
@@ -137,10 +137,10 @@ def _routed_plain(
         )
         shared = k.size("n_shared_experts", "num_shared_experts")
         inside = k.maybe("moe_shared_expert_intermediate_size") or shared * hidden
-        chosen = k.flag("moe_router_enable_expert_bias", steered)
+        with_bias = k.flag("moe_router_enable_expert_bias", router_bias)
         sparse = Experts(
             width, hidden, experts, k.whole("num_experts_per_tok"),
-            shared=Mlp(width, inside) if shared else None, router_vectors=experts * chosen,
+            shared=Mlp(width, inside) if shared else None, router_vectors=experts * with_bias,
         )  # fmt: skip
         first = 0 if every else k.size("first_k_dense_replace")
         k.only("moe_layer_freq", 1)
@@ -226,9 +226,9 @@ def _dbrx(k: Keys) -> Decoder:
     inside, experts = k("attn_config"), k("ffn_config")
     if not isinstance(inside, dict) or not isinstance(experts, dict):
         raise ConfigRefused(["attn_config and ffn_config: objects with the sizes of a layer"])
-    seen, mlp = Keys(inside), Keys(experts)
+    attention, mlp = Keys(inside), Keys(experts)
     heads = k.whole("n_heads")
-    kv = seen.whole("kv_n_heads")
+    kv = attention.whole("kv_n_heads")
     if width % heads or heads % kv:
         raise ConfigRefused([f"kv_n_heads = {kv}: a divisor of {heads} heads"])
     mixer = Attention(width, heads, kv, width // heads)
@@ -238,7 +238,7 @@ def _dbrx(k: Keys) -> Decoder:
     )
     mlp.asked.add("moe_normalize_expert_weights")
     layer = Layer(mixer, Experts(width, *mlp.wholes(*sizes)), 2 * width)
-    for keys in (seen, mlp):
+    for keys in (attention, mlp):
         keys.end()
     k.asked.update({"max_seq_len", "emb_pdrop", "resid_pdrop"})
     return decoder(k, [layer] * count)
@@ -324,9 +324,9 @@ def _minimax_m3(k: Keys) -> Decoder:
     own = Keys(inner)
     own.only("sparse_disable_index_value", own.config.get("sparse_attention_freq"))
     own.asked.update({"sparse_score_type", "sparse_init_block", "sparse_local_block"})
-    picked, mixers = [0] * count, {0: attention(k, width, norm="head")}
+    flags, mixers = [0] * count, {0: attention(k, width, norm="head")}
     if own.flag("use_sparse_attention"):
-        picked = own.list("sparse_attention_freq", count, known=(0, 1))
+        flags = own.list("sparse_attention_freq", count, choices=(0, 1))
         heads, each = own.wholes("sparse_num_index_heads", "sparse_index_dim")
         top = own.whole("sparse_topk_blocks") * own.whole("sparse_block_size")
         mixers[1] = replace(
@@ -345,7 +345,7 @@ def _minimax_m3(k: Keys) -> Decoder:
     plain = Mlp(width, k.whole("dense_intermediate_size"))
     layers = [
         Layer(mixers[index], sparse if on else plain, 2 * width)
-        for index, on in zip(picked, k.list("moe_layer_freq", count, known=(0, 1)), strict=True)
+        for index, on in zip(flags, k.list("moe_layer_freq", count, choices=(0, 1)), strict=True)
     ]
     return decoder(k, layers)
 
@@ -353,7 +353,7 @@ def _minimax_m3(k: Keys) -> Decoder:
 _DOTS = _routed_plain(norm="head", spans=_qwen_windows_off)
 _GLM: dict[str, Any] = {"qkv_bias": "attention_bias", "head_width": 128}
 _BIASED: dict[str, Any] = {"qkv_bias": "attention_bias", "out_bias": "attention_bias"}
-_LING = _routed_plain(steered=False)
+_LING = _routed_plain(router_bias=False)
 _PHI_MOE = _local_experts(norm_bias=True, head_bias="lm_head_bias")
 _BAICHUAN = dense()
 MORE: dict[str, Callable[[Keys], Decoder]] = {

@@ -110,10 +110,10 @@ def from_sizes(
     >>> from_sizes(32, 4096, 32, 14336, 128256, kv_heads=8).parameters
     8.03 billion parameters
     """
-    needed = {"layers": layers, "width": width, "heads": heads, "hidden": hidden}
+    sizes = {"layers": layers, "width": width, "heads": heads, "hidden": hidden}
     sparse = layers - dense_layers if experts else 0
-    needed |= {"vocabulary": vocabulary} | ({"sparse layers": sparse} if experts else {})
-    for name, value in needed.items():
+    sizes |= {"vocabulary": vocabulary} | ({"sparse layers": sparse} if experts else {})
+    for name, value in sizes.items():
         checked("from_sizes", name, value, count())
     if mlp_matrices not in (2, 3):
         raise BadArgument("from_sizes", "mlp_matrices", mlp_matrices, "2 (a GPT) or 3 (gated)")
@@ -125,7 +125,7 @@ def from_sizes(
     kinds = [plain] if plain.repeat else []
     if experts:
         shared = Mlp(width, shared_experts * narrow, mlp_matrices) if shared_experts else None
-        chosen = Experts(width, narrow, experts, active_experts, mlp_matrices, shared=shared)
-        kinds.append(Layer(attention, chosen, norms, sparse))
+        mlp = Experts(width, narrow, experts, active_experts, mlp_matrices, shared=shared)
+        kinds.append(Layer(attention, mlp, norms, sparse))
     extras = width * (1 + gpt) + gpt * context * width
     return Decoder(width, vocabulary, tied_embeddings, tuple(kinds), extras)

@@ -69,7 +69,7 @@ def engine(key: str) -> Engine:
     """
     tables = _engines()
     row = tables[one_of("engine", "key", key, tuple(tables))]
-    return Engine(**{name: told["value"] for name, told in row["fitted"].items()})
+    return Engine(**{name: constant["value"] for name, constant in row["fitted"].items()})
 
 
 @functools.cache
@@ -114,13 +114,13 @@ def replica(gpu: str, tensor: int = 1, data: int = 1, number_format: str = "bf16
     """A catalog GPU's `Replica`; products in the number format, caches narrow as weights are."""
     numbers = find(gpu).numbers
     if not {"hbm_bandwidth", "link_bandwidth"} <= numbers.keys():
-        wanted = "a GPU of the catalog with HBM and links to others"
-        raise BadArgument("replica", "gpu", gpu, wanted)
+        expected = "a GPU of the catalog with HBM and links to others"
+        raise BadArgument("replica", "gpu", gpu, expected)
     widths = WEIGHTS[one_of("replica", "number_format", number_format, tuple(WEIGHTS))]
     have = [name for name in WEIGHTS if name in numbers]
     if number_format not in have:
-        wanted = f"one that {gpu} has: {', '.join(have)}"
-        raise BadArgument("replica", "number_format", number_format, wanted)
+        expected = f"one that {gpu} has: {', '.join(have)}"
+        raise BadArgument("replica", "number_format", number_format, expected)
     peak, memory, link = (numbers[n] for n in (number_format, "hbm_bandwidth", "link_bandwidth"))
     return Replica(peak, memory, link, tensor, data, *widths)
 
@@ -221,8 +221,8 @@ def step_bill(
         ("prompts", prompts, "request"),
     ):
         checked("mixed_step", name, value, nonnegative(unit))
-    passed = tokens + rows
-    if any_of(passed == 0):
+    total = tokens + rows
+    if any_of(total == 0):
         raise BadArgument("mixed_step", "rows", rows, "a step with a token in it", "Or `tokens`.")
     expert_layers = sum(layer.repeat for layer in model.layers if isinstance(layer.mlp, Experts))
     if replica.data > 1 and not expert_layers:
@@ -246,9 +246,9 @@ def step_bill(
         if layer.mixer:
             mixer: Any = layer.mixer  # its counts are plain arithmetic, of arrays too
             each = replica.cache_bytes
-            read = own_rows * mixer.read_bytes(contexts, each)
-            read = read + own_chunks * mixer.read_bytes(seen, each)
-            kv += layer.repeat * read / minimum(tensor, cached_heads(mixer))
+            traffic = own_rows * mixer.read_bytes(contexts, each)
+            traffic = traffic + own_chunks * mixer.read_bytes(seen, each)
+            kv += layer.repeat * traffic / minimum(tensor, cached_heads(mixer))
             weights += layer.repeat * mixer.matrices / tensor
             flops += layer.repeat * 2 * mixer.matrices * own / tensor
             pairs = own_rows * mixer.flops(contexts)
@@ -258,12 +258,12 @@ def step_bill(
             each_token = layer.mlp.active * layer.mlp.expert.matrices
             always = layer.mlp.active_matrices - each_token
             flops += layer.repeat * 2 * always * own / tensor
-            expert_flops += layer.repeat * 2 * each_token * passed / replica.gpus
+            expert_flops += layer.repeat * 2 * each_token * total / replica.gpus
             active = max(active, layer.mlp.active)
         elif layer.mlp:
             flops += layer.repeat * 2 * layer.mlp.matrices * own / tensor
         if layer.mlp:
-            weights += layer.repeat * _mlp_read(layer.mlp, replica, passed)
+            weights += layer.repeat * _mlp_read(layer.mlp, replica, total)
     ways = replica.gpus if data > 1 else 1
 
     def exchange(latency: float) -> Result:
@@ -290,10 +290,10 @@ def cached_heads(mixer: Any) -> int:
     return next((heads for n in names if (heads := getattr(mixer, n, 0))), 1)
 
 
-def _mlp_read(mlp: Any, replica: Replica, passed: Value) -> Result:
+def _mlp_read(mlp: Any, replica: Replica, tokens: Value) -> Result:
     """Parameters of an MLP that one GPU reads, its part of the experts that are chosen included."""
     if not isinstance(mlp, Experts):
         return mlp.matrices / replica.tensor
-    chosen = mlp.experts * (1 - (1 - mlp.active / mlp.experts) ** passed)
+    count = mlp.experts * (1 - (1 - mlp.active / mlp.experts) ** tokens)
     always = mlp.matrices - mlp.experts * mlp.expert.matrices
-    return always / replica.tensor + chosen * mlp.expert.matrices / replica.gpus
+    return always / replica.tensor + count * mlp.expert.matrices / replica.gpus

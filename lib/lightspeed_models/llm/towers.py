@@ -65,8 +65,8 @@ def _qwen3(v: Keys, model: Keys, width: int) -> int:
     places = (1 + v.whole("num_position_embeddings")) * inner
     deep = len(v("deepstack_visual_indexes", default=()))
     wide = inner * v.whole("spatial_merge_size") ** 2
-    merged = (1 + deep) * _two_steps(wide, out) + 2 * inner + deep * 2 * wide
-    return _qwen_in(v, inner) + places + v.whole("depth") * block + merged
+    mergers = (1 + deep) * _two_steps(wide, out) + 2 * inner + deep * 2 * wide
+    return _qwen_in(v, inner) + places + v.whole("depth") * block + mergers
 
 
 def _qwen_in(v: Keys, inner: int) -> int:

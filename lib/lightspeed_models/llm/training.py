@@ -115,7 +115,7 @@ def model_activation_bytes(
         checked(this, name, value, whole)
     checked(this, "split", split, SPLITS)
     checked(this, "recompute", recompute, RECOMPUTE)
-    kept: Value = 0.0
+    activations: Value = 0.0
     for layer in model.layers:
         undivided, divided = kept_bytes_per_token(layer)
         mixer: Any = layer.mixer
@@ -124,8 +124,8 @@ def model_activation_bytes(
         divided = divided + where(recompute == "none", scores, 0)
         entering = 2 * model.width
         each = kept_on_rank(undivided, divided, entering, tensor, split, recompute)
-        kept = kept + layer.repeat * each
-    return sequence * batch * kept * held_in_flight(pipeline, interleave)
+        activations = activations + layer.repeat * each
+    return sequence * batch * activations * held_in_flight(pipeline, interleave)
 
 
 def training_memory(
@@ -164,14 +164,14 @@ def training_memory(
         model, sequence, batch, tensor, pipeline, interleave, split, recompute
     )
     logits = where(pipeline == 1, 4 * sequence * batch * model.vocabulary / tensor, 0.0)
-    needed = states.total + activations + logits
+    total = states.total + activations + logits
     return MemoryUse(
         states.weights,
         states.gradients,
         states.optimizer,
         activations,
         logits,
-        waste * needed,
-        (1 + waste) * needed,
+        waste * total,
+        (1 + waste) * total,
         capacity,
     )

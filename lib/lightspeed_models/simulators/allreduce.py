@@ -79,18 +79,18 @@ def states(algorithm: str, n: int) -> tuple[State, ...]:
     """
     chunks = n if algorithm == "ring" else 1
     own = [tuple(frozenset({rank}) for _ in range(chunks)) for rank in range(n)]
-    held = [*own, (frozenset(),)] if algorithm == "switch" else own
-    sent, received = [0.0] * n, [0.0] * n
-    frames = [State(tuple(held), (), tuple(sent), tuple(received))]
+    data = [*own, (frozenset(),)] if algorithm == "switch" else own
+    outgoing, received = [0.0] * n, [0.0] * n
+    frames = [State(tuple(data), (), tuple(outgoing), tuple(received))]
     for sends in rounds(algorithm, n):
-        before, now = held, [list(row) for row in held]  # all of a round leave at once
+        before, now = data, [list(row) for row in data]  # all of a round leave at once
         for s in sends:
             arrives = before[s.source][s.chunk]
             now[s.target][s.chunk] = now[s.target][s.chunk] | arrives if s.adds else arrives
             if s.source < n:
-                sent[s.source] += 1 / chunks
+                outgoing[s.source] += 1 / chunks
             if s.target < n:
                 received[s.target] += 1 / chunks
-        held = [tuple(row) for row in now]
-        frames.append(State(tuple(held), sends, tuple(sent), tuple(received)))
+        data = [tuple(row) for row in now]
+        frames.append(State(tuple(data), sends, tuple(outgoing), tuple(received)))
     return tuple(frames)

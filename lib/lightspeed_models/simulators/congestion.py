@@ -72,14 +72,14 @@ def _terms(p: float, rate: float, port: Port, control: DCQCN) -> tuple[float, fl
     if p <= 0:
         often = rate * port.packet / control.counter + 1 / control.timer
         return 0.0, often, often
-    kept = math.log1p(-min(p, 1 - 1e-12))
-    cuts = -math.expm1(kept * control.between * rate) / control.between
+    survival = math.log1p(-min(p, 1 - 1e-12))
+    cuts = -math.expm1(survival * control.between * rate) / control.between
     halves = raises = 0.0
     for run in (control.counter / port.packet, control.timer * rate):
-        if -kept * run < 700:
-            one = rate * p / math.expm1(-kept * run)
+        if -survival * run < 700:
+            one = rate * p / math.expm1(-survival * run)
             halves += one
-            raises += one * math.exp(kept * control.rounds * run)
+            raises += one * math.exp(survival * control.rounds * run)
     return cuts, halves, raises
 
 
@@ -119,10 +119,10 @@ def dcqcn_fluid(
     past = [(0.0, line)] * back  # (marking, rate) a round trip ago: what notices speak of
     steps = max(1, round(until / STEP))
     every = max(1, steps // samples)
-    seen: list[tuple[float, float, float]] = []
+    history: list[tuple[float, float, float]] = []
     for step in range(steps):
         if step % every == 0:
-            seen.append((step * STEP, queue, rate))
+            history.append((step * STEP, queue, rate))
         marking, then = past[step % back]
         cuts, halves, raises = _terms(marking, then / packet, port, control)
         chance = -math.expm1(math.log1p(-min(marking, 1 - 1e-12)) * control.update * then / packet)
@@ -134,4 +134,4 @@ def dcqcn_fluid(
         alpha += STEP * control.gain / control.update * (chance - alpha)
         rate, target = min(max(rate, control.least), line), min(max(target, control.least), line)
         queue = min(max(queue + STEP * (flows * rate - line), 0.0), port.buffer)
-    return Fluid(*(tuple(column) for column in zip(*seen, strict=True)))
+    return Fluid(*(tuple(column) for column in zip(*history, strict=True)))

@@ -132,7 +132,7 @@ def load(
     one_of("load", "routing", routing, ROUTING)
     parts = checked("load", "parts", parts, count())
     rng = rng or Random(0)
-    carried: defaultdict[Link, float] = defaultdict(float)
+    loads: defaultdict[Link, float] = defaultdict(float)
     inside = leaf = spine = 0.0
     for source, target, size in flows:
         node, place = map(max, source, target)
@@ -141,8 +141,8 @@ def load(
         if source[0] == target[0]:
             inside += size
             continue
-        carried["out", *source] += size
-        carried["in", *target] += size
+        loads["out", *source] += size
+        loads["in", *target] += size
         up, down = fabric.leaf(source), fabric.leaf(target)
         if up == down:
             leaf += size
@@ -153,6 +153,6 @@ def load(
         else:
             shares = [(rng.randrange(fabric.spines), size / parts) for _ in range(parts)]
         for s, share in shares:
-            carried["up", up, s] += share
-            carried["down", down, s] += share
-    return Load(fabric, dict(carried), inside, leaf, spine)
+            loads["up", up, s] += share
+            loads["down", down, s] += share
+    return Load(fabric, dict(loads), inside, leaf, spine)

@@ -78,10 +78,10 @@ def simulate_transport(
     """
     law = "simulate_transport"
     loss = checked(law, "loss", loss, LOSS)
-    sent = slots = 0
+    count = slots = 0
     for each in transmissions(scheme, packets, lambda _: rng.random() < loss, window, timeout):
-        sent, slots = sent + 1, each.slot + 1
-    return Transport(packets, sent, slots)
+        count, slots = count + 1, each.slot + 1
+    return Transport(packets, count, slots)
 
 
 def transmissions(
@@ -106,22 +106,22 @@ def transmissions(
 
 def _selective(packets: int, loses: Callable[[int], bool], window: int) -> Iterator[Sent]:
     """The receiver keeps what comes early; the sender repeats what was asked for, then goes on."""
-    asked: deque[tuple[int, int]] = deque()  # (when the sender hears of it, packet)
-    fresh = arrived = sent = slot = 0
-    while arrived < packets:
-        if asked and asked[0][0] <= slot:
-            _, packet = asked.popleft()
+    requests: deque[tuple[int, int]] = deque()  # (when the sender hears of it, packet)
+    fresh = received_count = transmissions = slot = 0
+    while received_count < packets:
+        if requests and requests[0][0] <= slot:
+            _, packet = requests.popleft()
         elif fresh < packets:
             packet, fresh = fresh, fresh + 1
         else:  # nothing to send until it is asked for
-            slot = asked[0][0]
+            slot = requests[0][0]
             continue
-        lost = loses(sent)
-        if lost:
-            asked.append((slot + window, packet))
-        arrived += not lost
-        yield Sent(slot, packet, lost, not lost)
-        sent, slot = sent + 1, slot + 1
+        is_lost = loses(transmissions)
+        if is_lost:
+            requests.append((slot + window, packet))
+        received_count += not is_lost
+        yield Sent(slot, packet, is_lost, not is_lost)
+        transmissions, slot = transmissions + 1, slot + 1
 
 
 def _in_order(
@@ -131,21 +131,24 @@ def _in_order(
     sender then goes back to it, or to the first of the message.
     """
     expected = following = slot = 0
-    hears, resent = INF, -1  # when the sender hears of a gap; the packet that it went back to
+    hears, restart_packet = (
+        INF,
+        -1,
+    )  # when the sender hears of a gap; the packet that it went back to
     while expected < packets:
         if slot >= hears:
-            following = resent = 0 if restart else expected
+            following = restart_packet = 0 if restart else expected
             expected, hears = following, INF
         packet = min(following, packets - 1)  # at the end it idles, and the last one stands for it
-        lost = loses(slot)
-        kept = packet == expected and not lost
-        if kept:
-            expected, resent = expected + 1, -1
+        is_lost = loses(slot)
+        is_new = packet == expected and not is_lost
+        if is_new:
+            expected, restart_packet = expected + 1, -1
         elif packet == expected and hears == INF:
             # Lost. Asked for a second time, it is answered by the clock if there is one.
-            again = timeout if timeout and packet == resent else window
+            again = timeout if timeout and packet == restart_packet else window
             hears = slot + again
-        yield Sent(slot, packet, lost, kept)
+        yield Sent(slot, packet, is_lost, is_new)
         slot, following = slot + 1, following + 1
 
 
@@ -317,13 +320,13 @@ class _Run:
         self.next_sample += self.every
         if len(self.seen) == self.most:
             pairs = zip(self.seen[::2], self.seen[1::2], strict=True)
-            self.seen = [max(pair, key=lambda seen: seen.queue) for pair in pairs]
+            self.seen = [max(pair, key=lambda moment: moment.queue) for pair in pairs]
             self.every *= 2
 
     def moment(self, time: float, queue: float) -> Moment:
-        stopped = self.stopped and time >= self.stopped_at
-        sending = 0 if stopped else sum(not flow.idle for flow in self.flows)
-        return Moment(time, queue, self.lost, self.marked, stopped, sending)
+        paused = self.stopped and time >= self.stopped_at
+        sending = 0 if paused else sum(not flow.idle for flow in self.flows)
+        return Moment(time, queue, self.lost, self.marked, paused, sending)
 
     def at(self, when: float, what: str, flow: int = 0, epoch: int = 0) -> None:
         heapq.heappush(self.events, (when, next(self.order), what, flow, epoch))
@@ -373,7 +376,7 @@ class _Run:
             return 0
         self.sent += 1
         flow.left -= 1
-        waiting, done = self.queue(now), 0
+        waiting, delivery = self.queue(now), 0
         if waiting + port.packet > port.buffer:
             self.lost += 1
             flow.missing += 1
@@ -386,14 +389,14 @@ class _Run:
                 flow.missing += 1
             else:
                 flow.delivered += port.packet
-                done, self.end = 1, self.empty + port.delay
+                delivery, self.end = 1, self.empty + port.delay
             self.longest = max(self.longest, waiting + port.packet)
             if port.marks and self.is_marked(waiting):
                 self.marked += 1
-                told = self.empty + 2 * port.delay
-                if self.control and told >= flow.told + self.control.between:
-                    flow.told = told
-                    self.at(told, "notice", i)
+                notice = self.empty + 2 * port.delay
+                if self.control and notice >= flow.told + self.control.between:
+                    flow.told = notice
+                    self.at(notice, "notice", i)
             if port.pause is not None and not self.stopped and waiting > port.pause:
                 self.stopped, self.stopped_at = True, now + 2 * port.delay
                 self.pauses += 1
@@ -406,7 +409,7 @@ class _Run:
             flow.idle = True
             if flow.missing and not flow.asked:
                 self.at(now + self.timeout, "again", i, flow.turn)
-        return done
+        return delivery
 
     def is_marked(self, waiting: float) -> bool:
         low, high, most = self.port.marks or (0.0, 0.0, 0.0)

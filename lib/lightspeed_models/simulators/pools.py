@@ -84,14 +84,14 @@ def drafted_steps(
     checked("drafted_steps", "acceptance", acceptance, fraction())
     checked("drafted_steps", "drafts", drafts, count(low=0))
     chance = random.Random(seed).random
-    found = []
+    result = []
     for output in outputs:
-        written = steps = 1
-        while written < output:
-            kept = 0
-            while kept < drafts and chance() < acceptance:
-                kept += 1
-            written += kept + 1
+        tokens = steps = 1
+        while tokens < output:
+            hits = 0
+            while hits < drafts and chance() < acceptance:
+                hits += 1
+            tokens += hits + 1
             steps += 1
-        found.append(steps)
-    return found
+        result.append(steps)
+    return result

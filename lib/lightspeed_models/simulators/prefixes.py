@@ -26,20 +26,20 @@ def found_tokens(
     """
     checked("found_tokens", "blocks", blocks, count(infinite=True))
     checked("found_tokens", "block", block, count())
-    kept: OrderedDict[Hashable, None] = OrderedDict()
-    found = []
+    cache: OrderedDict[Hashable, None] = OrderedDict()
+    hits = []
     for keys, length in zip(prompts, lengths, strict=True):
-        many = next((i for i, key in enumerate(keys) if key not in kept), len(keys))
-        found.append(min(length, many * block))
+        many = next((i for i, key in enumerate(keys) if key not in cache), len(keys))
+        hits.append(min(length, many * block))
         # The first block is asked for last: without it the others are of no use.
         for key in reversed(keys):
-            kept[key] = None
-            kept.move_to_end(key)
-        while len(kept) > blocks:
-            kept.popitem(last=False)
-    return found
+            cache[key] = None
+            cache.move_to_end(key)
+        while len(cache) > blocks:
+            cache.popitem(last=False)
+    return hits
 
 
-def shared(found: Sequence[int], lengths: Sequence[int]) -> float:
+def shared(tokens: Sequence[int], lengths: Sequence[int]) -> float:
     """The share of all tokens of prompts that were found."""
-    return sum(found) / sum(lengths)
+    return sum(tokens) / sum(lengths)

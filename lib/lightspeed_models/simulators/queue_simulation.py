@@ -106,19 +106,19 @@ def simulate(
     import numpy as np
 
     rows, shed = serve(arrivals.tolist(), services.tolist(), servers, capacity)
-    arrived, start, departed = np.array(rows).T
-    return Path(arrived, start, departed, shed)
+    arrival, start, departed = np.array(rows).T
+    return Path(arrival, start, departed, shed)
 
 
 def _same_length(law: str, arrivals: Any, name: str, values: Any) -> None:
     import numpy as np
 
     if not is_array(arrivals) or arrivals.ndim != 1 or (np.diff(arrivals) < 0).any():
-        wanted = "a one-dimensional array of times in ascending order"
-        raise BadArgument(law, "arrivals", arrivals, wanted)
+        expected = "a one-dimensional array of times in ascending order"
+        raise BadArgument(law, "arrivals", arrivals, expected)
     if not is_array(values) or values.shape != arrivals.shape:
-        wanted = f"an array of {arrivals.size} values, one for each arrival"
-        raise BadArgument(law, name, values, wanted)
+        expected = f"an array of {arrivals.size} values, one for each arrival"
+        raise BadArgument(law, name, values, expected)
 
 
 def _one_server(arrivals: Any, services: Any) -> Path:
@@ -239,14 +239,14 @@ def observed(path: Path, until: float | None = None) -> Observed:
     times, counts = number_inside(path)
     # The last event may be later than `until`, and the count is zero before the first.
     edges = np.minimum(np.append(times, until), until)
-    arrived = path.arrival <= until
-    if not arrived.any():
-        wanted, hint = f"at least {path.arrival[0]:g}", "Nobody has arrived by then."
-        raise BadArgument("observed", "until", until, wanted, hint)
+    here = path.arrival <= until
+    if not here.any():
+        expected, hint = f"at least {path.arrival[0]:g}", "Nobody has arrived by then."
+        raise BadArgument("observed", "until", until, expected, hint)
     return Observed(
         float(counts @ np.diff(edges) / until),
-        float(arrived.sum() / until),
-        float(path.sojourn[arrived].mean()),
+        float(here.sum() / until),
+        float(path.sojourn[here].mean()),
     )
 
 
@@ -267,8 +267,8 @@ def batch_means(
     warmup = checked("batch_means", "warmup", warmup, Argument(above=False, high=0.9))
     confidence = checked("batch_means", "confidence", confidence, Argument(high=0.9999))
     if not is_array(values) or (1 - warmup) * values.size < batches:
-        wanted = f"an array that gives each of {batches} batches a value"
-        raise BadArgument("batch_means", "values", values, wanted)
+        expected = f"an array that gives each of {batches} batches a value"
+        raise BadArgument("batch_means", "values", values, expected)
     from scipy.special import stdtrit
 
     length = int((1 - warmup) * values.size) // batches

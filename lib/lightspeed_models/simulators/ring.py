@@ -63,13 +63,13 @@ def run_ring(arrays: Sequence[Any]) -> RingRun:
         raise BadArgument("run_ring", "arrays", shapes, "one array for each rank, all of one shape")
     n, steps = len(arrays), ring_schedule(len(arrays))
     chunks = [[c.copy() for c in numpy.array_split(a.ravel(), n)] for a in arrays]
-    sent = [0] * n
+    traffic = [0] * n
     for step in steps:
         # All ranks send at once: take what leaves before anything arrives.
         leaving = [(rank, chunk, chunks[rank][chunk].copy()) for rank, chunk in step.sends]
         for rank, chunk, data in leaving:
             right = chunks[(rank + 1) % n]
             right[chunk] = right[chunk] + data if step.phase == "reduce_scatter" else data
-            sent[rank] += data.nbytes
+            traffic[rank] += data.nbytes
     results = tuple(numpy.concatenate(mine).reshape(arrays[0].shape) for mine in chunks)
-    return RingRun(results, tuple(sent), steps)
+    return RingRun(results, tuple(traffic), steps)

@@ -53,9 +53,9 @@ def order(
     v = int(checked(this, "chunks", chunks, CHUNKS))
     if schedule == "interleaved":
         if m % p:
-            wanted = f"a multiple of the {p} stages when interleaved"
+            expected = f"a multiple of the {p} stages when interleaved"
             hint = "Groups of as many micro-batches as stages go round the chunks together."
-            raise BadArgument(this, "micro_batches", m, wanted, hint)
+            raise BadArgument(this, "micro_batches", m, expected, hint)
         return tuple(_interleaved(i, p, m, v) for i in range(p))
     if v > 1:
         hint = "Only the interleaved schedule gives a GPU several chunks."
@@ -94,13 +94,13 @@ def _zero_bubble(stage: int, p: int, m: int, eager: bool) -> list[Work]:
     `eager` (zb_h2) also runs about twice as many forward passes ahead, and pays for them in memory.
     """
     ahead, delay = (2 * (p - stage) - 1, 2 * stage) if eager else (p - stage, stage)
-    work, done = [], 0
+    work, count = [], 0
     for w in _one_chunk(stage, m, ahead):
         work.append(w)
         if w.kind == "B" and w.micro_batch >= delay:
-            work.append(Work("W", done, stage))
-            done += 1
-    return work + [Work("W", k, stage) for k in range(done, m)]
+            work.append(Work("W", count, stage))
+            count += 1
+    return work + [Work("W", k, stage) for k in range(count, m)]
 
 
 # ---------------------------------------------------------------- running it
@@ -160,10 +160,10 @@ class Timeline:
         last = "W" if self.schedule in SPLIT else "B"
         peaks = []
         for i in range(self.stages):
-            held = most = 0
+            live = most = 0
             for p in self.of(i):
-                held += (p.work.kind == "F") - (p.work.kind == last)
-                most = max(most, held)
+                live += (p.work.kind == "F") - (p.work.kind == last)
+                most = max(most, live)
             peaks.append(most / self.chunks)
         return tuple(peaks)
 
@@ -210,8 +210,8 @@ def simulate(
     seconds["W"] = _times("weight", [b / 2 for b in seconds["B"]] if weight is None else weight, p)
     if schedule in SPLIT:
         if any(w >= b for w, b in zip(seconds["W"], seconds["B"], strict=True)):
-            wanted, hint = "less than backward at every stage", "It is a part of backward."
-            raise BadArgument("simulate", "weight", weight, wanted, hint)
+            expected, hint = "less than backward at every stage", "It is a part of backward."
+            raise BadArgument("simulate", "weight", weight, expected, hint)
         seconds["B"] = [b - w for b, w in zip(seconds["B"], seconds["W"], strict=True)]
     transfer = checked("simulate", "transfer", transfer, nonnegative("s"))
     return Timeline(schedule, p, int(micro_batches), int(v), _run(orders, seconds, transfer, p, v))
@@ -225,7 +225,7 @@ def _run(
     v: int,
 ) -> tuple[Pass, ...]:
     """Every GPU does its next piece of work as soon as it can, until none is left."""
-    ended: dict[Work, float] = {}
+    finish: dict[Work, float] = {}
     passes, free, at = [], [0.0] * p, [0] * p
     last = p * v - 1
     waiting = set(range(p))
@@ -234,11 +234,11 @@ def _run(
             while at[i] < len(orders[i]):
                 work = orders[i][at[i]]
                 before = _needs(work, p, last)
-                if any(need not in ended for need in before):
+                if any(need not in finish for need in before):
                     break
-                arrivals = [ended[n] + (transfer if n.stage != i else 0.0) for n in before]
+                arrivals = [finish[n] + (transfer if n.stage != i else 0.0) for n in before]
                 start = max([free[i], *arrivals])
-                free[i] = ended[work] = start + seconds[work.kind][i] / v
+                free[i] = finish[work] = start + seconds[work.kind][i] / v
                 passes.append(Pass(work, start, free[i]))
                 at[i] += 1
             else:

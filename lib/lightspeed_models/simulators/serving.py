@@ -58,26 +58,26 @@ class Cost:
         check_fields(self, positive("s"), "base")
         check_fields(self, nonnegative("s"), "token", "row", "held")
 
-    def writing(self, rows: int, held: int) -> tuple[float, float]:
+    def writing(self, rows: int, cache: int) -> tuple[float, float]:
         """(seconds of a step of so many rows, which hold so many tokens; how much longer each next
         one takes).
         """
-        return self.base + self.row * rows + self.held * held, self.held * rows
+        return self.base + self.row * rows + self.held * cache, self.held * rows
 
-    def reading(self, tokens: int, longest: int, rows: int, held: int) -> float:
+    def reading(self, tokens: int, longest: int, rows: int, cache: int) -> float:
         """Seconds of a step that reads so many tokens of prompts, `longest` of one of them."""
         if self.pace is None:
-            return self.base + self.token * tokens + self.row * rows + self.held * held
+            return self.base + self.token * tokens + self.row * rows + self.held * cache
         own = max(tokens / self.data, longest)
         time = float(self.pace.reading(own, tokens, rows / self.data))
-        return max(time, self.writing(rows, held)[0]) if rows else time
+        return max(time, self.writing(rows, cache)[0]) if rows else time
 
 
 def cost_of(
-    model: Decoder, replica: Replica, rows: int, held: float, chunk: int, engine: Engine = IDEAL,
+    model: Decoder, replica: Replica, rows: int, context: float, chunk: int, engine: Engine = IDEAL,
     pace: Pace | None = None,
 ) -> Cost:  # fmt: skip
-    """The `Cost` that `mixed_step` has around a load of `rows` that hold `held` tokens each: exact
+    """The `Cost` that `mixed_step` has near a load of `rows` that hold `context` tokens each: exact
     for one row, all of them, and all beside a chunk. With a `pace`, chunks take what that says.
     """
 
@@ -86,9 +86,9 @@ def cost_of(
 
     one, full = time(0, 1, 0), time(0, rows, 0)
     row = max(0.0, (full - one) / max(1, rows - 1))
-    decoding = time(0, rows, held)
-    beside = max(0.0, (decoding - full) / (rows * held))
-    token = 0.0 if pace else max(0.0, (time(chunk, rows, held) - decoding) / chunk)
+    decoding = time(0, rows, context)
+    beside = max(0.0, (decoding - full) / (rows * context))
+    token = 0.0 if pace else max(0.0, (time(chunk, rows, context) - decoding) / chunk)
     return Cost(one - row, token, row, beside, pace, replica.data)
 
 
@@ -177,11 +177,11 @@ def simulate(
     total = _checked(prompts, outputs, scheduler, arrivals, concurrency, cached)
     checked("simulate", "patience", patience, positive("s", infinite=True))
     if arrivals is None and not isinf(patience):
-        wanted = "`arrivals`: a closed loop never leaves"
-        raise BadArgument("simulate", "patience", patience, wanted)
-    known = cached if cached is not None else [0] * total
+        expected = "`arrivals`: a closed loop never leaves"
+        raise BadArgument("simulate", "patience", patience, expected)
+    cached_tokens = cached if cached is not None else [0] * total
     came = [0.0] * total if arrivals is None else [float(t) for t in arrivals]
-    fields = zip(range(total), came, prompts, outputs, known, strict=True)
+    fields = zip(range(total), came, prompts, outputs, cached_tokens, strict=True)
     requests = [Request(*each) for each in fields]
     coming = total if arrivals is not None else min(concurrency, total)
     return Server(requests, cost, scheduler, coming, arrivals is None, record, patience).serve()
@@ -196,13 +196,13 @@ class Request:
     __slots__ = ("blocks", "came", "end", "first", "known", "last", "left", "need", "number",
                  "put_off", "read", "start")  # fmt: skip
 
-    def __init__(self, number: int, came: float, prompt: int, output: int, known: int) -> None:
+    def __init__(self, number: int, came: float, prompt: int, output: int, cached: int) -> None:
         self.number, self.came, self.need, self.left, self.known = (
             number,
             came,
             prompt,
             output,
-            known,
+            cached,
         )
         self.first = self.last = inf
         self.put_off = self.read = self.blocks = self.start = 0
@@ -252,13 +252,13 @@ class Blocks:
     def last_for(self, step: int, rows: int) -> int:
         """Steps of writing that the free blocks last for."""
         cycles = int(self.free // rows)
-        free, found = self.free - cycles * rows, cycles * self.size
+        free, steps = self.free - cycles * rows, cycles * self.size
         phases = self.phases
         for j in range(self.size):
             free -= phases[-(step + j) % self.size]
             if free < 0:
-                return found + j
-        return found + self.size
+                return steps + j
+        return steps + self.size
 
 
 class Server:
@@ -336,24 +336,24 @@ class Server:
         """Put off the request admitted last."""
         who, _ = self.admitted.popitem()
         who.put_off += 1
-        had = who.read
+        size = who.read
         if who.end < 0:
             self.reading.remove(who)
         else:
-            written = self.step - who.start
-            had = who.need + written
+            tokens = self.step - who.start
+            size = who.need + tokens
             self.rows -= 1
-            self.held -= had
-            who.blocks = self.blocks.of(had)
+            self.held -= size
+            who.blocks = self.blocks.of(size)
             self.blocks.end(who.need, who.start)
-            who.need += written + 1
-            who.left -= written + 1
+            who.need += tokens + 1
+            who.left -= tokens + 1
             who.end = -1
         self.blocks.free += who.blocks
         who.blocks = who.read = who.known = 0
         self.queue.appendleft(who)
         if self.record:
-            self.events.append(Event(self.clock, "put off", who.number, had))
+            self.events.append(Event(self.clock, "put off", who.number, size))
 
     def room(self, pieces: list[tuple[Request, int]]) -> int:
         """Tokens of prompts that the budget of this step has left."""
@@ -385,17 +385,17 @@ class Server:
                 queue.popleft()
                 self.done += 1
                 continue
-            found = min(who.known, who.need - 1)
-            piece = who.need - found
+            hit = min(who.known, who.need - 1)
+            piece = who.need - hit
             if rules.chunked:
                 piece = min(piece, room)
             elif piece > room and pieces:
                 break
-            more = blocks.of(found + piece)
+            more = blocks.of(hit + piece)
             if blocks.bounded and more > blocks.spare(self.step):
                 break
             queue.popleft()
-            who.read, who.blocks = found, more
+            who.read, who.blocks = hit, more
             blocks.free -= more
             room -= piece
             self.admitted[who] = None
@@ -407,12 +407,12 @@ class Server:
         rows = 0 if self.rules.alone else self.rows
         sizes = [piece for _, piece in pieces]
         tokens, longest = sum(sizes), max(sizes)
-        spent = self.cost.reading(tokens, longest, rows, self.held if rows else 0)
+        time = self.cost.reading(tokens, longest, rows, self.held if rows else 0)
         if self.record:
-            self.steps.append(Step(self.clock, self.clock + spent, 1, tokens, rows))
+            self.steps.append(Step(self.clock, self.clock + time, 1, tokens, rows))
             self.events += [Event(self.clock, "read", r.number, r.read + n) for r, n in pieces]
-        self.seen = self.clock if self.rules.ahead else self.clock + spent
-        self.clock += spent
+        self.seen = self.clock if self.rules.ahead else self.clock + time
+        self.clock += time
         if rows:
             self.pass_by(1)
         for who, piece in pieces:
@@ -434,12 +434,12 @@ class Server:
         """Steps in which all only write, together until something may change."""
         first, growth = self.cost.writing(self.rows, self.held)
         many = self.steps_alike(first, growth) if calm and not self.reading else 1
-        spent = many * first + growth * many * (many - 1) / 2
-        before = spent - (first + growth * (many - 1))
+        time = many * first + growth * many * (many - 1) / 2
+        before = time - (first + growth * (many - 1))
         if self.record:
-            self.steps.append(Step(self.clock, self.clock + spent, many, 0, self.rows))
-        self.seen = self.clock + (before if self.rules.ahead else spent)
-        self.clock += spent
+            self.steps.append(Step(self.clock, self.clock + time, many, 0, self.rows))
+        self.seen = self.clock + (before if self.rules.ahead else time)
+        self.clock += time
         self.pass_by(many)
 
     def steps_alike(self, first: float, growth: float) -> int:
@@ -530,6 +530,6 @@ def _checked(
         before = time
     longest = max(-(-(p + o - 1) // scheduler.block) for p, o in zip(prompts, outputs, strict=True))
     if longest > scheduler.blocks:
-        wanted = f"{longest} blocks for the longest request"
-        raise BadArgument("simulate", "scheduler", scheduler.blocks, wanted)
+        expected = f"{longest} blocks for the longest request"
+        raise BadArgument("simulate", "scheduler", scheduler.blocks, expected)
     return total

@@ -35,13 +35,13 @@ def overlapped(pieces: int, load: float, compute: float) -> tuple[Piece, ...]:
     n = _count("overlapped", "pieces", pieces)
     load = checked("overlapped", "load", load, SECONDS) / n
     compute = checked("overlapped", "compute", compute, SECONDS) / n
-    found: list[Piece] = []
+    timeline: list[Piece] = []
     free = 0.0
     for i in range(n):
         begins = max((i + 1) * load, free)
         free = begins + compute
-        found.append(Piece(i * load, (i + 1) * load, begins, free))
-    return tuple(found)
+        timeline.append(Piece(i * load, (i + 1) * load, begins, free))
+    return tuple(timeline)
 
 
 def tile_order(rows: int, columns: int) -> tuple[tuple[int, int], ...]:
@@ -56,16 +56,16 @@ def tile_order(rows: int, columns: int) -> tuple[tuple[int, int], ...]:
     return tuple((i, j) for i in range(m) for j in range(n))
 
 
-def reads_of_strips(rows: int, columns: int, done: int) -> tuple[list[int], list[int]]:
-    """How often each strip of rows, and each of columns, has been read for the first `done` tiles.
+def reads_of_strips(rows: int, columns: int, count: int) -> tuple[list[int], list[int]]:
+    """How often each strip of rows, and each of columns, has been read for the first `count` tiles.
 
     >>> reads_of_strips(2, 2, 3)
     ([2, 1], [2, 1])
     """
-    made = tile_order(rows, columns)[:done]
+    tiles = tile_order(rows, columns)[:count]
     return (
-        [sum(i == row for i, _ in made) for row in range(rows)],
-        [sum(j == column for _, j in made) for column in range(columns)],
+        [sum(i == row for i, _ in tiles) for row in range(rows)],
+        [sum(j == column for _, j in tiles) for column in range(columns)],
     )
 
 

@@ -40,10 +40,10 @@ def coded(text):
 def block(text):
     """Lines of somebody's code or output, as markup of a block of its own; they have an end."""
     lines = [UNSEEN.sub("\ufffd", line.expandtabs(4)) for line in re.split("\r\n|\n|\r", text)]
-    shown = "\n".join(lines)
-    more = len(shown) - LONGEST_BLOCK
-    shown = f"{shown[:LONGEST_BLOCK]}\n… and {more:,} characters more" if more > 0 else shown
-    return Markup('<pre dir="ltr">{}</pre>').format(shown)
+    visible = "\n".join(lines)
+    more = len(visible) - LONGEST_BLOCK
+    visible = f"{visible[:LONGEST_BLOCK]}\n… and {more:,} characters more" if more > 0 else visible
+    return Markup('<pre dir="ltr">{}</pre>').format(visible)
 
 
 def kept(text):

@@ -155,12 +155,12 @@ def filtered(code: bytes) -> None:
 
 def _look(uid: int | None) -> None:
     """Trust nothing of the above: what does not hold now ends the sandbox before it is used."""
-    header, held = (ctypes.c_uint32 * 2)(_CAPABILITIES, 0), (ctypes.c_uint32 * 6)()
-    _must(_libc.capget(header, held))
+    header, capabilities = (ctypes.c_uint32 * 2)(_CAPABILITIES, 0), (ctypes.c_uint32 * 6)()
+    _must(_libc.capget(header, capabilities))
     bound = [n for n in range(_MOST_CAPABILITIES) if _libc.prctl(_READ_BOUND, n, 0, 0, 0) == 1]
     users = {*os.getresuid(), *os.getresgid()}
     fit = (
-        not any(held)
+        not any(capabilities)
         and not bound
         and (users == {uid} if uid is not None else 0 not in users)
         and (uid is None or not os.getgroups())

@@ -81,27 +81,27 @@ class Shell(InteractiveShell):
         self.noted = []
         builtins.input = getpass.getpass = self._input
         if not LOOP.search(source):
-            done = self.run_cell(source, store_history=True)
+            result = self.run_cell(source, store_history=True)
         else:
             if self._loop is None or self._loop.is_closed():
                 self._loop = asyncio.new_event_loop()
                 asyncio.set_event_loop(self._loop)
-            done = self._loop.run_until_complete(self._run(source))
-        error: BaseException | None = done.error_before_exec or done.error_in_exec
+            result = self._loop.run_until_complete(self._run(source))
+        error: BaseException | None = result.error_before_exec or result.error_in_exec
         return error
 
     async def _run(self, source: str) -> Any:
         try:
-            meant, trouble = self.transform_cell(source), None
+            code, trouble = self.transform_cell(source), None
         except Exception:
-            meant, trouble = source, sys.exc_info()
-        more = {"transformed_cell": meant, "preprocessing_exc_tuple": trouble}
+            code, trouble = source, sys.exc_info()
+        more = {"transformed_cell": code, "preprocessing_exc_tuple": trouble}
         if self.should_run_async(source, **more):
-            done = await self.run_cell_async(source, store_history=True, **more)
+            result = await self.run_cell_async(source, store_history=True, **more)
         else:
-            done = self.run_cell(source, store_history=True)
+            result = self.run_cell(source, store_history=True)
         await asyncio.sleep(0)  # tasks that the cell began get a turn, as between two cells
-        return done
+        return result
 
     def should_run_async(
         self, raw_cell: str, *, transformed_cell: Any = None, preprocessing_exc_tuple: Any = None
@@ -156,14 +156,14 @@ class Shell(InteractiveShell):
             return None
 
     def system(self, cmd: str) -> None:
-        done = self._command(self.var_expand(cmd, depth=1))
-        self.user_ns["_exit_code"] = done.returncode if done else 0
+        process = self._command(self.var_expand(cmd, depth=1))
+        self.user_ns["_exit_code"] = process.returncode if process else 0
 
     system_piped = system_raw = system
 
     def getoutput(self, cmd: str, split: bool = True, depth: int = 0) -> Any:
-        done = self._command(self.var_expand(cmd, depth=depth + 1))
-        text = done.stdout if done else ""
+        process = self._command(self.var_expand(cmd, depth=depth + 1))
+        text = process.stdout if process else ""
         return SList(text.splitlines()) if split else LSString(text)
 
     def _command(self, cmd: str) -> subprocess.CompletedProcess[str] | None:

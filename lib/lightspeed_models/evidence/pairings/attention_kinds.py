@@ -70,8 +70,8 @@ def step(rows):
         peak = np.where(may & ~np.isnan(own), own, peak)
     bounds = time_bounds(flops, size, peak, constant(rows["chip"], "hbm_bandwidth"))
     cache = constant(rows["chip"], "l2_capacity")
-    read = np.where(rows["key_width"] > 0, size / 2, size)  # a state is moved twice
-    long = (bounds.lower > SHORT) & (read > CACHES * cache)
+    traffic = np.where(rows["key_width"] > 0, size / 2, size)  # a state is moved twice
+    long = (bounds.lower > SHORT) & (traffic > CACHES * cache)
     kinds = [*rows["kind"].names, "gated delta, unpacked"]
     kind = np.where(rows["kernel"] == UNPACKED, len(kinds) - 1, rows["kind"].codes)
     chips = rows["chip"].names
@@ -81,7 +81,7 @@ def step(rows):
         rows["latency"],
         Words(names, np.where(long, 1 + kind * len(chips) + rows["chip"].codes, 0)),
         rows.name,
-        excused=read <= CACHES * cache,
+        excused=traffic <= CACHES * cache,
     )
 
 

@@ -46,12 +46,12 @@ def hockney(rows):
                 lambda others, b=bytes_, t=times: fit_alpha_beta(b[others], t[others]),
                 lambda fit, mine, b=bytes_: fit.time(b[mine]),
             )
-    told = np.flatnonzero(~np.isnan(predicted))
+    places = np.flatnonzero(~np.isnan(predicted))
     return Judged(
-        predicted[told],
-        rows["latency"][told],
-        by_size(size[told]),
-        lambda row: rows.name(told[row]),
+        predicted[places],
+        rows["latency"][places],
+        by_size(size[places]),
+        lambda row: rows.name(places[row]),
     )
 
 

@@ -35,7 +35,7 @@ def exchange(rows):
     other as fast as a share of the link: either constant is of the other chips.
     """
     several = rows["nodes"] > 1
-    left = tuple(
+    silent = tuple(
         (rows.name(int(i)), "between nodes, of which the tables name no network")
         for i in np.flatnonzero(several)
     )
@@ -54,7 +54,7 @@ def exchange(rows):
         tuple(f"{one}, {chip}" for one in kinds for chip in chips),
         kind * np.int32(len(chips)) + rows["chip"].codes,
     )
-    return Judged(predicted, rows["latency"], regime, rows.name, left=left)
+    return Judged(predicted, rows["latency"], regime, rows.name, left=silent)
 
 
 def _of_other_chips(rows, load):
@@ -80,21 +80,21 @@ def products(rows):
     narrow = (rows["active"] == 22) | ((rows["width"] == 2688) & (rows["hidden"] == 1856))
     each = np.where(narrow, 2, 3) * rows["width"] * rows["hidden"] / rows["tensor"]
     weight, activation = (trait(rows["format"], f"{of}_bytes") for of in ("weight", "activation"))
-    chosen = rows["tokens"] * rows["active"]
-    weights = np.minimum(rows["experts"], chosen) * each * weight
+    routes = rows["tokens"] * rows["active"]
+    weights = np.minimum(rows["experts"], routes) * each * weight
     size = weights + rows["tokens"] * rows["width"] * (activation + 2)
     # A chip without units for a format widens it.
     peaks = np.where(np.isnan(own := peak(rows)), constant(rows["chip"], "bf16"), own)
     bandwidth = constant(rows["chip"], "hbm_bandwidth")
-    bounds = time_bounds(2 * chosen * each, size, peaks, bandwidth)
+    bounds = time_bounds(2 * routes * each, size, peaks, bandwidth)
     inside = size <= CACHES * constant(rows["chip"], "l2_capacity")
     short = inside | (bounds.lower < SHORT)
     kinds = [f"{bound}, {c}" for bound in ("reading", "multiplying") for c in rows["chip"].names]
     codes = 2 + bounds.compute_bound * len(rows["chip"].names) + rows["chip"].codes
-    doubted = rows["library"].isin(DOUBTED) & (rows["format"] == "nvfp4")
+    is_doubtful = rows["library"].isin(DOUBTED) & (rows["format"] == "nvfp4")
     regime = Words(
         ("short, or within two L2 caches", "nvfp4 in SGLang 0.5.9 and 0.5.10", *kinds),
-        np.where(short, 0, np.where(doubted, 1, codes)),
+        np.where(short, 0, np.where(is_doubtful, 1, codes)),
     )
     return Judged(bounds.lower, rows["latency"], regime, rows.name, excused=inside)
 

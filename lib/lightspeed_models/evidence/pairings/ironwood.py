@@ -62,9 +62,9 @@ def shape(name):
 
 def known(rows):
     """(the rows whose shape is known, what the others say of themselves and why they are left)."""
-    told = np.array([shape(name) is not None for name in rows["model"]])
-    left = tuple((rows.name(int(row)), NO_SHAPE) for row in np.flatnonzero(~told))
-    return rows.where(told), left
+    has_shape = np.array([shape(name) is not None for name in rows["model"]])
+    silent = tuple((rows.name(int(row)), NO_SHAPE) for row in np.flatnonzero(~has_shape))
+    return rows.where(has_shape), silent
 
 
 def needed(rows):
@@ -75,16 +75,16 @@ def needed(rows):
 
 def counted(rows):
     """The FLOP/s that the printed tokens/s take, beside the printed FLOP/s."""
-    rows, left = known(rows)
+    rows, silent = known(rows)
     kinds = ["windows" if n.startswith(("gemma", "gpt")) else "no windows" for n in rows["model"]]
     return Judged(
-        needed(rows) * rows["rate"], rows["model_rate"], Words.of(kinds), rows.name, left=left
+        needed(rows) * rows["rate"], rows["model_rate"], Words.of(kinds), rows.name, left=silent
     )
 
 
 def at_peak(rows):
     """The time of a step whose every FLOP is done at the peak of its format."""
-    rows, left = known(rows)
+    rows, silent = known(rows)
     flops = needed(rows) * rows["batch"] * rows["sequence"]
     peak = rows["precision"].lookup(lambda p: getattr(find("tpu7x"), PEAKS[p]))
     regime = []
@@ -92,7 +92,7 @@ def at_peak(rows):
         experts = bool(shape(name).experts)
         regime.append(f"{'experts' if experts else 'no experts'}, {PEAKS[kind]}")
     time = training_time(flops, rows["chips"], peak, 1.0)
-    return Judged(time, rows["time"], Words.of(regime), rows.name, left=left)
+    return Judged(time, rows["time"], Words.of(regime), rows.name, left=silent)
 
 
 PAIRINGS = (

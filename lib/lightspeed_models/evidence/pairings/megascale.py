@@ -33,20 +33,20 @@ def plans(rows):
 
 def steps(rows, expected):
     """The bound of each step, or what to expect by the share of the peak of another paper's run."""
-    told = [
+    times = [
         expected_step(MODEL, SEQUENCE, plan, GPU, NETWORK).time
         if expected
         else step(MODEL, SEQUENCE, plan, machine(GPU, NETWORK)).time
         for plan in plans(rows)
     ]
-    return Judged(np.array(told), rows["time"], rows["system"], rows.name)
+    return Judged(np.array(times), rows["time"], rows["system"], rows.name)
 
 
 def shares(rows):
     """Model FLOPs over what the GPUs could do in the printed time, beside the printed share."""
-    needed = np.array([flops(MODEL, int(batch), SEQUENCE) for batch in rows["batch"]])
+    model_flops = np.array([flops(MODEL, int(batch), SEQUENCE) for batch in rows["batch"]])
     could = rows["devices"] * rows["time"] * accelerator(GPU).bf16
-    return Judged(needed / could, rows["mfu"], rows["system"], rows.name)
+    return Judged(model_flops / could, rows["mfu"], rows["system"], rows.name)
 
 
 _SHARED = {"set": "megascale", "chapter": "06"}

@@ -56,18 +56,18 @@ def needed(name, model, sequence):
     """FLOPs to train on a token as Megatron counts: a causal mask halves the scores. DeepSeek's
     module that predicts one token more is a layer, a product that joins two vectors, and logits.
     """
-    seen = sequence // 2
+    span = sequence // 2
     if not name.startswith("DeepSeekV3") or "w/o MTP" in name:
-        return model.training_flops(1, seen)
+        return model.training_flops(1, span)
     *others, last = model.layers
     longer = replace(model, layers=(*others, replace(last, repeat=last.repeat + 1)))
-    more = longer.training_flops(1, seen)
+    more = longer.training_flops(1, span)
     return more + 6 * model.width * (2 * model.width + model.vocabulary)
 
 
 def split(rows, steps):
     """(row numbers that the law answers for, what the others say of themselves and why not)."""
-    told, left = [], []
+    numbers, silent = [], []
     for row in range(len(rows)):
         why = (
             ADAPTERS if rows["task"][row] == "LoRA"
@@ -76,28 +76,28 @@ def split(rows, steps):
             else ""
         )  # fmt: skip
         if why:
-            left.append((rows.name(row), why))
+            silent.append((rows.name(row), why))
         else:
-            told.append(row)
-    return told, left
+            numbers.append(row)
+    return numbers, silent
 
 
 def counted(rows):
     """The FLOP/s that the printed tokens/s take, beside the printed FLOP/s."""
-    told, left = split(rows, steps=False)
+    numbers, silent = split(rows, steps=False)
     predicted = [
         needed(rows["model"][i], shape(i, rows), int(rows["sequence"][i])) * rows["rate"][i]
-        for i in told
+        for i in numbers
     ]
     kinds = [
         "GPT OSS 120B" if rows["model"][i].startswith("GPT OSS")
         else "experts" if shape(i, rows).experts
         else "no experts"
-        for i in told
+        for i in numbers
     ]  # fmt: skip
     return Judged(
-        np.array(predicted), rows["model_rate"][told], Words.of(kinds),
-        lambda i: rows.name(told[i]), left=tuple(left),
+        np.array(predicted), rows["model_rate"][numbers], Words.of(kinds),
+        lambda i: rows.name(numbers[i]), left=tuple(silent),
     )  # fmt: skip
 
 
@@ -127,19 +127,19 @@ def timed(row, rows):
 @functools.lru_cache(maxsize=2)
 def steps(rows):
     """(row numbers, their bounds, times expected from the other chips, measured, those left)."""
-    told, left = split(rows, steps=True)
-    runs, kept = [], []
-    for row in told:
+    numbers, silent = split(rows, steps=True)
+    runs, places = [], []
+    for row in numbers:
         try:
             runs.append(timed(row, rows))
         except BadArgument:
-            left.append((rows.name(row), NO_PLAN))
+            silent.append((rows.name(row), NO_PLAN))
         else:
-            kept.append(row)
+            places.append(row)
     times = np.array([run.time for run in runs])
-    works, part = stacked(runs, MEGATRON), rows.where(np.array(kept))
+    works, part = stacked(runs, MEGATRON), rows.where(np.array(places))
     kinds = regimes(part)
-    expected = np.full(len(kept), np.nan)
+    expected = np.full(len(places), np.nan)
     for kind in kinds.present():
         own = kinds == kind
 
@@ -154,7 +154,7 @@ def steps(rows):
             return expected_times(rows_of(works, at), stack)
 
         expected[own] = each_left_out(part["system"][own], fit, answer)
-    return kept, expected_times(stacked(runs), BOUND), expected, times, tuple(left)
+    return places, expected_times(stacked(runs), BOUND), expected, times, tuple(silent)
 
 
 def regimes(rows):
@@ -166,13 +166,13 @@ def regimes(rows):
 
 def judge_steps(rows, which):
     """The bound (1) or the expectation (2) of every step."""
-    found = steps(rows)
-    kept, predicted = found[0], found[which]
-    told = ~np.isnan(predicted)
-    places = np.array(kept)[told]
+    answer = steps(rows)
+    numbers, predicted = answer[0], answer[which]
+    finite = ~np.isnan(predicted)
+    places = np.array(numbers)[finite]
     return Judged(
-        predicted[told], found[3][told], regimes(rows.where(places)),
-        lambda i: rows.name(places[i]), left=found[4],
+        predicted[finite], answer[3][finite], regimes(rows.where(places)),
+        lambda i: rows.name(places[i]), left=answer[4],
     )  # fmt: skip
 
 

@@ -21,14 +21,14 @@ ROUNDS = 4  # of the cost of a step by those that decode, and these by that cost
 @functools.lru_cache(maxsize=2)
 def simulated(rows):
     """(seconds from its arrival to the first token of each request, and to its last)."""
-    told = np.full((2, len(rows)), np.nan)
+    times = np.full((2, len(rows)), np.nan)
     names = rows["model"], rows["system"]
     for model in names[0].present():
         for system in names[1].present():
             own = (names[0] == model) & (names[1] == system)
             if own.any():
-                told[:, own] = _run(rows.where(own), model, system)
-    return told[0], told[1]
+                times[:, own] = _run(rows.where(own), model, system)
+    return times[0], times[1]
 
 
 def _run(rows, model, system):

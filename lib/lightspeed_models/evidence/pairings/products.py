@@ -75,23 +75,23 @@ def columns(rows):
     names = [name.rpartition(" ")[0] for name in rows["library"].names]
     library = np.array([*names, ALONE])[rows["library"].codes]
     library[live(rows)] = ALONE
-    known = {**work(rows), "narrowed": narrowed(rows), "depth": rows["k"], "clock": clock}
-    return known, library, rows["latency"]
+    table = {**work(rows), "narrowed": narrowed(rows), "depth": rows["k"], "clock": clock}
+    return table, library, rows["latency"]
 
 
-def fit(known, library, measured):
+def fit(table, library, measured):
     """Shares, loop and a launch for each library that fit these rows best."""
     from scipy.optimize import least_squares
 
     thin = np.arange(0, len(measured), max(1, len(measured) // ENOUGH), dtype=np.intp)
-    known = {name: column[thin] for name, column in known.items()}
+    table = {name: column[thin] for name, column in table.items()}
     names, of = np.unique(library[thin], return_inverse=True)
 
     def constants(logs):
         return kernel_of(np.exp(logs), of)
 
     def residuals(logs):
-        return np.log(product_time.__wrapped__(**known, **constants(logs)) / measured[thin])
+        return np.log(product_time.__wrapped__(**table, **constants(logs)) / measured[thin])
 
     least, most = (np.log([*ends[:3], *[ends[3]] * len(names)]) for ends in (LEAST, MOST))
     start = np.clip(np.log([0.6, 0.8, 4e3, *[8e3] * len(names)]), least, most)
@@ -128,8 +128,8 @@ def releases(rows, library, own, others, sisters):
     for name in rows["library"][own].present():
         mine = own & (rows["library"] == name)
         alike = library == library[mine][0]
-        told = (sisters & (rows["library"] == name), sisters & alike, others & alike, sisters)
-        yield mine, next((by for by in told if by.sum() >= FEWEST), others)
+        pools = (sisters & (rows["library"] == name), sisters & alike, others & alike, sisters)
+        yield mine, next((by for by in pools if by.sum() >= FEWEST), others)
 
 
 @functools.lru_cache(maxsize=2)
@@ -138,9 +138,9 @@ def left_out(rows):
     NaN where others don't say. An interval is how far off constants are on a chip that had no part
     in them, neither that chip nor the one that is predicted.
     """
-    known, library, measured = columns(rows)
-    told, sisterly = np.full((3, len(rows)), np.nan), np.zeros(len(rows), bool)
-    learnt = learner(known, library, measured)
+    table, library, measured = columns(rows)
+    times, sisterly = np.full((3, len(rows)), np.nan), np.zeros(len(rows), bool)
+    teacher = learner(table, library, measured)
     for chip in CLASSES:
         for number_format in rows["format"].present():
             whole = (rows["chip"] == chip) & (rows["format"] == number_format)
@@ -151,58 +151,58 @@ def left_out(rows):
             if number_format != WIDE:
                 pairs = releases(rows, library, whole, others, sisters)
             for own, by in pairs:
-                told[0, own] = expected(known, library, own, *learnt(by))
-                theirs = each_other(known, library, rows["chip"], by, learnt)
-                told[1:, own] = interval(told[0, own], theirs, measured[by] / theirs)
+                times[0, own] = expected(table, library, own, *teacher(by))
+                theirs = each_other(table, library, rows["chip"], by, teacher)
+                times[1:, own] = interval(times[0, own], theirs, measured[by] / theirs)
                 sisterly[own] = number_format != WIDE and not (by & ~sisters).any()
     # Of a narrow product one sister sets the constants, and how far off they are on another chip is
     # what sisters of other classes say of each other.
     for chip, mine in CLASSES.items():
-        own = (rows["chip"] == chip) & ~(rows["format"] == WIDE) & ~np.isnan(told[0])
+        own = (rows["chip"] == chip) & ~(rows["format"] == WIDE) & ~np.isnan(times[0])
         by = sisterly & rows["chip"].isin([c for c, other in CLASSES.items() if other != mine])
         if own.any() and by.sum() >= FEWEST:
-            told[1:, own] = interval(told[0, own], told[0, by], measured[by] / told[0, by])
-    return tuple(told)
+            times[1:, own] = interval(times[0, own], times[0, by], measured[by] / times[0, by])
+    return tuple(times)
 
 
-def learner(known, library, measured):
+def learner(table, library, measured):
     """A function: mask -> the constants that its rows set, and the names of their launches.
 
     What A says of B without C is also what it says of C without B, so each fit is kept.
     """
-    kept = {}
+    cache = {}
 
     def learnt(by):
         key = by.tobytes()
-        if key not in kept:
-            own = {name: column[by] for name, column in known.items()}
-            kept[key] = fit(own, library[by], measured[by])
-        return kept[key]
+        if key not in cache:
+            own = {name: column[by] for name, column in table.items()}
+            cache[key] = fit(own, library[by], measured[by])
+        return cache[key]
 
     return learnt
 
 
-def each_other(known, library, chips, by, learnt):
+def each_other(table, library, chips, by, teacher):
     """Times of the rows of `by`, each chip from the others among them; one alone from them all."""
-    told = np.full(len(library), np.nan)
+    times = np.full(len(library), np.nan)
     for chip in chips[by].present():
         own = by & (chips == chip)
         others = by & ~own
         if others.sum() >= FEWEST:
-            told[own] = expected(known, library, own, *learnt(others))
+            times[own] = expected(table, library, own, *teacher(others))
         else:
-            told[own] = expected(known, library, own, *learnt(by))
-    return told[by]
+            times[own] = expected(table, library, own, *teacher(by))
+    return times[by]
 
 
-def expected(known, library, chosen, constants, names):
+def expected(table, library, mask, constants, names):
     """Times of some rows by these constants."""
     # A library that no other chip was measured with launches as the median does.
     launches = dict(zip(names, constants[3:], strict=True))
     usual = np.median(constants[3:])
-    launch = [launches.get(name, usual) for name in library[chosen]]
-    told = kernel_of([*constants[:3], *launch], np.arange(chosen.sum(), dtype=np.intp))
-    return product_time.__wrapped__(**{n: c[chosen] for n, c in known.items()}, **told)
+    launch = [launches.get(name, usual) for name in library[mask]]
+    kernel = kernel_of([*constants[:3], *launch], np.arange(mask.sum(), dtype=np.intp))
+    return product_time.__wrapped__(**{n: c[mask] for n, c in table.items()}, **kernel)
 
 
 def interval(mine, theirs, off):
@@ -224,15 +224,15 @@ def share_of_chip(rows, chip, number_format):
     """
     wide = number_format == WIDE
     kinds, family = ((WIDE,), "all") if wide else (("fp8", "fp8_static"), "blackwell")
-    known, library, measured = columns(rows)
+    table, library, measured = columns(rows)
     own = (rows["chip"] == chip) & rows["format"].isin(kinds)
-    own &= known["flops"] / known["peak"] > LARGE
+    own &= table["flops"] / table["peak"] > LARGE
     own &= wide | (library == "TRTLLM")
-    known = {name: column[own] for name, column in known.items()}
+    table = {name: column[own] for name, column in table.items()}
     constants = vars(kernel(number_format, family, "TensorRT-LLM"))
 
     def median(share):
-        took = product_time.__wrapped__(**known, **constants | {"compute_share": share})
+        took = product_time.__wrapped__(**table, **constants | {"compute_share": share})
         return np.median(took / measured[own])
 
     low, high = LEAST[0], MOST[0]
@@ -245,19 +245,19 @@ def share_of_chip(rows, chip, number_format):
 def judge(rows, wide):
     """Products in 16 bits, or in fewer."""
     predicted, low, high = left_out(rows)
-    asked = (rows["format"] == WIDE) == wide
-    chosen = asked & ~np.isnan(predicted)
-    mine, places = rows.where(chosen), np.flatnonzero(chosen)
+    scope = (rows["format"] == WIDE) == wide
+    mask = scope & ~np.isnan(predicted)
+    mine, places = rows.where(mask), np.flatnonzero(mask)
     if wide and len(mine):
-        done = work(mine)
-        regimes = regime(time_bounds(**done), done["size"], constant(mine["chip"], "l2_capacity"))
+        job = work(mine)
+        regimes = regime(time_bounds(**job), job["size"], constant(mine["chip"], "l2_capacity"))
     else:
         slow = live(mine)
         names = [f"{f}, host" if s else f for f, s in zip(mine["format"], slow, strict=True)]
         regimes = Words.of(names)
     return Judged(
-        predicted[chosen], mine["latency"], regimes, lambda i: rows.name(places[i]),
-        low[chosen], high[chosen], left=tuple(untold(rows, asked & ~chosen)),
+        predicted[mask], mine["latency"], regimes, lambda i: rows.name(places[i]),
+        low[mask], high[mask], left=tuple(untold(rows, scope & ~mask)),
     )  # fmt: skip
 
 

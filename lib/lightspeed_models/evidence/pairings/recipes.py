@@ -45,10 +45,10 @@ UNLIKE = "GPT OSS"
 
 def runs_of(rows):
     """(row numbers, `Timed` steps, rows left out and why) of the recipes."""
-    told, runs, left = [], [], []
+    numbers, runs, silent = [], [], []
     for row, name in enumerate(rows["model"]):
         if name not in SHAPES:
-            left.append((rows.name(row), UNSAID))
+            silent.append((rows.name(row), UNSAID))
             continue
 
         def cell(column, row=row):
@@ -66,8 +66,8 @@ def runs_of(rows):
         )  # fmt: skip
         time = float(rows["time"][row])
         runs.append(Timed(name, SHAPES[name], cell("sequence"), plan, cluster, time))
-        told.append(row)
-    return told, runs, tuple(left)
+        numbers.append(row)
+    return numbers, runs, tuple(silent)
 
 
 @functools.cache
@@ -97,9 +97,9 @@ def fitted(runs, experts, dense=None):
     those without; they are cut by hand, stage by stage, so equal shares are nearer.
     """
     names = SPARSE if experts else DENSE
-    counted = replace(dense, whole_layers=False) if experts else COUNTED
+    base = replace(dense, whole_layers=False) if experts else COUNTED
     times = np.array([run.time for run in runs])
-    return fit_constants(stacked(runs, counted), times, counted, names)
+    return fit_constants(stacked(runs, base), times, base, names)
 
 
 def left_out(rows, runs):
@@ -126,20 +126,20 @@ def fit_contention():
         for i, run in enumerate(fsdp_runs(rows))
         if CHIPS[rows["chip"][i]][0] == "h100_sxm" and "fp8" not in rows["precision"][i]
     ]
-    counted = replace(COUNTED, gradient_bytes=4, whole_layers=False)
+    base = replace(COUNTED, gradient_bytes=4, whole_layers=False)
     times = np.array([run.time for run in runs])
     names = ("share", "fixed", "contention")
-    return len(runs), fit_constants(stacked(runs, counted), times, counted, names).contention
+    return len(runs), fit_constants(stacked(runs, base), times, base, names).contention
 
 
 def judge(rows):
     """Every recipe's step, its own model left out."""
-    told, runs, left = runs_of(rows)
+    numbers, runs, silent = runs_of(rows)
     experts = ["experts" if run.model.experts else "no experts" for run in runs]
-    pairs = zip(experts, rows["precision"][np.array(told)], strict=True)
+    pairs = zip(experts, rows["precision"][np.array(numbers)], strict=True)
     kinds = Words.of([f"{which}, {PEAKS[kind]}" for which, kind in pairs])
     times = np.array([run.time for run in runs])
-    return Judged(left_out(rows, runs), times, kinds, lambda i: rows.name(told[i]), left=left)
+    return Judged(left_out(rows, runs), times, kinds, lambda i: rows.name(numbers[i]), left=silent)
 
 
 PAIRINGS = (

@@ -35,14 +35,14 @@ def regime(bounds, size, cache):
 
 def roof(rows):
     """The roof of the data sheet, with every operand moved once."""
-    done, cache = work(rows), constant(rows["chip"], "l2_capacity")
-    bounds = time_bounds(**done)
+    job, cache = work(rows), constant(rows["chip"], "l2_capacity")
+    bounds = time_bounds(**job)
     return Judged(
         bounds.lower,
         rows["latency"],
-        regime(bounds, done["size"], cache),
+        regime(bounds, job["size"], cache),
         rows.name,
-        excused=done["size"] <= cache,
+        excused=job["size"] <= cache,
     )
 
 

@@ -42,7 +42,7 @@ def series(rows, least=SIZES):
         )
     ]
     groups = Words.of(names)
-    found = []
+    result = []
     for name in groups.present():
         own = np.flatnonzero(groups == name)
         best = {}
@@ -51,8 +51,8 @@ def series(rows, least=SIZES):
         if len(best) >= least:
             at = [best[n] for n in sorted(best)]
             benchmark = rows["benchmark"][at[0]]
-            found.append(Series(name, benchmark, np.array(sorted(best)), rows["time"][at], at[-1]))
-    return found
+            result.append(Series(name, benchmark, np.array(sorted(best)), rows["time"][at], at[-1]))
+    return result
 
 
 def amdahl(n, time):
@@ -89,14 +89,14 @@ def largest_from_smaller(rows, law):
 
     The interval is how far off the law was on series of the *other* benchmarks that reach as far.
     """
-    found = series(rows)
-    predicted = np.array([law(one.n[:-1], one.time[:-1])(one.n[-1]) for one in found])
-    measured = np.array([one.time[-1] for one in found])
-    benchmark = Words.of([one.benchmark for one in found])
-    reach = np.array([one.n[-1] / one.n[-2] for one in found])
+    runs = series(rows)
+    predicted = np.array([law(one.n[:-1], one.time[:-1])(one.n[-1]) for one in runs])
+    measured = np.array([one.time[-1] for one in runs])
+    benchmark = Words.of([one.benchmark for one in runs])
+    reach = np.array([one.n[-1] / one.n[-2] for one in runs])
     regimes = ("up to twice the size", "two to eight times", "eight times and more")
     regime = Words(regimes, np.digitize(reach, (2.0001, 8)).astype(np.int32))
-    low, high = np.zeros(len(found)), np.full(len(found), np.inf)
+    low, high = np.zeros(len(runs)), np.full(len(runs), np.inf)
     off = measured / predicted
     for name in benchmark.present():
         for far in regime.present():
@@ -110,7 +110,7 @@ def largest_from_smaller(rows, law):
         predicted,
         measured,
         regime,
-        lambda i: f"{found[i].name}, {found[i].n[-1]:g} accelerators from {_list(found[i].n[:-1])}",
+        lambda i: f"{runs[i].name}, {runs[i].n[-1]:g} accelerators from {_list(runs[i].n[:-1])}",
         low,
         high,
     )
@@ -121,8 +121,8 @@ def conformal(ratios, cover=COVER):
     shape assumed, widened for how few there are.
     """
     ranked = np.sort(ratios)
-    cut = math.floor((len(ranked) + 1) * (1 - cover) / 2 + 1e-9)
-    return ranked[max(cut - 1, 0)], ranked[-max(cut, 1)]
+    rank = math.floor((len(ranked) + 1) * (1 - cover) / 2 + 1e-9)
+    return ranked[max(rank - 1, 0)], ranked[-max(rank, 1)]
 
 
 def _list(numbers):
@@ -135,16 +135,16 @@ def samples(rows):
     A point is one batch size of a benchmark: results at one size are no witnesses for each other.
     """
     silent = ~((rows["batch"] > 0) & (rows["samples"] > 0))
-    left = [(rows.name(row), SILENT) for row in np.flatnonzero(silent)]
-    spoken = rows.where(~silent)
+    silent_rows = [(rows.name(row), SILENT) for row in np.flatnonzero(silent)]
+    table = rows.where(~silent)
     parts = []
-    for name in spoken["benchmark"].present():
-        own = spoken["benchmark"] == name
-        batch, needed = spoken["batch"][own], spoken["samples"][own]
+    for name in table["benchmark"].present():
+        own = table["benchmark"] == name
+        batch, samples = table["batch"][own], table["samples"][own]
         sizes = np.unique(batch)
-        middle = np.array([np.median(needed[batch == b]) for b in sizes])
+        middle = np.array([np.median(samples[batch == b]) for b in sizes])
         if len(sizes) < BATCHES:
-            left += [(f"{name}, batch {b:g}", FEW) for b in sizes]
+            silent_rows += [(f"{name}, batch {b:g}", FEW) for b in sizes]
             continue
         for i, b in enumerate(sizes):
             other = np.arange(len(sizes), dtype=np.intp) != i
@@ -157,7 +157,7 @@ def samples(rows):
         np.array([p[3] for p in parts]),
         Words(names, np.array([p[4] for p in parts], np.int32)),
         lambda i: f"{parts[i][0]}, batch {parts[i][1]:g}",
-        left=tuple(left),
+        left=tuple(silent_rows),
     )
 
 
@@ -166,11 +166,11 @@ FEW = f"fewer than {BATCHES} batch sizes of this benchmark"
 ENDS = 1e-3, 1e3  # of the critical batch, over the smallest and largest batch that were measured
 
 
-def _samples_fit(batch, needed):
+def _samples_fit(batch, samples):
     """(least, critical) through measured samples. Where they don't grow with the batch, the
     critical batch lies far above it, and where they grow as the batch does, far below.
     """
-    least, slope = _nonnegative(np.column_stack([np.ones_like(batch), batch]), needed)
+    least, slope = _nonnegative(np.column_stack([np.ones_like(batch), batch]), samples)
     slope = max(slope, least / (batch.max() * ENDS[1]))
     least = max(least, slope * batch.min() * ENDS[0])
     return least, least / slope

@@ -33,34 +33,34 @@ def judged(rows):
     """(rows that are judged, by number, their table, both times by constants of other publishers,
     the rows that are left): the other set's rows, as they ship, set constants too.
     """
-    found, refused = measured_rows(printed(rows))
+    by_number, reasons = measured_rows(printed(rows))
     other = next(name for name in SETS if name != rows.record.key)
     beside = measured_rows(printed(dataset(other)))[0].values()
-    table = Table([*found.values(), *beside])
-    times = [each[: len(found)] for each in left_out(table)]
-    left = tuple((rows.name(i), reason) for i, reason in refused.items())
+    table = Table([*by_number.values(), *beside])
+    times = [each[: len(by_number)] for each in left_out(table)]
+    silent = tuple((rows.name(i), reason) for i, reason in reasons.items())
     return (
-        list(found),
-        table.part(np.arange(len(table.rows), dtype=np.intp) < len(found)),
+        list(by_number),
+        table.part(np.arange(len(table.rows), dtype=np.intp) < len(by_number)),
         times,
-        left,
+        silent,
     )
 
 
 def _judged(rows, which):
-    numbers, table, times, left = judged(rows)
-    told, measured = times[which], (table.per_token, table.first_token)[which]
+    numbers, table, times, silent = judged(rows)
+    seconds, measured = times[which], (table.per_token, table.first_token)[which]
     names = (*ENGINES, APART)
     codes = np.where(table.together, table.engine, len(ENGINES)).astype(np.int32)
     low, high = np.transpose(ranges(table, which))
     return Judged(
-        told,
+        seconds,
         measured,
         Words(names, codes),
         lambda i: rows.name(numbers[i]),
-        told * low,
-        told * high,
-        left=left,
+        seconds * low,
+        seconds * high,
+        left=silent,
     )
 
 

@@ -40,9 +40,9 @@ def steps(rows, constants):
     for i in range(len(rows)):
         kind = FORMATS[rows["format"][i]]
         gpus = replica(CHIPS[rows["chip"][i]], int(rows["devices"][i]), 1, kind)
-        batch, held = max(1.0, float(rows["batch"][i])), float(rows["output_tokens"][i]) / 2
+        batch, context = max(1.0, float(rows["batch"][i])), float(rows["output_tokens"][i]) / 2
         model = decoder(shape(rows["model"][i]))
-        times.append(mixed_step(model, gpus, 0, batch, held, engine=constants).time)
+        times.append(mixed_step(model, gpus, 0, batch, context, engine=constants).time)
     return rows, np.array(times)
 
 

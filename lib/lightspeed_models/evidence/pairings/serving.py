@@ -55,18 +55,18 @@ def burst(rows):
     """
     offline = rows.where(rows["scenario"] == "Offline")
     each = offline["nodes"] * offline["accelerators_per_node"] / offline["sample_rate"]
-    known = each > 0
-    silent = [(offline.name(row), NO_COUNT) for row in np.flatnonzero(~known)]
+    has_count = each > 0
+    silent = [(offline.name(row), NO_COUNT) for row in np.flatnonzero(~has_count)]
     others = np.flatnonzero(~(rows["scenario"] == "Offline"))
     silent += [(rows.name(row), NOT_AT_ONCE) for row in others]
-    told, each = offline.where(known), each[known]
-    rate, last = told["sample_rate"], told["latency_p99"] / LAST
+    table, each = offline.where(has_count), each[has_count]
+    rate, last = table["sample_rate"], table["latency_p99"] / LAST
     names = ("under 0.1 ms of an accelerator a sample", "0.1 to 1 ms", "1 ms and more")
     return Judged(
         latency(rate * last / 2, rate),
-        told["latency_mean"],
+        table["latency_mean"],
         Words(names, np.digitize(each, LONG).astype(np.int32)),
-        told.name,
+        table.name,
         left=tuple(silent),
     )
 

@@ -66,20 +66,20 @@ class Run:
 @functools.cache
 def runs():
     """Every `Run` of both sets."""
-    rows, found = dataset("torch_training"), []
+    rows, result = dataset("torch_training"), []
     for i in range(len(rows)):
-        found.append(_run(i, rows))
+        result.append(_run(i, rows))
     foundry = dataset("fsdp")
     for i, run in enumerate(fsdp_runs(foundry)):
         chip = {"h100_80gb": "h100_sxm"}.get(foundry["chip"][i], foundry["chip"][i])
         kind = "fp8" if "fp8" in foundry["precision"][i] else "bf16"
         cluster = replace(run.machine, products=rates(chip, kind))
-        counted = replace(COUNTED, gradient_bytes=4 if "amp" in foundry["precision"][i] else 2)
+        base = replace(COUNTED, gradient_bytes=4 if "amp" in foundry["precision"][i] else 2)
         hopper, group = chip == "h100_sxm", f"LLM Foundry {chip} {kind}"
-        called = f"{FOUNDRY}, MPT {foundry['model'][i]}, {chip}"
-        timed = replace(run, name=called, machine=cluster)
-        found.append(Run(FOUNDRY, group, timed, counted, False, hopper, hopper))
-    return tuple(found)
+        label = f"{FOUNDRY}, MPT {foundry['model'][i]}, {chip}"
+        case = replace(run, name=label, machine=cluster)
+        result.append(Run(FOUNDRY, group, case, base, False, hopper, hopper))
+    return tuple(result)
 
 
 def _run(i, rows):
@@ -104,40 +104,40 @@ def _run(i, rows):
     )  # fmt: skip
     sequence, compiled = cell("sequence"), rows["compiled"][i] == "yes"
     time = plan.sequences * sequence / (float(rows["rate"][i]) * plan.gpus)
-    counted = replace(
+    base = replace(
         COUNTED, gradient_bytes=cell("gradient_bytes"),
         weight_bytes=1 if kind == "fp8" else 2, overlap=HALF * (rows["async_tensor"][i] == "yes"),
     )  # fmt: skip
     hopper = chip.startswith("h")
     group = f"{name} {chip[0]} {'compiled' if compiled else 'eager'}"
-    called = f"{name}, {rows['model'][i]}, {chip}, {'compiled' if compiled else 'eager'}"
-    timed = Timed(called, model, sequence, plan, cluster, time)
+    label = f"{name}, {rows['model'][i]}, {chip}, {'compiled' if compiled else 'eager'}"
+    case = Timed(label, model, sequence, plan, cluster, time)
     eager = not compiled and model.mlp.matrices_each == 3
     flash2 = hopper and rows["kernel"][i] == "flash2"
-    return Run(name, group, timed, counted, eager, flash2, hopper)
+    return Run(name, group, case, base, eager, flash2, hopper)
 
 
-def works_of(chosen):
+def works_of(runs):
     """One `Work` of arrays, an element a run, each by what was counted of it."""
     works = [
         work(r.timed.model, r.timed.sequence, r.timed.plan, r.timed.machine, r.counted)
-        for r in chosen
+        for r in runs
     ]
     names = [f.name for f in fields(Work)]
     return Work(**{n: np.array([getattr(one, n) for one in works], float) for n in names})
 
 
-def stack_of(chosen, constants):
+def stack_of(runs, constants):
     """One `Stack` of arrays: these constants as each run had them."""
     eager, flash2, hopper = (
-        np.array([getattr(r, n) for r in chosen]) for n in ("eager", "flash2", "hopper")
+        np.array([getattr(r, n) for r in runs]) for n in ("eager", "flash2", "hopper")
     )
     share = np.where(hopper, constants["share"], constants["ampere"])
     own: dict[str, Any] = {n: constants[n] for n in ("drag", "fixed", "split_products")}
     own |= {
         "share": np.minimum(share, 1.0), "passes": COUNTED.passes + constants["eager"] * eager,
         "attention": np.where(flash2, constants["flash2"], 1.0),
-        "overlap": np.array([r.counted.overlap for r in chosen]),
+        "overlap": np.array([r.counted.overlap for r in runs]),
     }  # fmt: skip
     return replace(COUNTED, **own)
 
@@ -150,23 +150,23 @@ def stack_as_shipped(run):
     return replace(shipped, **{name: getattr(run.counted, name) for name in own})
 
 
-def weights(chosen):
+def weights(runs):
     """How much each run counts: no group more than `CAP` of them."""
-    groups = [r.group for r in chosen]
+    groups = [r.group for r in runs]
     return np.array([min(1.0, CAP / groups.count(g)) for g in groups])
 
 
-def fitted(chosen, works=None):
+def fitted(runs, works=None):
     """The constants that fit these runs best."""
     from scipy.optimize import least_squares
 
-    works, weigh = works or works_of(chosen), np.sqrt(weights(chosen))
-    times = np.log([r.timed.time for r in chosen])
+    works, weigh = works or works_of(runs), np.sqrt(weights(runs))
+    times = np.log([r.timed.time for r in runs])
     usual, loose = np.array(list(START.values())).T
 
     def residuals(logs):
         constants = dict(zip(START, np.exp(logs), strict=True))
-        off = (np.log(expected_times(works, stack_of(chosen, constants))) - times) / WIDTH
+        off = (np.log(expected_times(works, stack_of(runs, constants))) - times) / WIDTH
         loss = np.sign(off) * np.sqrt(np.log1p(off**2)) * weigh
         return np.concatenate([loss, (logs - np.log(usual)) / loose])
 
@@ -195,8 +195,8 @@ def intervals(resamples=40, seed=0):
     every = runs()
     works, names = works_of(every), np.array([r.group for r in every])
     groups, again = np.array(list(dict.fromkeys(names))), []
-    for drawn in np.random.default_rng(seed).choice(groups, (resamples, len(groups))):
-        own = np.concatenate([np.flatnonzero(names == name) for name in drawn])
+    for sample in np.random.default_rng(seed).choice(groups, (resamples, len(groups))):
+        own = np.concatenate([np.flatnonzero(names == name) for name in sample])
         again.append(list(fitted([every[i] for i in own], rows_of(works, own)).values()))
     return dict(zip(START, np.quantile(again, (0.05, 0.95), axis=0).T.tolist(), strict=True))
 

@@ -94,12 +94,12 @@ def plan_of(rows):
     )  # fmt: skip
 
 
-def works_of(rows, counted):
+def works_of(rows, base):
     """One `Work` of arrays, an element a row."""
     works = {}
     for name in rows["model"].present():
         own = rows["model"] == name
-        one = work(SWEEP[name], TOKENS, plan_of(rows.where(own)), CLUSTER, counted)
+        one = work(SWEEP[name], TOKENS, plan_of(rows.where(own)), CLUSTER, base)
         for f in fields(Work):
             works.setdefault(f.name, np.empty(len(rows)))[own] = getattr(one, f.name)
     return Work(**works)
@@ -126,12 +126,14 @@ def fit_sweep(works, times, slow):
 @functools.lru_cache(maxsize=2)
 def sweep(rows):
     """The `Sweep` of these rows."""
-    rows, done = tried(rows)
+    rows, is_finished = tried(rows)
     slow, works = ailing(rows), works_of(rows, NANOTRON)
-    times = np.where(done, rows["batch"] * TOKENS / (rows["rate"] * 8 * rows["nodes"]), np.nan)
+    times = np.where(
+        is_finished, rows["batch"] * TOKENS / (rows["rate"] * 8 * rows["nodes"]), np.nan
+    )
 
     def fit(others):
-        by = others & done
+        by = others & is_finished
         return fit_sweep(rows_of(works, by), times[by], slow[by])
 
     def answer(stacks, own):
@@ -140,14 +142,14 @@ def sweep(rows):
 
     expected = each_left_out(rows["model"], fit, answer)
     bound = expected_times(works_of(rows, BOUND), BOUND)
-    return Sweep(rows, bound, expected, memory_left_out(rows, done), times)
+    return Sweep(rows, bound, expected, memory_left_out(rows, is_finished), times)
 
 
 def judge_sweep(rows, which):
     """The "bound" or what is "expected" of every finished run."""
-    found = sweep(rows)
-    found = found.where(found.finished)
-    return Judged(getattr(found, which), found.took, sweep_regimes(found.rows), found.rows.name)
+    table = sweep(rows)
+    table = table.where(table.finished)
+    return Judged(getattr(table, which), table.took, sweep_regimes(table.rows), table.rows.name)
 
 
 def clean(rows):
@@ -203,10 +205,10 @@ KEPT, BASE = np.arange(1.2, 1.61, 0.05), np.arange(0, 1.3e9, 1e8)
 
 def judge_memory(rows):
     """The memory of every finished run, from two constants that the other models set."""
-    found = sweep(rows)
-    found = found.where(found.finished)
-    kinds = sweep_regimes(found.rows)
-    return Judged(found.memory, found.rows["memory"], kinds, found.rows.name)
+    table = sweep(rows)
+    table = table.where(table.finished)
+    kinds = sweep_regimes(table.rows)
+    return Judged(table.memory, table.rows["memory"], kinds, table.rows.name)
 
 
 def fit_memory(totals, measured):
@@ -217,13 +219,13 @@ def fit_memory(totals, measured):
     )
 
 
-def memory_left_out(rows, done):
+def memory_left_out(rows, is_finished):
     """The memory of every plan, from two constants that the finished runs of other models set."""
-    totals = {kept: footprints_of(rows, replace(COUNTED, kept=float(kept))) for kept in KEPT}
+    totals = {copies: footprints_of(rows, replace(COUNTED, kept=float(copies))) for copies in KEPT}
 
     def fit(others):
-        by = others & done
-        return fit_memory({kept: each[by] for kept, each in totals.items()}, rows["memory"][by])
+        by = others & is_finished
+        return fit_memory({copies: each[by] for copies, each in totals.items()}, rows["memory"][by])
 
     def answer(two, own):
         return totals[two[0]][own] + two[1]

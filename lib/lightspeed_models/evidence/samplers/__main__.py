@@ -26,12 +26,12 @@ def main(folder, *names):
 
 def count(file, name, folder):
     """Put what the pairings of a set say of all its rows into a file."""
-    told = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    counts = json.loads(file.read_text("utf-8")) if file.exists() else {}
     for one in pairings().values():
         if one.set == name:
-            told[one.key] = to_count(weigh(one, folder))
-    told = {key: told[key] for key in sorted(told)}
-    file.write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            counts[one.key] = to_count(weigh(one, folder))
+    counts = {key: counts[key] for key in sorted(counts)}
+    file.write_text(json.dumps(counts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -53,8 +53,8 @@ def joined(paths, words, values, latency="latency"):
 
 
 def _columns(path, words, values):
-    wanted = {"device", "framework", "version", *words.values()}
-    table = (_parquet if path.suffix == ".parquet" else _csv)(path, wanted, set(values.values()))
+    columns = {"device", "framework", "version", *words.values()}
+    table = (_parquet if path.suffix == ".parquet" else _csv)(path, columns, set(values.values()))
     length = len(table[values["latency"]])
     # Early tables name neither device nor version, and no window where attention has none.
     system = next((p for p in path.parts[::-1] if p in SYSTEMS or p.endswith("_sxm")), "")
@@ -121,6 +121,6 @@ def _both(a, b):
 def _chip(devices):
     """The catalog's keys for what devices call themselves; an unknown one keeps its own name."""
     keys = [DEVICES.get(name, name) for name in devices.names]
-    merged = sorted(set(keys))
-    at = {name: merged.index(key) for name, key in zip(devices.names, keys, strict=True)}
-    return Words(tuple(merged), devices.lookup(at, np.int32))
+    names = sorted(set(keys))
+    at = {name: names.index(key) for name, key in zip(devices.names, keys, strict=True)}
+    return Words(tuple(names), devices.lookup(at, np.int32))

@@ -41,12 +41,12 @@ def strata(columns, names, rows):
     each = rows // len(groups)
     sizes = [v for n, v in columns.items() if n != "latency" and not isinstance(v, Words)]
     size = np.prod(sizes, axis=0)
-    taken = []
+    picks = []
     for key in groups:
         own = np.flatnonzero(keys == key)
         own = own[np.argsort(size[own], kind="stable")]
-        taken.append(evenly(own, each))
-    return np.sort(np.concatenate(taken))
+        picks.append(evenly(own, each))
+    return np.sort(np.concatenate(picks))
 
 
 def packed(record, columns):

@@ -46,18 +46,20 @@ MODELS = {
 
 def products():
     """chip -> setting -> [m, k, n, seconds, library and format], evenly; "of": how many."""
-    rows, found = dataset("gemm"), {}
+    rows, by_chip = dataset("gemm"), {}
     m, k, n = (rows[name] for name in "mkn")
     intensity = 1 / (1 / m + 1 / k + 1 / n)  # up to a constant of the format
     setting = rows["format"].lookup(lambda f: list(FORMATS).index(f), np.intp)
     for chip in sorted(entries("accelerators").keys() & set(rows["chip"].present())):
         for kind in dict.fromkeys(AS_SET.values()):
-            of = [list(FORMATS).index(f) for f, told in AS_SET.items() if told == kind]
+            of = [
+                list(FORMATS).index(f) for f, format_codes in AS_SET.items() if format_codes == kind
+            ]
             own = np.flatnonzero((rows["chip"] == chip) & np.isin(setting, of))
             if not len(own):
                 continue
             own = own[np.argsort(intensity[own], kind="stable")]
-            found.setdefault(chip, {})[kind] = {
+            by_chip.setdefault(chip, {})[kind] = {
                 "of": len(own),
                 "rows": [
                     [*(int(x[i]) for x in (m, k, n)), rounded(rows["latency"][i]),
@@ -65,12 +67,12 @@ def products():
                     for i in evenly(own, PRODUCTS)
                 ],
             }  # fmt: skip
-    return found
+    return by_chip
 
 
 def collectives():
     """link -> operation -> ranks -> chip -> {library, rows: [bytes, seconds]}, two bytes each."""
-    rows, found = dataset("nccl"), {}
+    rows, by_link = dataset("nccl"), {}
     rows = rows.where(rows["format"] == "half")
     for chip in LINKS:
         own = rows.where(rows["chip"] == chip)
@@ -79,29 +81,29 @@ def collectives():
         for operation in own["operation"].present():
             for ranks in np.unique(own["ranks"]).tolist():
                 some = own.where((own["operation"] == operation) & (own["ranks"] == ranks))
-                told = []
+                points = []
                 for elements in np.unique(some["elements"]).tolist():
                     # Of a size that was measured more than once, the row in the middle.
                     times = np.sort(some["latency"][some["elements"] == elements])
-                    told.append([int(elements) * MOVED["half"], rounded(times[len(times) // 2])])
-                by_ranks = found.setdefault(LINKS[chip], {}).setdefault(operation, {})
-                by_ranks.setdefault(int(ranks), {})[chip] = {"library": newest, "rows": told}
-    return found
+                    points.append([int(elements) * MOVED["half"], rounded(times[len(times) // 2])])
+                by_ranks = by_link.setdefault(LINKS[chip], {}).setdefault(operation, {})
+                by_ranks.setdefault(int(ranks), {})[chip] = {"library": newest, "rows": points}
+    return by_link
 
 
 def serving():
     """chip -> model -> devices -> [seconds a token, tokens a second, batch, tokens of an answer,
     task]: bf16, split over all devices as tensor parallelism.
     """
-    rows, found = dataset("serving_energy"), {}
+    rows, by_chip = dataset("serving_energy"), {}
     whole = (rows["format"] == "bfloat16") & (rows["tensor"] == rows["devices"])
     for i in np.flatnonzero(whole & rows["model"].isin(MODELS)):
         chip, model = CHIPS[rows["chip"][i]], MODELS[rows["model"][i]]
         numbers = ("latency_median", "rate", "batch", "output_tokens")
-        found.setdefault(chip, {}).setdefault(model, {}).setdefault(
+        by_chip.setdefault(chip, {}).setdefault(model, {}).setdefault(
             int(rows["devices"][i]), []
         ).append([*(rounded(rows[name][i]) for name in numbers), rows["task"][i]])
-    return found
+    return by_chip
 
 
 def rounded(value):

@@ -35,8 +35,8 @@ def _round(checkout):
     for benchmark in sorted(checkout.glob("*/results/*/*")):
         submitter, _, system = benchmark.relative_to(checkout).parts[:3]
         logs = sorted(benchmark.glob("result_*.txt"))
-        found = [_run(path, benchmark.name) for path in logs]
-        runs = [run for run in found if run]
+        results = [_run(path, benchmark.name) for path in logs]
+        runs = [run for run in results if run]
         if not runs:
             continue
         times = [run["time"] for run in runs]
@@ -58,13 +58,13 @@ def _round(checkout):
 
 def _run(path, benchmark):
     """Time (s), batch and samples to the target of one log; nothing for a run that failed."""
-    found, start, stop = {}, None, None
+    values, start, stop = {}, None, None
     with open(path, encoding="utf-8", errors="replace") as lines:
         for line in lines:
-            if not any(key in line for key in KEYS) or not (said := LOG.search(line)):
+            if not any(key in line for key in KEYS) or not (match := LOG.search(line)):
                 continue
             try:
-                event = json.loads(said[1])
+                event = json.loads(match[1])
             except ValueError:
                 continue
             key, about = event.get("key"), event.get("metadata") or {}
@@ -73,34 +73,34 @@ def _run(path, benchmark):
             elif key == "run_stop":
                 stop = event["time_ms"] if about.get("status") == "success" else None
             elif key == "global_batch_size":
-                found["batch"] = event["value"]
+                values["batch"] = event["value"]
             elif key == "train_samples":
-                found["of"] = event["value"]
+                values["of"] = event["value"]
             elif key == "eval_accuracy":
-                found.setdefault("first", about.get("epoch_num"))
-                found |= {name: about[name] for name in SAID if name in about}
+                values.setdefault("first", about.get("epoch_num"))
+                values |= {name: about[name] for name in SAID if name in about}
     if start is None or stop is None:
         return None
-    return {**found, "samples": trained(benchmark, found), "time": (stop - start) / 1e3}
+    return {**values, "samples": trained(benchmark, values), "time": (stop - start) / 1e3}
 
 
 # What an evaluation says of how far training is.
 SAID = ("samples_count", "train_samples_since_beginning", "train_samples", "epoch_num", "step_num")
 
 
-def trained(benchmark, said):
+def trained(benchmark, events):
     """Samples until the target, from what the last evaluation of a log says; "" if it does not.
 
     Logs count in samples, epochs, steps, tokens or evaluations, by benchmark and by submitter.
     """
-    batch, of, epochs = said.get("batch"), said.get("of"), said.get("epoch_num")
+    batch, of, epochs = events.get("batch"), events.get("of"), events.get("epoch_num")
     for name in ("samples_count", "train_samples"):
-        if name in said:
-            return said[name]
-    if "train_samples_since_beginning" in said:
+        if name in events:
+            return events[name]
+    if "train_samples_since_beginning" in events:
         return ""  # with those of the checkpoint that it began from
-    if batch and "step_num" in said:
-        return said["step_num"] * batch
+    if batch and "step_num" in events:
+        return events["step_num"] * batch
     if epochs is None:
         return ""
     if epochs >= EPOCHS:
@@ -109,7 +109,7 @@ def trained(benchmark, said):
         return of if epochs == 1 and of else epochs * batch if epochs > 100 and batch else ""
     if benchmark == "transformer" and (not batch or batch < 10_000):
         return ""  # a batch of packed sequences, where all others count tokens
-    if benchmark == "dlrm" and said["first"] >= 1:
+    if benchmark == "dlrm" and events["first"] >= 1:
         # Some count from one, some count evaluations.
         epochs = epochs / DLRM_EVALUATIONS if epochs % 1 == 0 else epochs - 1
     size = EPOCH.get(benchmark, of)

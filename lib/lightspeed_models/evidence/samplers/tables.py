@@ -113,8 +113,8 @@ def fsdp(folder, record):
 
 def megatron_bridge(folder, record):
     """The tables of Megatron-Bridge's performance pages, now and before."""
-    needed = "Tokens / sec / GPU"
-    rows = _rows(folder, "docs/performance-summary*.md", lambda path: _markdown(path, needed))
+    column = "Tokens / sec / GPU"
+    rows = _rows(folder, "docs/performance-summary*.md", lambda path: _markdown(path, column))
     for row in rows:  # of two layouts: a table a model, or a table a system
         title = row["####"]
         row["Model"] = row.get("Model") or title
@@ -194,9 +194,9 @@ def _lines(path):
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def _rows(folder, pattern, read, more=""):
-    """What `read` has of the files of this pattern under a folder, which must be something."""
-    rows = [row for path in sorted(folder.rglob(pattern)) for row in read(path)]
+def _rows(folder, pattern, parse, more=""):
+    """What `parse` has of the files of this pattern under a folder, which must be something."""
+    rows = [row for path in sorted(folder.rglob(pattern)) for row in parse(path)]
     if not rows:
         raise FileNotFoundError(f"{folder} has no {pattern}{more}")
     return rows
@@ -214,8 +214,8 @@ def _cells(line):
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-def _markdown(path, needed):
-    """The rows of every table with a column `needed`, with the headings above it by their marks."""
+def _markdown(path, column):
+    """The rows of every table with a column `column`, with the headings above it by their marks."""
     rows, head, headings = [], None, {}
     # "n/a" and "1 (2)" are no numbers.
     unclear = re.compile(r"n/a|-|[\d.]+ \(.*\)", re.IGNORECASE)
@@ -226,7 +226,7 @@ def _markdown(path, needed):
             head = head if line.strip() else None
             continue
         cells = [re.sub(r"\[\^.*?\]", "", cell).strip() for cell in _cells(line)]
-        if needed in cells:
+        if column in cells:
             head = cells
         elif head and not set(line) <= set("|-: "):
             texts = ("" if unclear.fullmatch(cell) else cell for cell in cells)

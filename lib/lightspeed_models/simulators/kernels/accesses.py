@@ -102,10 +102,10 @@ def _rows(start: int, span: int, rows: int, step: int) -> list[tuple[int, int]]:
 
 def _joined(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Runs of sectors, each sector once, in order."""
-    joined: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for first, end in runs:
-        if joined and joined[-1][0] <= first <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        if spans and spans[-1][0] <= first <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
         else:
-            joined.append((first, end))
-    return joined
+            spans.append((first, end))
+    return spans

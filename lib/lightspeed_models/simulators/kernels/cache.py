@@ -46,7 +46,7 @@ def l2_traffic(
     in_flight = int(checked("l2_traffic", "in_flight", in_flight, IN_FLIGHT))
     room, sectors = max(1, int(capacity // grain)), grain // SECTOR
     cache: OrderedDict[int, bool] = OrderedDict()
-    read = write = pieces = hits = 0
+    reads = write = pieces = hits = 0
     for access in _in_turn(launch.programs, in_flight):
         for first, end in access.sectors:
             for piece in range(first // sectors, (end - 1) // sectors + 1):
@@ -57,13 +57,13 @@ def l2_traffic(
                     cache[piece] |= access.store
                     continue
                 hits += access.store
-                read += not access.store
+                reads += not access.store
                 cache[piece] = access.store
                 if len(cache) > room:
                     write += cache.popitem(last=False)[1]
     dirty = sum(cache.values())
     share = hits / pieces if pieces else 0.0
-    return CacheTraffic(pieces * grain, read * grain, write * grain, dirty * grain, share)
+    return CacheTraffic(pieces * grain, reads * grain, write * grain, dirty * grain, share)
 
 
 def _in_turn(programs: list[list[Access]], in_flight: int) -> Iterator[Access]:

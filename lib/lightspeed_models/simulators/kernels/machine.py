@@ -19,7 +19,7 @@ def launch(
     threads: int = 128,
     limits: Limits | None = None,
     seed: float | None = None,
-    **named: Any,
+    **keywords: Any,
 ) -> Launch:
     """Run `kernel` once for each place of a grid of one to three sides, the first fastest.
 
@@ -34,9 +34,9 @@ def launch(
     if len(sides) != 3 or any(not isinstance(n, int) or n < 1 for n in sides):
         raise KernelError(f"grid = {tuple(grid)}: give one to three whole numbers of at least 1.")
     record = Launch(getattr(kernel, "__name__", "kernel"), sides, threads, values, limits)
-    pointers = _pointers(arguments, named, record, values)
+    pointers = _pointers(arguments, keywords, record, values)
     handles = [pointers.get(id(x), x) for x in arguments]
-    options = {name: pointers.get(id(x), x) for name, x in named.items()}
+    options = {name: pointers.get(id(x), x) for name, x in keywords.items()}
     places = [(x, y, z) for z, y, x in product(*map(range, reversed(sides)))]
     if seed is not None:
         random.Random(seed).shuffle(places)
@@ -56,12 +56,12 @@ def launch(
 
 
 def _pointers(
-    arguments: Sequence[Any], named: dict[str, Any], record: Launch, values: bool
+    arguments: Sequence[Any], keywords: dict[str, Any], record: Launch, values: bool
 ) -> dict[int, Pointer]:
     """A pointer for each array, one array after the other in memory."""
     pointers: dict[int, Pointer] = {}
     address = 0
-    for array in (*arguments, *named.values()):
+    for array in (*arguments, *keywords.values()):
         if not isinstance(array, Array) or id(array) in pointers:
             continue
         if values and array.values is None:
