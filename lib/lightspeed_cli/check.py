@@ -1,6 +1,7 @@
 """`lightspeed check`: whether the sources hold together, and derived files are what they make."""
 
 import sys
+from contextlib import suppress
 
 
 def add(parser):
@@ -18,18 +19,21 @@ def run(options):
     from lightspeed_authoring import facts, signatures, statements
     from lightspeed_authoring.build import sources
     from lightspeed_authoring.freshness import check_course, gates
+    from lightspeed_authoring.notebooks import BuildError
 
     # Asked, and no fault: a fork of last year's course is as right as it was.
     for fact in facts.aged(date.today()):
         print(fact, file=sys.stderr)
     # What the sources lack is found at once; comparing takes minutes and would find less.
-    faults = gates()
+    faults, unread_pairs = gates(), []
+    for path in sources(options.names or None):
+        with suppress(BuildError):  # among the faults, if the page can't be read
+            unread_pairs += signatures.unsigned([path])
     if faults:
-        print("\n".join(faults), file=sys.stderr)
+        print("\n".join(faults + unread_pairs), file=sys.stderr)
         if not options.fast:
             print("Mend these; then the derived files are compared.", file=sys.stderr)
         return True
-    unread_pairs = signatures.unsigned(sources(options.names or None))
     if options.fast:
         print("".join(f"{question}\n" for question in unread_pairs), end="", file=sys.stderr)
         print("The sources hold together; the derived files were not looked at.")

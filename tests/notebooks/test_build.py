@@ -7,10 +7,11 @@ import shutil
 import nbformat
 import pytest
 
-from lightspeed_authoring import proved
+from lightspeed_authoring import freshness, proved
 from lightspeed_authoring.build import build, build_course, sources
 from lightspeed_authoring.freshness import _diff, check_course, differences, gates
 from lightspeed_authoring.notebooks import BuildError, page
+from lightspeed_cli import main
 
 CHAPTER, SOLUTION = "chapters/01_sample.ipynb", "solutions/01_sample.ipynb"
 
@@ -220,6 +221,29 @@ def test_check_names_each_stale_file_and_cell(course, monkeypatch):
     assert exercise.startswith("exercises/01_sample.ipynb: cell 5 (") and "42" in exercise
     assert missing.startswith("solutions/01_sample.ipynb: missing")
     assert stray == "chapters/09_stray.ipynb: no source makes this notebook"
+
+
+def test_faults_of_all_kinds_are_shown_at_once(monkeypatch, capsys, tmp_path):
+    script = tmp_path / "chapters" / "01_page.py"
+    script.parent.mkdir()
+    script.write_text(
+        "# %%\na, b = 1, 2  # 9 GB\n\n# %% [markdown]\n# So a is larger than b, by far.\n\n"
+        '# %% tags=["holds"]\nassert a < b, "by far"\n'
+    )
+    (script.parent / "02_page.py").write_text("# %%\nx = = 1\n")
+    scripts = sources(root=tmp_path)
+    monkeypatch.setattr(freshness, "sources", lambda *_, **__: scripts)
+    monkeypatch.setattr("lightspeed_authoring.build.sources", lambda *_, **__: scripts)
+    monkeypatch.setattr(freshness, "unbound_in_library", lambda: ["content/x.md:1: typed"])
+    monkeypatch.setattr(freshness, "bibliography", str)
+    monkeypatch.setattr(freshness, "tools", lambda: ["x.py:1: E501"])
+    assert main(["check", "--fast"]) == 1
+    told = capsys.readouterr().err
+    for words in (
+        *("typed number: 9 GB", "02_page.py:2: invalid syntax", "content/x.md:1", "no anchor has"),
+        *("BIBLIOGRAPHY.md", "is new: “So a is larger", "E501"),
+    ):
+        assert words in told, words
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ range, one of them chosen against it, and fails at a counter-setting that its sc
 
 import math
 import re
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from statistics import NormalDist
@@ -402,16 +402,20 @@ TAKEAWAYS = {
          ["synchronize"]),
     ],
 }  # fmt: skip
-PAGES = {
-    path.stem: plain(cell.source.replace("\n  ", " "))
-    for path in sorted(CHAPTERS.glob("*.py"))
-    for cell in read(path)
-    if "takeaway" in cell.metadata.tags
-}
+
+
+@cache
+def boxes():
+    return {
+        path.stem: plain(cell.source.replace("\n  ", " "))
+        for path in sorted(CHAPTERS.glob("*.py"))
+        for cell in read(path)
+        if "takeaway" in cell.metadata.tags
+    }
 
 
 def test_every_boxed_sentence_is_tried_or_is_advice():
-    for page, box in PAGES.items():
+    for page, box in boxes().items():
         for sentence in re.split(r"(?:^|\s)- (?=[A-Z*])", box)[1:]:
             tried = [words for words, *_ in TAKEAWAYS.get(page, ()) if words in sentence]
             assert tried or any(words in sentence for words in ADVICE), f"{page}: {sentence}"
@@ -420,7 +424,7 @@ def test_every_boxed_sentence_is_tried_or_is_advice():
 @pytest.mark.parametrize("page", TAKEAWAYS)
 def test_a_takeaway_holds_over_its_explorers_range_and_not_beyond_its_scope(page):
     for words, says, settings, counter in TAKEAWAYS[page]:
-        assert words in PAGES[page], f"{page} has no {words!r} in its box"
+        assert words in boxes()[page], f"{page} has no {words!r} in its box"
         false = [setting for setting in settings if not says(*setting)]
         assert settings and not false, f"{page}: {words!r} is false at {false[:5]}"
         assert counter is None or not says(*counter), (

@@ -281,8 +281,8 @@ cases(
 )
 
 # Not a notebook, or not one that can be read.
-case("100 MB", b'{"cells": [' + b" " * (100 << 20) + b"]}", (), "refused")
-case("just too large", b" " * (LARGEST + 1), (), "refused")
+case("100 MB", None, (), "refused", path=lambda _: b'{"cells": [' + b" " * (100 << 20) + b"]}")
+case("just too large", None, (), "refused", path=lambda _: b" " * (LARGEST + 1))
 case(
     "an integer of 5,000 digits",
     right().replace(b'"metadata": {}', b'"metadata": {"n": ' + b"7" * 5000 + b"}"),
