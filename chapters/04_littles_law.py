@@ -34,7 +34,7 @@ predict("queueing.a_little_more_traffic", ..., seed="dusk")
 # How many requests are inside a service at a time? Watch a server for six seconds. Three requests
 # come, stay for a while, and leave. A square is a second that a request spends inside.
 #
-# ```
+# ```text
 # request A   ■ ■ ■ . . .
 # request B   . ■ ■ ■ . .
 # request C   . . . . ■ ■
@@ -45,8 +45,8 @@ predict("queueing.a_little_more_traffic", ..., seed="dusk")
 # columns, the numbers inside add up to eight as well, because they are the same squares. **Request
 # by request or moment by moment, the time spent inside adds up to the same area.**
 #
-# Real requests do not keep to whole seconds. So draw two staircases instead: one counts those who
-# have arrived, the other those who have left.
+# Real requests do not keep to whole seconds, so draw two staircases: one counts arrivals, the other
+# those who have left.
 
 # %% tags=["holds"]
 import numpy as np
@@ -110,8 +110,7 @@ assert (
 
 # %% [markdown]
 # The shaded band is that area. Cut upwards, it is the mean number inside, $L$, times the time that
-# you watch, $T$. Cut sideways, it is the number of requests, $n$, times their mean stay, $W$. If
-# they leave in another order, the cuts are less neat: count squares.
+# you watch, $T$. Cut sideways, it is the number of requests, $n$, times their mean stay, $W$.
 #
 # $$L\,T = n\,W \qquad\Longrightarrow\qquad L = \lambda\,W \quad\text{with}\quad \lambda = n / T$$
 #
@@ -156,8 +155,7 @@ assert throughput((memory - 16e9) / cache, stay) < ceiling, "promise too much"
 #
 # Little's law links three numbers, but it fixes none of them. So before any formula, watch a
 # server. Requests come at random, and the load is nine tenths of what it can serve. Will a request
-# find it idle, or will it wait? The picture stands in the middle of a rush. Play the run to its
-# end, then play the same requests at half load.
+# find it idle, or will it wait? Play the run to its end, then the same requests at half load.
 
 # %%
 from lightspeed_course.explorers.requests import explore_batching, explore_queue
@@ -190,8 +188,8 @@ explore_queue()
 #
 # Three assumptions went in. Requests are served in the order in which they come. How long a service
 # takes does not depend on how many wait. And you see the server in its average state, which holds
-# if requests come independently of one another (*Poisson* arrivals). Chats come nearly like that,
-# and code completions do not. [proof](04_littles_law_proof.ipynb#Do-requests-come-at-random?)
+# if requests come independently of one another (*Poisson* arrivals). People who chat do, nearly; an
+# editor that asks for completions sends them in bursts. [proof](04_littles_law_proof.ipynb#Do-requests-come-at-random?)
 #
 # Now for $R$. Take the seven requests from above, and draw what is left of the service in progress
 # over time. Each service is a triangle, as high as it is long.
@@ -275,9 +273,10 @@ reveal("queueing.a_little_more_traffic", seed="dusk")
 #
 # ## What about the slowest, and the longest?
 #
-# One request in a hundred takes more than {{sojourn_percentile(0.99, 5, 10) / mm1(5, 10).W:.1f}}
-# times the mean in this queue, at *every* load. So a tail of that size is normal; a rising mean is
-# the sign of trouble. [proof](04_littles_law_proof.ipynb#The-tail)
+# In this queue the whole time of a request is exponential again, so a share of $e^{-x}$ takes more
+# than $x$ times the mean: one in a hundred more than
+# {{sojourn_percentile(0.99, 5, 10) / mm1(5, 10).W:.1f}} times, at *every* load. A tail of that size is
+# normal; a rising mean is the sign of trouble. [proof](04_littles_law_proof.ipynb#The-tail)
 #
 # Lengths matter as squares, like the triangles. Cap the longest answers at half their length, and
 # everybody's wait falls for two reasons: less is left of the service in progress, and more of the
@@ -295,8 +294,12 @@ assert (
     and abs(mm1(0.8 * 1.2, 1).W / mm1(0.8, 1).W - 5) < 1e-9
 ), "a fifth of it is left"
 tails = [sojourn_percentile(0.99, r, 1) / mm1(r, 1).W for r in (0.1, 0.5, 0.95)]
-assert max(tails) - min(tails) < 1e-9, "a tail of that size is normal"
+assert max(tails) - min(tails) < 1e-9, "A tail of that size is normal"
 assert abs(erlang_c(0.5, 1) - 1 / 2) < 1e-12, "makes every second request wait"
+
+# %% tags=["setup"]
+spare_for = {0.5: 0.5, 0.2: 1.06, 0.1: 1.42, 0.01: 2.4}  # assumed: k by the share that may wait
+pool = 100  # assumed
 
 # %% tags=["figure"]
 states = ["nobody inside", "one inside", "two or more"]
@@ -331,10 +334,16 @@ assert all(abs(share - 1 / 3) < 0.01 for share in spent) and abs(waits - 1 / 3) 
 
 # %% [markdown]
 # **Servers that share a queue help one another: nobody waits while one of them is free.** The more
-# there are, the more they help: if nine requests in ten are to start at once, the spare servers
-# grow only like the square root of the load, so a large pool gets by with a small share of them.
-# Erlang's formula says how many, and `servers_for(load, share)` works it out. So put one queue in
-# front of many replicas. [proof](04_littles_law_proof.ipynb#The-pool,-state-by-state)
+# there are, the more they help. By the formula of **Erlang C** the spare servers grow only like the
+# square root of the load $a = \lambda/\mu$, so a promise is a line for the pencil:
+#
+# $$\text{servers} = a + k\sqrt{a}, \text{ rounded up}$$
+#
+# with $k$ = {{spare_for[0.5]:g}} if half may wait, {{spare_for[0.2]:g}} if a fifth, {{spare_for[0.1]:g}}
+# if a tenth. It is never too many, and short by one server at most; take {{spare_for[0.01]:g}} for one
+# in a hundred, and it is short by two at most. A load of {{pool}} needs
+# {{pool + spare_for[0.1] * pool**0.5:.1f}}, so {{servers_for(pool, 0.1):.0f}} servers, to let nine in ten
+# start at once: a sixth more. At a load of four it takes twice as many. So put one queue in front of many replicas. [proof](04_littles_law_proof.ipynb#The-pool,-state-by-state)
 #
 # ## Overload
 #
@@ -342,12 +351,27 @@ assert all(abs(share - 1 / 3) < 0.01 for share in spent) and abs(waits - 1 / 3) 
 # arithmetic: what arrives less what leaves piles up.
 
 # %% tags=["holds"]
-spare = [
-    next(c for c in range(load + 1, 9 * load) if erlang_c(load, c) <= 0.1) - load
-    for load in (20, 2000)
-]
-assert 0.5 * 10 < spare[1] / spare[0] < 1.5 * 10, "only like the square root of the load"
+from math import ceil
+
+gaps = {
+    share: {
+        servers_for(a, share) - ceil(a + k * a**0.5)
+        for a in [*range(1, 60), 80, 100, 150, 200, 400, 800, 1600]
+    }
+    for share, k in spare_for.items()
+}
+assert all(gap <= {0, 1} for share, gap in gaps.items() if share > 0.01), (
+    "It is never too many, and short by one server at most"
+)
+assert gaps[0.01] <= {0, 1, 2}, "and it is short by two at most"
+assert servers_for(pool, 0.1) == ceil(pool + spare_for[0.1] * pool**0.5), (
+    "to let nine in ten"
+)
+assert servers_for(4, 0.1) == 8, "it takes twice as many"
 assert erlang_c(1.0, 2) < erlang_c(0.5, 1), "the more they help"
+assert (servers_for(1600, 0.1) - 1600) / (servers_for(16, 0.1) - 16) < 1.2 * 10, (
+    "the spare servers grow only like the square root of the load"
+)
 
 # %%
 capacity, burst, normal, burst_length = 80, 100, 70, 180
@@ -373,7 +397,7 @@ full = {room: mmck(burst, capacity, 1, room) for room in (20, 500)}
 # requests together: each step gives each of them one token. So it has slots, as a pool has servers.
 # On paper: two slots, and answers A of three tokens, B of one and C of two. A letter is a token.
 #
-# ```
+# ```text
 #          the whole batch first     a slot as soon as it is free
 # slot 0   A A A C C                 A A A
 # slot 1   B . . . .                 B C C
@@ -381,8 +405,8 @@ full = {room: mmck(burst, capacity, 1, room) for room in (20, 500)}
 #
 # If C waits until the batch of A and B is done, that takes five steps, and B's slot is idle for
 # four of them. *Continuous batching* gives C the slot as soon as it is free: three steps, and no
-# way takes fewer, for two slots make two tokens a step. The picture stands where slots wait for the
-# longest answer of their batch. Switch continuous batching on.
+# way takes fewer, for two slots make two tokens a step. In the picture slots wait for the longest
+# answer of their batch. Switch continuous batching on.
 
 # %% tags=["holds"]
 import numpy as np
@@ -435,11 +459,8 @@ slots, batch_within(job.BUDGET, **replica)
 # {{si(kv, "byte")}}. The weights take {{si(job.weights(), "byte")}} of the
 # {{si(memory, "byte")}} of memory, and what is left holds {{slots:.0f}} requests.
 #
-# Is that so for every model? No. This one attends to all that it has cached, in every layer, so it
-# keeps every token and reads all of them in each step. Newer ones keep one short vector for all
-# heads, look back over a window, or keep a state of fixed size in most of their layers. So ask a
-# model for two numbers, what a request *holds* and what a step *reads* of it.
-# [Lesson 4.2](04_littles_law_2_attention.ipynb) draws both.
+# Newer models keep less, or read less of what they keep: [lesson 4.2](04_littles_law_2_attention.ipynb)
+# draws both.
 #
 # Do one step on paper. It reads the weights once for the whole batch, in
 # {{si(job.weights() / replica["bandwidth"], "s")}}, and the cache of each request, in
@@ -447,10 +468,10 @@ slots, batch_within(job.BUDGET, **replica)
 # {{si(decode_step(1, **replica).time, "s")}}. With ten, each gets one after
 # {{si(decode_step(10, **replica).time, "s")}}: ten times the tokens, and each user waits
 # {{decode_step(10, **replica).time / decode_step(1, **replica).time:.1f}} times as long. Arithmetic
-# takes {{si(2 * model.parameters / replica["peak"], "s")}} for each request. It runs while the
-# weights are read, so it counts only in a batch so large that it takes longer. Attention is a
-# kernel of its own, and memory-bound (chapter 2), so its time adds. With $P$ parameters and a batch
-# of $B$ a step takes
+# takes {{si(2 * model.parameters / replica["peak"], "s")}} for each request, but in the shadow of the
+# weights: the tensor cores work on one piece while the next is read. It shows only in a batch so
+# large that it takes longer than the reading. Attention is a kernel of its own, and memory-bound
+# (chapter 2), so its time adds. With $P$ parameters and a batch of $B$ **a step of serving** takes
 #
 # $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} }
 # + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
@@ -466,7 +487,7 @@ from dataclasses import replace
 
 assert per_token == 2 * model.depth * heads.kv_heads * heads.head_width * 2, "two bytes a number"
 near = replace(heads, window=1024)
-assert near.read_bytes(4 * context, 2) == near.read_bytes(context, 2), "look back over a window"
+assert near.read_bytes(context, 2) < heads.read_bytes(context, 2), "Newer models keep less"
 assert decode_step(10, **replica).time < 1.25 * decode_step(1, **replica).time, (
     "ten times the tokens"
 )
@@ -517,9 +538,7 @@ assert knee < allowed < slots, "three marked batches"
 
 # %% [markdown]
 # A budget of {{si(job.BUDGET, "s")}} a token allows a batch of {{allowed}}, and memory allows
-# {{slots:.0f}}. The smaller one counts. With a longer context the whole curve sinks: at
-# {{max(curves):,}} tokens throughput stays below
-# {{replica["bandwidth"] / (per_token * max(curves)):,.0f}} tokens a second, whatever the batch.
+# {{slots:.0f}}. The smaller one counts.
 #
 # ### From tokens back to requests
 #
@@ -527,9 +546,6 @@ assert knee < allowed < slots, "three marked batches"
 # largest allowed batch as $L$, gives the most requests a second.
 
 # %% tags=["holds"]
-assert max(b / t for b, t in zip(every, curves[max(curves)])) < replica["bandwidth"] / (
-    per_token * max(curves)
-), "tokens throughput stays below"
 assert abs(
     concurrency(request_rate(allowed, answer, job.BUDGET), answer * job.BUDGET) - allowed
 ) < (1e-9), "most requests a second"
@@ -573,9 +589,9 @@ prefill, round(feeders, 2), round(shared, 2)
 # {{prompt:,}}. Reading it takes at least {{si(prefill, "s")}}. If the replica reads it, its
 # {{allowed:.0f}} answers stand still for as long as {{prefill / step:.0f}} steps. If others read
 # it, Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
-# replicas that do nothing else. If one replica did both, each request would cost it its prefill and
-# its share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
-# second.
+# replicas that do nothing else. If one replica did both, each request would take its prefill for
+# itself, and of its {{answer}} steps one part in {{allowed}}, because it shares them. One over that sum is
+# the new ceiling: {{shared:.1f}} requests a second in place of {{most:.1f}}.
 #
 # All of this is a bound. A single GPU reached more than half of it in public runs, and several
 # together less than half, because chips that act as one have to exchange what they computed.
@@ -588,7 +604,7 @@ assert abs(prefill * replica["peak"] / (2 * model.parameters * prompt) - 1) < 1e
 )
 assert prefill > 5 * step, "still for as long"
 assert abs(feeders - most * prefill) < 1e-9, "replicas that do nothing"
-assert shared < most and abs(1 / shared - prefill - 1 / most) < 1e-9, "share of the steps"
+assert shared < most and abs(1 / shared - prefill - 1 / most) < 1e-9, "itself, and of its {{answer}} steps one part in"
 
 # %% [markdown]
 # ## Try it
@@ -699,6 +715,7 @@ assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, (
 # |---|---|---|---|
 # | $L = \lambda W$ | what is inside | request | at most {{most:.1f}} a second × {{si(answer * step, "s")}} = {{allowed}} |
 # | $W_q = R / (1 - \rho)$, $R = \lambda(\sigma^2 + 1/\mu^2)/2$ | the wait (Pollaczek and Khinchine) | s | {{md1(0.8, 1).Wq:.0f}} services at four fifths of full load, all alike |
+# | $a + k\sqrt{a}$ | servers behind one queue | | {{servers_for(pool, 0.1):.0f}} for a load of {{pool}}, if one in ten may wait |
 # | $1 / (\mu - \lambda)$ | time in M/M/1 | s | {{mm1(0.9, 1).W:.0f}} services at nine tenths |
 # | $t(B)$ | a decode step | s | {{si(step, "s")}} for {{allowed}} |
 # | $\min(\text{weights} / \text{cache}, B_\text{crit})$ | the knee | request | {{knee}} |
@@ -708,8 +725,8 @@ assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, (
 #
 # A vLLM server exports how many requests are running, how many it finished, and how long they
 # stayed: multiply the rate by the stay and you should get the first number. If a load tester sends
-# its next request only after an answer (a *closed loop*), it never sees the queue: while it waits,
-# the requests that fall due queue up inside the tester, where no clock runs. Ask for an open loop.
+# its next request only after an answer (a *closed loop*), it never sees the queue: it holds back what
+# your users would have sent, and nobody times how long that waits. Ask for an open loop.
 # [proof](04_littles_law_proof.ipynb#What-a-closed-loop-does-not-see)
 
 # %% [markdown]

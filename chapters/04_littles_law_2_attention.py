@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 4.2. Little's law: what a step reads
+# # 4.2. Attention: what a request keeps, and what a step reads
 #
 # Your users have begun to paste in whole repositories. Each request now holds a hundred thousand
 # tokens, and the eight GPUs that had room for two hundred shorter ones are full after about a
@@ -16,17 +16,16 @@
 from lightspeed.attention import *
 from lightspeed.experts import copies_sent, rows_per_expert
 from lightspeed.inference import experts_read
-from lightspeed_course import Axis, Chart, Line, Points, ask, figure, job, predict, reveal, si, weigh
-from lightspeed_course.explorers.attention import explore_attention
+from lightspeed_course import Axis, Boxes, Chart, Line, Points, Text
+from lightspeed_course import ask, figure, job, predict, reveal, si, weigh
 from lightspeed_models.llm import decoder
 
 # %%
 job.sheet(until="04.2")
 
 # %% [markdown]
-# **Guess.** A layer may keep something for each token that it has seen, and that grows with the
-# text. Or it may keep one table of numbers, a *state*, which each token changes and which never
-# grows. From which length on is the table the better deal?
+# **Guess.** A layer may keep something for each token of the text. Or it may keep one table of
+# numbers, a *state*, that never grows. From which length on is the table the better deal?
 
 # %%
 predict("serving.state_outgrown", ..., seed="chapter")
@@ -38,7 +37,8 @@ predict("serving.state_outgrown", ..., seed="chapter")
 # token have to be kept, and every step reads them. So four numbers decide what a request keeps: how
 # many layers do so, with how many heads, how wide these are, and how many tokens they see. Newer
 # kinds of attention lower one of the four, all but one, which keeps more so that it may read less.
-# Pick two models and move the context:
+# Here is one layer of each kind over {{job.LONG:,}} tokens. A box is as wide as the tokens that it
+# keeps and as high as the bytes of each, so its area is memory; what is dark is read in a step.
 
 # %% tags=["holds"]
 text = 100_000  # tokens
@@ -53,7 +53,61 @@ assert kept["index"] > kept["latent"] and read["index"] < read["latent"], (
     "all but one, which keeps more so that it may read less"
 )
 
+# %% tags=["figure"]
+tokens, window_of, top = job.LONG, 128, 2048  # assumed
+in_state = state_bytes(64, 128, 128)
+kinds = {
+    "a head each": (attention_bytes(1, 32, 128, 128), tokens, "Llama 2 7B"),
+    "shared heads": (attention_bytes(1, 8, 128, 128), tokens, "Llama 3 70B"),
+    "one latent": (attention_bytes(1, 1, 576, 0), tokens, "DeepSeek-V3"),
+    "an index": (attention_bytes(1, 1, 576, 0) + 128, tokens, "a newer DeepSeek"),
+    "a window": (attention_bytes(1, 8, 64, 64), window_of, "gpt-oss"),
+    "a state": (attention_bytes(1, 8, 128, 128), in_state / 4096, "Qwen3.5"),
+}
+areas = {kind: high * wide for kind, (high, wide, _) in kinds.items()}
+apart = 1.25 * tokens
+left = {kind: i * apart for i, kind in enumerate(kinds)}
+whole = [(left[k], left[k] + wide, 0, high) for k, (high, wide, _) in kinds.items()]
+at = left["an index"]
+narrow = attention_bytes(1, 1, 576, 0)
+dark = [box for kind, box in zip(kinds, whole) if kind != "an index"]
+dark += [(at, at + top, 0, narrow), (at + top, at + tokens, narrow, narrow + 128)]
+titles = [
+    Text(left[k] + tokens / 2, high + lift, text, color)
+    for k, (high, _, model) in kinds.items()
+    for lift, text, color in (
+        (2900, k, "black"), (1800, model, "grey"), (700, si(areas[k], "byte"), "grey"))
+]  # fmt: skip
+figure(
+    Chart(
+        Axis(domain=(-0.2 * tokens, 6.2 * apart)), Axis(domain=(0, 20_500)),
+        [Boxes(*zip(*whole), "kept", color="sky", soft=True), Boxes(*zip(*dark), "read", color="blue"),
+         *titles],
+        bare=True, height=330,
+    ),
+    caption=f"One layer, {tokens:,} tokens, to scale. Sharing and a latent vector make the box lower,"
+    " a window makes it narrower, an index leaves most of it unread, and the last box stays as it is"
+    " however long the text.",
+    alt="Six boxes side by side. The first is high; the second a quarter as high; the third and the"
+    " fourth are thin strips, the fourth dark at its left end and along its top edge only; the fifth"
+    " is a sliver, and the sixth a narrow bar.",
+)  # fmt: skip
+
+# %% tags=["holds"]
+assert 2 * kinds["shared heads"][0] < kinds["a head each"][0] and kinds["one latent"][0] < (
+    kinds["shared heads"][0]
+), "Sharing and a latent vector make the box lower"
+assert 4 * kinds["shared heads"][0] == kinds["a head each"][0], "the second a quarter as high"
+assert narrow * top + 128 * (tokens - top) < areas["an index"] / 2, (
+    "an index leaves most of it unread"
+)
+
+# %% [markdown]
+# Now pick two whole models and move the context:
+
 # %%
+from lightspeed_course.explorers.attention import explore_attention
+
 explore_attention()
 
 # %% tags=["setup"]
@@ -87,25 +141,26 @@ assert 10 * old.parameters < 1.05 * llama.parameters and (
 #
 # $$q \cdot (W c) = (W^\top q) \cdot c$$
 #
-# What stands on the right meets the vectors as they lie. So a step reads
+# The right side compares the changed query with the vectors themselves, as they are kept. So a step reads
 # {{si(attention_bytes(1, 1, 576, 0), "byte")}} a token and layer, where a key and a value for each head would be
 # {{si(attention_bytes(1, 128, 192, 128), "byte")}}.
 #
 # It isn't free. The vectors are wider than the keys were, so the same look at the past takes
 # {{attention_flops(1, 128, 576, 512) / attention_flops(1, 128, 192, 128):.1f}} times the
 # arithmetic, {{attention_flops(1, 128, 576, 512) / attention_bytes(1, 1, 576, 0):.0f}} FLOP for
-# each byte. That is close to an H100's ridge (chapter 2), so not much arithmetic more would fit into
-# the time of the reading. And if many new tokens arrive at once, as
-# in a prompt, the trick stops paying: beyond {{absorption_break_even(512, 128, 128):.0f}} of them
-# it's cheaper to make the keys.
+# each byte. That is close to an H100's ridge (chapter 2), so the tensor cores have hardly any time left. And for
+# the many new tokens of a prompt the trick stops paying. To make a key and a value takes a head
+# {{mla.kv_rank * (mla.plain + mla.value_width):,}} multiplications for each token of the past, but only once for all new ones;
+# then each new token saves {{2 * mla.kv_rank - mla.plain - mla.value_width}}. So beyond
+# {{absorption_break_even(512, 128, 128):.0f}} of them it's cheaper to make them.
 
 # %% tags=["holds"]
 assert attention_flops(1, 128, 576, 512) > 3 * attention_flops(1, 128, 192, 128), (
     "The vectors are wider than the keys were"
 )
-
-# %%
-ask("serving.latent_cache", seed="long")
+assert mla.kv_rank * (mla.plain + mla.value_width) / (
+    2 * mla.kv_rank - mla.plain - mla.value_width
+) == absorption_break_even(512, 128, 128), "it's cheaper to make them"
 
 # %% [markdown]
 # ## Must it read everything?
@@ -120,9 +175,6 @@ ask("serving.latent_cache", seed="long")
 
 # %% tags=["holds"]
 assert sparse.request_bytes(context) > latent.request_bytes(context), "it *keeps* more"
-
-# %%
-ask("serving.index_pays", seed="chapter")
 
 # %% [markdown]
 # ## Must it keep the text at all?
@@ -216,41 +268,26 @@ assert experts_read(64, 256, 8) > 0.85 * 256, "almost all are read"
 # %%
 ask("serving.rows_of_an_expert", seed="chapter")
 
-# %% [markdown]
-# That is why such models are served in large batches, over many GPUs. But then tokens have to
-# travel. One copy to each expert is simplest, and quickest for a few tokens. One to each GPU that
-# has any of them is less, on eight GPUs {{copies_sent(8, 8):.1f}} copies in place of 8, and worth
-# the sorting when there are many.
-#
-# ## Does it hold?
-
 # %% tags=["setup"]
-steps, exchanges = weigh("attention-kinds"), weigh("expert-exchange")
+steps = weigh("attention-kinds")
 shares = {
     kind: steps.regime(f"{kind}, h100_sxm").ratios[1]
-    for kind in ("latent", "sparse layer", "gated delta")
+    for kind in ("sparse layer", "gated delta")
 }
 
 # %% [markdown]
-# Nearly. Among {{len(steps.rows):,}} public steps on nine chips, a few found their bytes in the
-# chip's own cache; of the rest only one kernel that updates states is faster than its bytes allow.
-# How near the others come differs: on an H100 another that updates states reaches
-# {{shares["gated delta"]:.0%}} of its bound in the median, one of latent attention
-# {{shares["latent"]:.0%}}, and a layer with an index just {{shares["sparse layer"]:.0%}}, because
-# picking tokens takes several small kernels that don't run at the speed of memory. The journeys of
-# tokens to experts have a surprise, too: in large batches their rate depends on the chips, and not
-# on the links between them
-# ([proof](04_littles_law_proof.ipynb#What-a-step-reads,-against-public-steps)).
+# That is why such models are served in large batches, over many GPUs. But then tokens have to
+# travel. If each of a token's eight experts gets a copy, eight travel. If each *GPU* that has any of
+# them gets one, it is {{copies_sent(8, 8):.1f}} on eight GPUs; sorting the tokens for that takes time,
+# and pays in a large batch.
+#
+# On public steps these bytes hold as a bound, and some kernels come near it, others don't
+# ([proof](04_littles_law_proof.ipynb#What-a-step-reads,-against-public-steps)): on an H100 one that
+# updates states reaches {{shares["gated delta"]:.0%}} of it, a layer with an index
+# {{shares["sparse layer"]:.0%}}, because it picks its tokens in several small kernels.
 
 # %% tags=["holds"]
-assert all(
-    one.beaten == 0 or one.excused == 1 or one.regime.startswith("gated delta, unpacked")
-    for one in steps.by_regime
-), "is faster than its bytes allow"
-assert shares["gated delta"] > shares["latent"] > shares["sparse layer"], "How near the others come"
-assert all(
-    0.8 < one.ratios[1] < 1.25 for one in exchanges.by_regime if one.regime.startswith("normal")
-), "and not on the links"
+assert shares["gated delta"] > shares["sparse layer"], "some kernels come near it, others don't"
 
 # %% tags=["setup"]
 attending = sum(one.repeat for one in hybrid.layers if getattr(one.mixer, "kv_heads", 0))
@@ -265,7 +302,7 @@ turn = state_break_even(state, hybrid.kv_cache_bytes_per_token() / attending)
 # quarter of its layers look at the text, with two KV heads each, and the others remember it in a
 # state. Its weights need more memory, and yet {{hybrid_many:.0f}} fit. With short texts it would be
 # otherwise: below {{turn:,.0f}} tokens one of its states is larger than the cache of the layer beside
-# it. (The model of your guess has narrower states.)
+# it. (That is more than in your guess, because the heads of that model are narrower.)
 
 # %% tags=["holds"]
 assert sum(m.repeat for m in hybrid.layers if getattr(m.mixer, "kv_heads", 0) == 2) * 4 == (
@@ -276,7 +313,19 @@ assert many < 15, "beside its weights there is room"
 assert attending * 4 == hybrid.depth and state_bytes(64, 128, 128) > attention_bytes(
     0.9 * turn, 2, 256, 256
 ), "is larger than the cache"
-assert state_bytes(32, 64, 64) < state_bytes(64, 128, 128), "has narrower states"
+assert state_bytes(32, 64, 64) < state_bytes(64, 128, 128), "the heads of that model are narrower"
+
+# %% [markdown]
+# ## Decide
+
+# %%
+ask("serving.latent_cache", seed="long")
+
+# %%
+ask("serving.index_pays", seed="chapter")
+
+# %% [markdown]
+# ## Remember
 
 # %% [markdown] tags=["takeaway"]
 # - What a request keeps and what a step reads of it depend on the kind of attention: ask for both, in
@@ -288,11 +337,11 @@ assert state_bytes(32, 64, 64) < state_bytes(64, 128, 128), "has narrower states
 # %% [markdown] tags=["card"]
 # | formula | meaning | unit | for the job |
 # |---|---|---|---|
-# | $h\,(k + v)\,e \cdot \min(L, m)$ | read of $L$ tokens, $m$ at most, by $h$ KV heads: $k$ and $v$ numbers of $e$ bytes | byte | {{si(attention_bytes(context, 8, 128, 128), "byte")}} |
-# | $(r + \rho)\,e\,L$ | the same with one latent vector of $r$ numbers, and $\rho$ for the place | byte | {{si(attention_bytes(context, 1, 576, 0), "byte")}} |
-# | $h\,k\,v \cdot 4$ | state of a layer, read and written in each step | byte | {{si(state_bytes(64, 128, 128), "byte")}} |
-# | $E\,(1 - (1 - k/E)^B)$ | experts of $E$ that a batch of $B$ reads, if a token chooses $k$ | | {{experts_read(batch, ffn.experts, ffn.active):.0f}} of {{ffn.experts}} |
-# | $R\,(1 - (1 - 1/R)^k)$ | copies of a token, one for each of $R$ GPUs with an expert of it | | {{copies_sent(8, 8):.1f}} |
+# | $h\,(d_k + d_v)\,e \cdot \min(L, m)$ | read of $L$ tokens, $m$ at most, by $h$ KV heads: a key of $d_k$ and a value of $d_v$ numbers of $e$ bytes | byte | {{si(attention_bytes(context, 8, 128, 128), "byte")}} |
+# | $(r + p)\,e\,L$ | the same with one latent vector of $r$ numbers, and $p$ for the place | byte | {{si(attention_bytes(context, 1, 576, 0), "byte")}} |
+# | $4\,h\,d_k\,d_v$ | state of a layer, read and written back in each step | byte | {{si(state_bytes(64, 128, 128), "byte")}} |
+# | $E\,(1 - (1 - a/E)^B)$ | experts of $E$ that a batch of $B$ reads, if a token chooses $a$ | | {{experts_read(batch, ffn.experts, ffn.active):.0f}} of {{ffn.experts}} |
+# | $R\,(1 - (1 - 1/R)^a)$ | copies of a token, one for each of $R$ GPUs with an expert of it | | {{copies_sent(8, 8):.1f}} |
 
 # %% [markdown]
 # ## Exercises, next
