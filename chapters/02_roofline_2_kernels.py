@@ -305,13 +305,12 @@ reveal("kernels.softmax_bytes", seed="long")
 #
 # **What does a compiler do about it?** `torch.compile` fuses a chain of elementwise operations by
 # itself, so each result in between stays in registers. It doesn't invent online softmax: that a sum
-# can be mended is an idea, and the fused attention was written by people. And the launches
-# themselves? Each costs the host a few microseconds, however little the GPU has to do. A step of
-# many short kernels waits for the host, not for either clock. To record the step once and replay it
-# (**CUDA graphs**) takes that away, and a profile shows which of the two you have
-# ([lesson 11](11_profile.ipynb)).
+# can be mended is an idea, and the fused attention was written by people. What a compiler takes away
+# as well is launches, whose cost is the host's
+# ([lesson 2](02_roofline.ipynb#And-if-neither-clock-explains-it?)), as recording a step once does
+# (**CUDA graphs**).
 #
-# **And if no clock explains the time?** Then too few bytes are on their way. Memory takes
+# **And if neither of them explains the time?** Then too few bytes are on their way. Memory takes
 # {{si(wait, "s")}} or so to answer, so at its rate each SM must have
 # {{si(h100.hbm_bandwidth * wait / parts, "byte")}} on their way at any moment: asked for by many warps,
 # or by few with wide and early loads.

@@ -3,6 +3,8 @@
 import sys
 from contextlib import suppress
 
+SHOWN = 20  # sentences to sign that the fast check lists
+
 
 def add(parser):
     """Put the arguments of the verb on its parser."""
@@ -17,7 +19,6 @@ def run(options):
     from datetime import date
 
     from lightspeed_authoring import facts, signatures, statements
-    from lightspeed_authoring.build import sources
     from lightspeed_authoring.freshness import check_course, gates
     from lightspeed_authoring.notebooks import BuildError
 
@@ -26,16 +27,18 @@ def run(options):
         print(fact, file=sys.stderr)
     # What the sources lack is found at once; comparing takes minutes and would find less.
     faults, unread_pairs = gates(), []
-    for path in sources(options.names or None):
+    for path in signatures.files(options.names):
         with suppress(BuildError):  # among the faults, if the page can't be read
             unread_pairs += signatures.unsigned([path])
     if faults:
-        print("\n".join(faults + unread_pairs), file=sys.stderr)
+        print("\n".join(faults + unread_pairs[:SHOWN]), file=sys.stderr)
         if not options.fast:
             print("Mend these; then the derived files are compared.", file=sys.stderr)
         return True
     if options.fast:
-        print("".join(f"{question}\n" for question in unread_pairs), end="", file=sys.stderr)
+        print("".join(f"{line}\n" for line in unread_pairs[:SHOWN]), end="", file=sys.stderr)
+        if (more := len(unread_pairs) - SHOWN) > 0:
+            print(f"... and {more} more, for a second reader to sign", file=sys.stderr)
         print("The sources hold together; the derived files were not looked at.")
         return False
     faults = unread_pairs + check_course(options.names or None)

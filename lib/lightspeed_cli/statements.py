@@ -16,13 +16,12 @@ def add(parser):
 def run(options):
     """Print them, and how many each file has; or sign what is new in the pages named."""
     from lightspeed_authoring import signatures, statements
-    from lightspeed_authoring.build import sources
     from lightspeed_authoring.notebooks import BuildError
 
     try:
         if options.sign is not None:
-            new = signatures.sign(sources(options.names or None), options.sign)
-            print(f"{new} new pairs of sentence and condition are signed in chapters/signed.json.")
+            new = signatures.sign(signatures.files(options.names), options.sign)
+            print(f"{new} new sentences or conditions are signed in chapters/signed.json.")
             return
         print("\n".join(statements.report(options.names, options.all)))
     except (BuildError, ValueError) as error:

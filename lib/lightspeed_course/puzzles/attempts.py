@@ -84,9 +84,9 @@ def attempt(name: str, solution: Callable[..., None], seed: int = 1) -> Attempt:
     for what one launch leaves to the next. Raises BadArgument for a name that no puzzle has.
     """
     puzzle = PUZZLES[one_of("attempt", "name", name, PUZZLES)]
-    hosts = []
+    cases, hosts = puzzle.cases(seed), []
     for order in (None, seed):
-        for case in puzzle.cases(seed):
+        for case in map(Case.again, cases):
             host = Host(order)
             try:
                 solution(host, *case.arguments)
@@ -95,7 +95,7 @@ def attempt(name: str, solution: Callable[..., None], seed: int = 1) -> Attempt:
             if wrong := _first_wrong(case, host, order is not None):
                 return Attempt(False, False, wrong, findings=_sentences(host, wrong=True))
             hosts += [host] if order is None else []
-    budgets = [_budget(name, case) for case in puzzle.cases(seed)]
+    budgets = [_budget(name, case) for case in cases]
     over = [
         (host, budget)
         for host, budget in zip(hosts, budgets, strict=True)

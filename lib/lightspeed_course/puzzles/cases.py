@@ -28,6 +28,16 @@ class Case:
         """The arrays by their names."""
         return {array.name: array for array in self.arguments if isinstance(array, Array)}
 
+    def again(self) -> "Case":
+        """The same case with arrays of its own, to be written anew."""
+        copies = [
+            Array(a.name, list(a.values or ()), element_bytes=a.element_bytes, integer=a.integer)
+            if isinstance(a, Array)
+            else a
+            for a in self.arguments
+        ]
+        return Case(tuple(copies), self.expected)
+
     def values(self) -> dict[str, list[float]]:
         """The numbers of each array, by its name."""
         return {name: list(array.values or ()) for name, array in self.arrays.items()}
