@@ -21,6 +21,7 @@ BASES = {"two and e": 1 / math.log(2), "ten and e": math.log(10), "ten and two":
 LINK = re.compile(
     r"\b(links?|network|NVLink|PCIe|InfiniBand|ports?|adapters?|one direction)\b", re.IGNORECASE
 )
+RING = re.compile(r"\b(ring|ranks?|all-\w+|reduce-scatter|shards?|stages?|GPUs?)\b")
 ONE_OR_ALL = "Is the answer asked for one, or for all"
 LOST = "a prefix (n, µ, m, k, M, G, T) was lost or misread on the way."
 
@@ -86,7 +87,7 @@ def _counts(variant, has):
         if n > 2 and not math.isclose(n, n - 1, rel_tol=variant.question.tolerance):
             others = f"The factor is that of {what} less one. {ONE_OR_ALL} the others together?"
             yield name, n - 1, others
-        if 2 < n <= 100:
+        if 2 < n <= 100 and RING.search(variant.question.prompt):
             own = (
                 f"The factor is that between {what} and one less. Does the share count that each"
                 " keeps to itself, or the step from the last to the first?"
@@ -188,7 +189,7 @@ def _peak_given(variant):
 
 def _logarithms(variant, has):
     text = f"{variant.question.prompt} {variant.solution}"
-    if re.search(r"\\log|\\ln\b|\blog|percentile|decibel|powers of two", text):
+    if variant.question.tolerance and re.search(r"\\log|\\ln\b|\blog|decibel", text):
         for bases, factor in BASES.items():
             reason = f"The factor is that between logarithms to base {bases}. Which base does the"
             yield "another logarithm", factor, f"{reason} law take?"

@@ -7,7 +7,7 @@ from lightspeed_course.practice.amounts import close, times
 from lightspeed_course.practice.premises import result
 from lightspeed_course.practice.values import Values, finite
 
-# what is called close: at most a fifth away, and never more than five tolerances
+# at most a fifth away; what is called close is never more than five tolerances away, too
 NEAR = math.log(1.2)
 
 
@@ -123,6 +123,8 @@ NEXT = (
     "Write down each factor with its unit, cancel the units, and estimate the powers of ten in your"
     " head."
 )
+TERM = "Which small part did you leave out, or count twice?"
+COUNT = "It is a count: take small numbers in place of these, and count by hand."
 KNOWN = "It is a number to know: look it up in the chapter, and keep its power of ten."
 
 
@@ -178,7 +180,11 @@ def _size(value, right, tolerance):
         not tolerance and off <= NEAR and abs(value - right) <= 1
     ):
         return f"{way}, but close", "Is every small term in it, and is nothing rounded on the way?"
+    if off <= NEAR:
+        return f"{way}, by {abs(value / right - 1):.0%}", TERM
     decades = off / math.log(10)
+    if not tolerance and not right % 1 and decades < 1:
+        return f"{way}", COUNT
     if decades < math.log10(3):
         return f"{way}, but within a factor of three", NEXT
     if decades < 1:
