@@ -373,8 +373,9 @@ human_time(planned), si(hours)
 # %% [markdown]
 # {{human_time(planned)}}, and {{si(hours, "", 3)}} GPU-hours: the promise holds, by this count.
 # What the count does not know is how often the GPUs will wait for one another, and for their
-# network, which is a cheap one. All that is hidden in the {{reached:.0%}}, and chapter 6 will open
-# it.
+# network, which is a cheap one. All that is hidden in the {{reached:.0%}}. So if the run takes
+# {{job.RUNNING}} days, as the sheet says, it isn't because somebody multiplied wrongly: strike the
+# plan off the list of suspects.
 #
 # ## Try it
 #
@@ -386,6 +387,7 @@ assert abs(planned - job.WEEK * 86400) < 0.05 * 86400 and planned < job.WEEK * 8
     "the promise holds"
 )
 assert abs(planned - job.planned()) < 1 and weights == job.weights(), "by this count"
+assert planned < 0.6 * job.RUNNING * 86400, "it isn't because somebody multiplied wrongly"
 
 # %%
 explore()

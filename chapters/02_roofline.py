@@ -315,7 +315,8 @@ one.comms, many.comms, many.math
 # {{si(job.read_time(), "s")}} a token, so as long as each token reads all the weights, that user
 # gets {{1 / job.read_time():.0f}} tokens a second at most, at the bandwidth of one H100. The
 # training run reads the same bytes in the same time, but has {{si(many.math, "s")}} of arithmetic
-# to do, seven times as long as the reading.
+# to do, seven times as long as the reading. So the GPUs' own memory isn't what the run's
+# {{job.RUNNING}} days wait for: strike it off.
 #
 # The clocks change places at {{critical_batch_exact(8192, 28672, ridge):.0f}} tokens for the
 # layer's largest matrices, which are wider than those above. Until then one more user costs next to
@@ -336,6 +337,7 @@ one.comms, many.comms, many.math
 # %% tags=["holds"]
 assert one.lower == one.comms and many.lower == many.math, "reads the same bytes in the same time"
 assert 6.5 < many.math / many.comms < 7.5, "seven times as long"
+assert many.comms < many.math, "the GPUs' own memory isn't what the run's"
 assert job.layer(200).lower == one.lower and one.comms < many.lower, "next to nothing but"
 assert h100.l2_capacity < 2 * D * D, "fit on the chip"
 

@@ -1,6 +1,7 @@
 """The lessons' job: each line of its sheet against closed forms or printed figures."""
 
 import math
+import re
 
 import pytest
 
@@ -122,6 +123,10 @@ def test_the_sheet_grows_lesson_by_lesson():
         assert shown.lines.pop(line.asks) == "**?**"
         assert shown.lines.items() <= whole.lines.items() and len(shown.lines) <= 4
         assert all(earlier < name for earlier in line.uses), "nothing is told too early"
+        struck = re.findall(r"<del>.*?</del> .lesson ([\d.]+).", shown.head)
+        assert all(f"{float(n):04.1f}".removesuffix(".0") < name for n in struck), name
+        assert (f"{job.RUNNING} days" in shown.head) == (name <= "06.2")
+    assert round(job.run() / 86400) == job.RUNNING
     with pytest.raises(ValueError, match="expected one of 01, 02"):
         job.sheet(until="6.2")
 
