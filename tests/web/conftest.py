@@ -5,6 +5,7 @@ a real headless Chromium that reads it. They wait for states, never for a time.
 import fcntl
 import os
 import threading
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,6 +17,8 @@ from lightspeed_authoring.site.serve import server
 
 @pytest.fixture(scope="session")
 def site(nodejs, tmp_path_factory):
+    if built := os.environ.get("LIGHTSPEED_SITE"):  # one that an author has just built
+        return Path(built)
     folder = tmp_path_factory.getbasetemp()
     # Processes of one run (pytest-xdist) have folders of their own in one: there the site is shared.
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder

@@ -74,7 +74,7 @@ def test_a_page_is_light(site):
     names = ("worker.js", "image.bin", "soon.bin", "pyodide/pyodide.mjs", "pyodide/pyodide.asm.js",
              "pyodide/pyodide.asm.wasm", "pyodide/pyodide-lock.json")  # fmt: skip
     late = {live / name for name in names}
-    late |= {*(live / "course" / "lightspeed_course" / "content").glob("roofline*")}
+    late |= {live / "bundles" / f"{name}.bin" for name in ("roofline", "answers")}
     before, after = (
         sum(len(gzip.compress(file.read_bytes(), 6)) for file in files) for files in (early, late)
     )

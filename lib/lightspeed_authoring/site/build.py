@@ -325,6 +325,8 @@ def finish(site, packages, address=""):
         urls = [n for n in names if not re.search(r"(404|search|genindex)\.html$", n)]
         (site / "sitemap.xml").write_text(edition.sitemap(address, urls), "utf-8")
         (site / "robots.txt").write_text(f"Sitemap: {address}sitemap.xml\n", "utf-8")
+    asks = json.dumps({page.stem: ids for page in pages if (ids := asks_of(page))})
+    (site / "_static" / "live" / "asked.json").write_text(asks, "utf-8")
     mark = hashlib.sha256()
     for file in sorted(p for p in site.rglob("*") if p.is_file()):
         mark.update(file.relative_to(site).as_posix().encode() + file.read_bytes())
@@ -334,8 +336,30 @@ def finish(site, packages, address=""):
         text = file.read_text("utf-8").replace("BUILD", mark.hexdigest()[:12])
         file.write_text(text, "utf-8")
     start_early(pages, live)
+    manifest(site)
     (site / ".nojekyll").touch()  # GitHub Pages else leaves out folders that begin with _
     return pages
+
+
+def asks_of(page):
+    """The ids of the questions that a chapter's page asks, for the ticks of the sidebar."""
+    text = page.read_text("utf-8") if page.parent.name == "chapters" else ""
+    calls = re.findall(r'class="sol-live sol-ask" id="[^"]*" data-call="([^"]*)"', text)
+    return sorted({json.loads(html.unescape(call))[1] for call in calls})
+
+
+def manifest(site):
+    """Write into the service worker what a reader may keep: path -> revision."""
+    exempt = re.compile(
+        r"^(lite/|sw\.js|\.|.*\.(md|LICENSE|png)$|_static/live/(course\.bin|packages))"
+    )
+    files = {
+        name: hashlib.sha256(file.read_bytes()).hexdigest()[:10]
+        for file in sorted(p for p in site.rglob("*") if p.is_file())
+        if not exempt.match(name := file.relative_to(site).as_posix())
+    }
+    worker = site / "sw.js"
+    worker.write_text(worker.read_text("utf-8").replace("MANIFEST", json.dumps(files)), "utf-8")
 
 
 def start_early(pages, live):

@@ -60,6 +60,35 @@ def call_of(source, calls):
     return [last.func.id, last.args[0].value, *seed]
 
 
+def anchors(notebook):
+    """Number -> the name by which a link finds a code cell, whatever stands before it: what it
+    calls ("explore-roofline", "ask-roofline-ridge"), else the first name that it binds or calls.
+    """
+    calls, names = {}, {}
+    for number, cell in enumerate(notebook["cells"]):
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code" and "colab" not in cell["metadata"].get("tags", ()):
+            name, same = _anchor(call_of(source, calls), source), 1
+            while (free := name if same == 1 else f"{name}-{same}") in names.values():
+                same += 1
+            names[number] = free
+    return names
+
+
+def _anchor(call, source):
+    if call and call[0] != "code":
+        function, *arguments = call
+        words = [function, *arguments[:1]]
+        if function not in PRACTICE:  # layer_clock.explore_layer_clock
+            room, _, make = function.partition(".")
+            words = ["explore", make.removeprefix("explore").strip("_") or room]
+        return re.sub(r"[^a-z0-9]+", "-", " ".join(map(str, words)).lower())
+    check = re.search(r"""^check\(["']([\w.]+)""", source, re.M)
+    target = re.search(r"^(?:def )?(\w+)(?: = |\()", source, re.M)
+    name = f"write {check[1]}" if check else f"cell {target[1]}" if target else "cell"
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())
+
+
 def _defines(tree):
     return any(isinstance(node, ast.FunctionDef) for node in tree.body)
 
@@ -122,7 +151,7 @@ def for_page(notebook, stops=()):
     """The cells of a notebook as Markdown cells of a page. `stops`: number -> (the package that
     a cell lacks on a page, whether a reader may load it there).
     """
-    calls, cells, stops = {}, [], dict(stops)
+    calls, cells, stops, names = {}, [], dict(stops), anchors(notebook)
     for number, cell in enumerate(notebook["cells"]):
         source = "".join(cell["source"])
         tags = cell["metadata"].get("tags", ())
@@ -137,9 +166,9 @@ def for_page(notebook, stops=()):
             results = [_source(source)]
         if call != []:
             if call:
-                markup = live_cell(f"cell-{number}", call, results, _before_the_call(source))
+                markup = live_cell(names[number], call, results, _before_the_call(source))
             else:
-                markup = _code(number, cell, source, results, stops.get(number))
+                markup = _code(names[number], cell, source, results, stops.get(number))
             cells.append(markup)
     return "\n\n".join(filter(None, cells))
 
@@ -173,24 +202,24 @@ def live_cell(name, call, results, makes=""):
     )
 
 
-def _code(number, cell, source, results, lack=None):
+def _code(name, cell, source, results, lack=None):
     tags = cell["metadata"].get("tags", ())
     hidden = cell["metadata"].get("jupyter", {}).get("source_hidden")
     why = _lacking(lack[0], lack[1], MEASURED in tags) if lack else ""
     note = why and f"<p class='sol-note sol-lack'>{why}</p>"
     code = f"<div class='sol-still'>{_source(source)}{note}</div>"
     if hidden or "figure" in tags:
-        name = "Setup" if "setup" in tags else "Code of the figure"
-        code = f"<details class='sol-folded'><summary>{name}</summary>{code}</details>"
+        heading = "Setup" if "setup" in tags else "Code of the figure"
+        code = f"<details class='sol-folded'><summary>{heading}</summary>{code}</details>"
     if MEASURED in tags and not results:
         results = ["<p class='sol-note'>This cell measures your machine; it runs in the lab.</p>"]
     output = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
     if source.startswith("job.sheet("):
-        return f"<div class='sol-job' id='cell-{number}'>{_one_block(output)}</div>"
+        return f"<div class='sol-job' id='{name}'>{_one_block(output)}</div>"
     if re.search(r"^beside\(", source, re.M):  # a script of its own, not a cell to edit
-        return f"<div class='sol-beside' id='cell-{number}'>{_one_block(output)}</div>"
+        return f"<div class='sol-beside' id='{name}'>{_one_block(output)}</div>"
     only = " sol-lab" if lack and not lack[1] else ""
-    return _one_block(f"<div class='sol-cell{only}' id='cell-{number}'>{code}{output}</div>")
+    return _one_block(f"<div class='sol-cell{only}' id='{name}'>{code}{output}</div>")
 
 
 def _lacking(package, is_offered, measures):

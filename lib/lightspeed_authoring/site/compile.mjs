@@ -1,7 +1,9 @@
 // Makes what the worker of a page starts from, by the very Python that runs there: node compile.mjs LIVE_FOLDER
 //   image.bin               the memory of a Python that has imported what every page needs
-//   soon.bin                what pages import next: laws and explorers
-//   course/, python_stdlib.zip   all else, fetched file by file when it is read
+//   soon.bin                the list of the course's files, and what pages import next
+//   bundles/MODULE.bin      what the explorers of a module open
+//   bundles/answers.bin, bundles/tools.bin   all else: what questions and answers take, and what cells of one's own may ask for
+//   python_stdlib.zip       fetched when it is read
 //   course.bin              the course in one, for where the image does not start
 // Python is compiled, without docstrings in the standard library and with one line number a function: more takes longer to download
 // than it tells a reader, who has no source beside it.
@@ -40,7 +42,34 @@ def loaded():
     return frozenset(file.removeprefix(archive) for file in files if file.startswith(archive))
 `;
 const OPEN = "import sys; sys.path.insert(0, '/course'); from lightspeed_course.web import live; live.warm(); del live";
-const SOON = /^lightspeed\/(?!config|lookup)[^/]+$|^lightspeed_show\/(explore|formula|page|roof|spaced)\.|^lightspeed_models\/(simulators\/)?__init__|^lightspeed_course\/(explorers\/|practice\/parameters)/;
+const SOON = /^lightspeed\/(?!config|lookup)[^/]+$|^lightspeed_show\/(explore|formula|page|roof|spaced)\.|^lightspeed_models\/(simulators\/)?__init__|^lightspeed_course\/practice\/parameters/;
+
+// What opening the explorers of each module reads that is not there yet: module -> files.
+const OPENED = `
+import importlib, json, pkgutil, sys
+from lightspeed_course import explorers
+from lightspeed_course.web import live
+live.begin(lambda text: None, "[]", lambda rows: None)
+
+reads = set()
+sys.addaudithook(lambda event, values: event == "open" and reads.add(str(values[0])))
+
+def traced(calls):
+    before = set(sys.modules)
+    reads.clear()
+    for number, call in enumerate(calls()):
+        live.hear(json.dumps({"open": f"cell-{number}", "call": call}))
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+    return sorted(reads)
+
+def explored(name):
+    room = importlib.import_module(f"lightspeed_course.explorers.{name}")
+    own = [f for f in vars(room) if f.startswith("explore") and vars(room)[f].__module__ == room.__name__]
+    return [[f"{name}.{f}"] for f in own]
+
+json.dumps({m.name: traced(lambda: explored(m.name)) for m in pkgutil.iter_modules(explorers.__path__)})
+`;
 
 const live = process.argv[2], pyodide = join(live, "pyodide") + "/", library = join(pyodide, "python_stdlib.zip");
 const {loadPyodide} = await import(pathToFileURL(join(pyodide, "pyodide.mjs")));
@@ -108,21 +137,28 @@ async function image(files) {
   const taken = second.makeMemorySnapshot(), memory = taken.subarray(taken.length - second._module.HEAPU8.length);
   for (let k = 0; k < brought.length; k++) memory[k] ^= brought[k];
   pressed("image.bin", taken);
-  return new Set(used.map((path) => path.replace(/^\/course\//, "")));
+  const inside = (paths) => new Set(paths.map((path) => path.replace(/^\/course\//, "")).filter((path) => files.has(path)));
+  const opened = Object.entries(JSON.parse(second.runPython(OPENED))).map(([room, paths]) => [room, inside(paths)]);
+  return {used: inside(used), opened};
+}
+
+// Some files in one: the list of what is inside, with what else the list says, then their contents.
+function bundle(name, files, inside, more = {}) {
+  const list = {...more, inside: inside.map((path) => [path, files.get(path).length])};
+  const head = Buffer.from(JSON.stringify(list)), size = Buffer.alloc(4);
+  size.writeUInt32LE(head.length);
+  pressed(name, Buffer.concat([size, head, ...inside.map((path) => files.get(path))]));
 }
 
 try {
-  const files = await archives(), used = await image(files);
-  const soon = [...files].filter(([name]) => SOON.test(name) && !used.has(name)).map(([name]) => name);
-  const list = {library: readFileSync(library).length, files: [...files].map(([name, content]) => [name, content.length]), soon};
-  const head = Buffer.from(JSON.stringify(list)), size = Buffer.alloc(4);
-  size.writeUInt32LE(head.length);
-  pressed("soon.bin", Buffer.concat([size, head, ...soon.map((name) => files.get(name))]));
-  for (const [name, content] of files) {
-    const path = join(live, "course", name);
-    mkdirSync(dirname(path), {recursive: true});
-    writeFileSync(path, content);
-  }
+  const files = await archives(), {used, opened} = await image(files);
+  const left = [...files.keys()].filter((name) => !used.has(name)), soon = left.filter((name) => SOON.test(name));
+  bundle("soon.bin", files, soon, {library: readFileSync(library).length, files: [...files].map(([name, content]) => [name, content.length])});
+  const later = left.filter((name) => !SOON.test(name)), tools = (name) => /^lightspeed_tools\/|_delivered|^mdit_py_plugins\//.test(name);
+  mkdirSync(join(live, "bundles"));
+  for (const [room, names] of opened) bundle(`bundles/${room}.bin`, files, later.filter((name) => names.has(name)));
+  bundle("bundles/answers.bin", files, later.filter((name) => !tools(name)));
+  bundle("bundles/tools.bin", files, later.filter(tools));
 } catch (error) {
   console.error(error.message); // Node would print the line of Pyodide that threw, which is a megabyte
   process.exit(1);

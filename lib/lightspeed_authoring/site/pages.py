@@ -51,9 +51,10 @@ def write_source(course, source, stops, lite=False):
         write_page(course, source, f"chapters/{path.stem}", text, *words)
     exercises = write_exercises(course, source, stops)
     pages = {stem: notebook for stem, (_, notebook) in chapters.items()}
+    table = live_cell("tally", ["progress"], [])
     beside = {
         "formulas": formulas(pages, titles),
-        "progress": (HERE / "progress.md").read_text("utf-8"),
+        "progress": (HERE / "progress.md").read_text("utf-8").replace("TABLE", table),
         "call": (HERE / "call.md").read_text("utf-8").replace("\nCALL\n", f"\n{a_call()}\n"),
     }
     for name, text in beside.items():

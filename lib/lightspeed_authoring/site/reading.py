@@ -3,13 +3,16 @@ then its parts, and the proof beside them. And where a heading went that once st
 
     python -m lightspeed_authoring.site.reading    # after headings moved: writes moved.json anew
 
-`moved.json` has every anchor that was ever published, and where it is now; page.js follows it. A
-heading that no longer exists by its name keeps the place that was written there by hand.
+`moved.json` has every anchor that was ever published, and where it is now; page.js follows it.
+A heading or a cell that no longer exists by its name keeps the place that was written there by
+hand.
 """
 
 import json
 import re
 from pathlib import Path
+
+from lightspeed_authoring.site import cells
 
 PROOF = "_proof"
 MOVED = Path(__file__).parent / "moved.json"
@@ -33,22 +36,26 @@ def families(stems):
 
 
 def anchors(notebook):
-    """The anchors of a page of the site: the explorer's, and those of its headings."""
+    """The anchors of a page of the site: those of its explorers and boxes, and of its headings."""
     from docutils.nodes import make_id
 
     text = "\n\n".join("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] != "code")
     text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
     titles = re.findall(r"^#{1,4} +(.+)$", text, re.M)
-    code = "\n".join("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code")
-    own = ["explore"] if re.search(r"^explore\(\)", code, re.M) else []
-    return [*own, *(make_id(re.sub(r"[`*$]", "", title)) for title in titles)]
+    named = cells.anchors(notebook).values()
+    live = [name for name in named if not name.startswith("cell")]
+    own = ["explore"] if any(name.startswith("explore") for name in live) else []
+    return [*own, *live, *(make_id(re.sub(r"[`*$]", "", title)) for title in titles)]
 
 
 def pages(course=COURSE):
-    """Chapter page -> its anchors."""
+    """Page -> its anchors: "02_roofline" of the chapters, "exercises/02_roofline"."""
     return {
-        path.stem: anchors(json.loads(path.read_text("utf-8")))
-        for path in sorted((Path(course) / "chapters").glob("[0-9][0-9]_*.ipynb"))
+        path.relative_to(course).with_suffix("").as_posix().removeprefix("chapters/"): anchors(
+            json.loads(path.read_text("utf-8"))
+        )
+        for folder in ("chapters", "exercises")
+        for path in sorted((Path(course) / folder).glob("[0-9][0-9]_*.ipynb"))
     }
 
 
@@ -106,8 +113,10 @@ def setup(app):
 
 
 def main():
-    now = pages()
-    places = followed(now, moved())
+    now, before = pages(), moved()
+    here = {page: {name: f"{page}#{name}" for name in names} for page, names in now.items()}
+    places = followed(now, {page: before.get(page, {}) for page in here | before})
+    places = {page: here.get(page, {}) | old for page, old in places.items()}
     MOVED.write_text(json.dumps(places, indent=1) + "\n", "utf-8")
     print(*(f"leads nowhere: {one}" for one in lost(now, places)), sep="\n")
 

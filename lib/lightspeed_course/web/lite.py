@@ -45,14 +45,18 @@ async def keeper():
     def unkept(error):
         progress.notice = f"This browser does not keep your progress: {error}."
 
+    def tell(message):
+        if error := getattr(message, "unkept", None):
+            unkept(error)
+
     progress = Keeper([], lambda text: None)
     try:
         module = await js.eval(f"import({json.dumps(packages.site() + PROGRESS)})")
         base = await module.opened()
-        rows = json.loads(js.JSON.stringify(await module.all(base)))
+        entries = await module.all(base)
+        rows = json.loads(js.JSON.stringify(entries))
         # heard long after this call: for as long as the kernel runs
-        on_done, failed = create_proxy(lambda: None), create_proxy(unkept)
-        progress = Keeper(rows, module.keeper(base, on_done, failed))
+        progress = Keeper(rows, module.keeper(base, entries, create_proxy(tell)).keep)
     except Exception as error:  # a private window, or no room
         unkept(error)
     return progress

@@ -118,6 +118,10 @@ class Keeper:
         self._rows += rows
         self._keep(json.dumps(rows))
 
+    def also(self, rows):
+        """Take rows that another tab has kept."""
+        self._rows += map(tuple, rows)
+
     def rows(self):
         return list(self._rows)
 
@@ -131,7 +135,8 @@ def begin(send, rows, keep):
     random.seed()  # an image of the memory has the state of the day on which it was made
     _post[:] = [send]
     host.use(Page)
-    store.use(Keeper(json.loads(rows), keep))
+    _tab["keeper"] = Keeper(json.loads(rows), keep)
+    store.use(_tab["keeper"])
 
 
 def explorers():
@@ -147,6 +152,7 @@ def explorers():
 
 
 _open = {}  # cell -> explorer
+_tab = {}  # what keeps progress here
 
 
 def hear(text):
@@ -169,6 +175,9 @@ def _answer(message):
             post(opened=cell, model=_opened(cell, call, message.get("state", ""))._name)
         case {"link": cell}:
             post(link=cell, state=_open[cell].link())
+        case {"elsewhere": rows}:
+            _tab["keeper"].also(json.loads(rows))
+            post(elsewhere=True)
         case {"progress": True}:
             post(progress=store.dumps())
         case {"take": progress}:

@@ -2,12 +2,13 @@
 // course's Python makes to the same files that Jupyter runs.
 import view from "./view.js?build=BUILD";
 import form from "./form.js?build=BUILD";
+import {all, opened} from "./progress.js?build=BUILD";
 
 const HERE = new URL(".", import.meta.url);
 const cells = [...document.querySelectorAll(".sol-live")];
-// The one that #explore means: the chapter's own `explore`, whatever pictures stand before it.
+// The one that #explore means: the chapter's own `explore`, whatever pictures stand before it, else the first. Links that are copied say its name.
 const main = cells.find(({dataset}) => JSON.parse(dataset.call)[0].endsWith(".explore")) ?? document.querySelector(".sol-explore");
-const models = new Map(), opened = new Map(); // by name; by the cell that shows it
+const models = new Map(), shownBy = new Map(); // by name; by the cell that shows it
 let worker = null;
 
 function element(tag, className, content) {
@@ -258,7 +259,7 @@ function start() {
   const places = new Map(cells.map((cell) => [cell, place(cell)]));
   const sooner = ([mine, far], [its, away]) => mine - its || far - away;
   [first, ...rest] = [...cells].sort((a, b) => sooner(places.get(a), places.get(b)));
-  open(first);
+  if (first) open(first); // a page may have buttons and no cell
 }
 
 // The first is seen before the worker turns to the others.
@@ -284,14 +285,14 @@ function restart() {
   worker = null;
   stopped = true;
   for (const cell of cells) {
-    const at = opened.get(cell)?.get("content")?.at;
+    const at = shownBy.get(cell)?.get("content")?.at;
     if (at) settings.set(cell, at);
     typed.set(cell, boxes(cell).map(({value}) => value));
     cell.classList.remove("sol-is-live");
     cell.inert = true; // nobody hears it until it is opened again
   }
   models.clear();
-  opened.clear();
+  shownBy.clear();
   start();
 }
 
@@ -308,16 +309,16 @@ const linked = () => location.hash.match(/^#([\w-]+)(?:\?(.*))?$/) ?? [];
 const called = (name) => (name === "explore" ? main : cells.find(({id}) => id === name));
 const stateOf = (cell) => (called(linked()[1]) === cell && linked()[2]) || "";
 
-// A link with a state leads to its explorer: at once, and again whenever cells that come alive may have moved it, until the reader moves.
-let lead = called(linked()[1]);
-const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
-const leave = () => (lead = null);
-for (const event of MOVES) addEventListener(event, leave, {once: true, passive: true});
+// A link leads to its cell or its heading: at once, and again whenever cells that come alive may have moved it, until the reader moves.
+let lead = null;
+const aim = () => (lead = called(linked()[1]) ?? document.getElementById(decodeURIComponent(location.hash.slice(1))));
 const arrive = () => lead?.scrollIntoView({behavior: "instant", block: "start"});
+for (const event of ["wheel", "touchmove", "pointerdown", "keydown"]) addEventListener(event, () => (lead = null), {passive: true});
 addEventListener("hashchange", () => {
   const cell = called(linked()[1]);
   if (linked()[2] && cell?.classList.contains("sol-is-live")) open(cell);
-  cell?.scrollIntoView({behavior: "instant", block: "start"});
+  aim();
+  arrive();
 });
 
 function open(cell) {
@@ -332,27 +333,49 @@ function hear(message) {
   if (message.kept) return keepForGood();
   if (message.link !== undefined) return copy(document.getElementById(message.link), message.state);
   if (message.progress) return save(message.progress);
-  if (message.taken) return say(message.taken);
+  if (message.taken) return (document.querySelector("#sol-taken").textContent = message.taken), recount();
+  if (message.mended) return say("The data of this site were cleared while this page was open. What it knew of your progress has been written again.");
+  if (message.elsewhere) return recount(); // another tab has kept an answer
   if (message.unkept) return say(message.unkept, {bad: true});
   if (message.broken) return settle(), say(`Explorers and answers stay still: ${message.broken}`, {bad: true});
   if (message.ready) ready(message);
   if (message.failed !== undefined) failed(message);
 }
 
-// Python reads the rest of its library when a cell asks for it. From the second visit on the browser keeps it, for a reader without a network.
 function ready({warm}) {
   performance.mark(warm ? "sol-ready-warm" : "sol-ready");
-  if (!navigator.serviceWorker?.controller) return;
-  setTimeout(() => {
-    fetch(new URL("./pyodide/python_stdlib.zip?build=BUILD", HERE), {priority: "low"}).catch(() => {});
-    for (const font of document.fonts) font.load().catch(() => {}); // of formulas that were not near yet
-  }, 15000);
 }
+
+// Once a page has settled it is kept, with all that it runs on, for a reader without a network; nothing is fetched twice that the browser
+// has. Whoever pays for bytes is spared what was not asked for.
+async function keep(what, tell = () => {}) {
+  if (!navigator.serviceWorker || !isSecureContext) return tell({refused: true});
+  const {active} = await navigator.serviceWorker.ready, {port1, port2} = new MessageChannel();
+  port1.onmessage = ({data}) => (data.finished && performance.mark("sol-kept"), tell(data));
+  active.postMessage({keep: what}, [port2]);
+}
+addEventListener("sol-settled", () => navigator.connection?.saveData || keep(location.href), {once: true});
+
+document.querySelector("#sol-keep")?.addEventListener("click", ({target}) => {
+  const state = document.querySelector("#sol-keep-state");
+  target.disabled = true;
+  keep("all", ({refused, finished, lost, done, of}) => {
+    target.disabled = !finished && !refused;
+    if (refused) state.textContent = "This browser keeps no pages here: it needs https and service workers.";
+    else if (!finished) state.textContent = `${done} of ${of} files …`;
+    else if (lost) state.textContent = `${lost} files did not come. Press again when the network is back: what has come is kept.`;
+    else state.textContent = "The whole course is kept in this browser and reads without a network.";
+  });
+});
 
 // A browser may throw away what a page has not asked to keep; Safari does after seven days. Asked with the first answer.
 let forGood = false;
-function keepForGood() {
+function recount() {
   for (const cell of cells) if (cell.matches(".sol-tally.sol-is-live")) open(cell);
+  tick();
+}
+function keepForGood() {
+  recount();
   if (forGood) return;
   forGood = true;
   navigator.storage?.persist?.().catch(() => {});
@@ -375,7 +398,7 @@ function live(cell, model) {
   else cell.replaceChildren(el);
   cell.classList.add("sol-is-live");
   cell.inert = false;
-  opened.set(cell, model);
+  shownBy.set(cell, model);
   putBack(cell, model);
   if (cell.dataset.first) fold(cell, model);
   if (cell.classList.contains("sol-explore")) cell.append(linker(cell));
@@ -388,6 +411,7 @@ function live(cell, model) {
     stopped = false;
     settle();
   }
+  if (cell.matches(".sol-tally")) titled(cell);
   performance.mark("sol-live");
   if (cell === first) others();
 }
@@ -431,8 +455,7 @@ function linker(cell) {
 }
 
 async function copy(cell, state) {
-  const name = cell === main ? "explore" : cell.id;
-  const address = `${location.href.split("#")[0]}#${name}${state ? `?${state}` : ""}`;
+  const address = `${location.href.split("#")[0]}#${cell.id}${state ? `?${state}` : ""}`;
   history.replaceState(null, "", address);
   const button = cell.querySelector(".sol-link");
   try {
@@ -452,6 +475,40 @@ function save(text) {
   anchor.download = "speed-of-light-progress.json";
   anchor.click();
   setTimeout(() => URL.revokeObjectURL(anchor.href), 1000);
+}
+
+// The sidebar says of each lesson how many of its page's questions are solved; a table of progress calls lessons by their titles.
+const lessons = () => [...document.querySelectorAll(".sidebar-tree a.reference")].map((link) => [link, link.href.match(/\/chapters\/(\w+)\.html$/)?.[1] ?? (link.matches(".current") && location.pathname.match(/\/chapters\/(\w+)\.html$/)?.[1])]);
+
+async function tick() {
+  try {
+    const base = await opened(), solved = new Set((await all(base)).filter(([, , kind, , detail]) => kind === "try" && JSON.parse(detail).correct).map((row) => row[3]));
+    base.close();
+    if (!solved.size) return;
+    const asked = await (await fetch(new URL("./asked.json?build=BUILD", HERE))).json();
+    for (const [link, page] of lessons()) {
+      const count = (asked[page] ?? []).filter((id) => solved.has(id)).length, of = asked[page]?.length;
+      if (!count) continue;
+      const mark = link.querySelector(".sol-tick") ?? link.appendChild(element("span", "sol-tick"));
+      mark.textContent = count === of ? " \u2713" : ` ${count}/${of}`;
+      mark.title = `${count} of ${of} questions of this page solved`;
+      mark.setAttribute("aria-label", mark.title);
+      mark.setAttribute("role", "img");
+    }
+  } catch {
+    // a browser that keeps nothing has nothing to tick
+  }
+}
+
+function titled(cell) {
+  const titles = new Map(lessons().filter(([, page]) => page));
+  for (const box of cell.querySelectorAll("td:first-child")) {
+    const [link] = [...titles].map(([link, page]) => page === box.textContent.trim() && link).filter(Boolean);
+    if (!link) continue;
+    const there = element("a", "", link.firstChild.textContent.trim());
+    there.href = link.href;
+    box.replaceChildren(there);
+  }
 }
 
 document.querySelector("#sol-export")?.addEventListener("click", () => ask({progress: true}));
@@ -474,12 +531,11 @@ shade();
 // --- an anchor that has moved to another page -------------------------------------------------------------------------
 
 async function moved() {
-  const [, anchor] = linked(), page = location.pathname.match(/(\w+)\.html$/)?.[1];
-  const explorer = ({dataset}) => JSON.parse(dataset.call)[0].endsWith(".explore");
-  if (!anchor || !page || document.getElementById(anchor) || (anchor === "explore" && cells.some(explorer))) return;
+  const [, anchor] = linked(), page = location.pathname.match(/((?:exercises\/)?\w+)\.html$/)?.[1];
+  if (!anchor || !page || document.getElementById(anchor) || (anchor === "explore" && main)) return;
   try {
     const place = (await (await fetch(new URL("./moved.json?build=BUILD", import.meta.url))).json())[page]?.[anchor];
-    if (place) location.replace(`${place.replace("#", ".html#")}${linked()[2] ? `?${linked()[2]}` : ""}`);
+    if (place) location.replace(`${place.replace(/^exercises\//, "").replace("#", ".html#")}${linked()[2] ? `?${linked()[2]}` : ""}`);
   } catch {
     // the page is shown from its beginning
   }
@@ -497,8 +553,10 @@ document.querySelectorAll(".sol-cell:not(.sol-lab):has(.sol-code)").forEach(edit
 if (cells.length) {
   soon(start, {timeout: 1500});
   for (const event of ["pointerdown", "focusin"]) document.addEventListener(event, ({target}) => target.closest?.(".sol-live") && start(), {once: true});
-  arrive();
 }
+aim();
+arrive();
+soon(tick, {timeout: 3000});
 if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register(new URL("../../sw.js", HERE)).catch(() => {});
 
 // What an answer leads to is named as a notebook; here it is a page.
@@ -529,8 +587,8 @@ function lift() {
   next?.classList.add("sol-seen");
   if (next) return soon(lift, {timeout: 500});
   arrive();
-  leave();
   performance.mark("sol-settled");
+  dispatchEvent(new Event("sol-settled"));
 }
 
 // --- a still figure that is smaller than it was drawn opens large ------------------------------------------------------

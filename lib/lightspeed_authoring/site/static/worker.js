@@ -12,6 +12,7 @@ const {fetch} = self, {instantiateStreaming} = WebAssembly;
 // All of it is asked for at once: this file imports nothing that it would wait for, and Pyodide would ask for its second half late.
 // A host that does not know the type of the module cannot have it compiled while it arrives.
 const compiled = WebAssembly.compileStreaming(fetch(WASM)).catch(async () => WebAssembly.compile(await (await fetch(WASM)).arrayBuffer()));
+const contents = new Map(); // of the course's files, as they come
 const image = unpressed("image.bin"), soon = unpressed("soon.bin").then(unpacked);
 const modules = Promise.all([import("./pyodide/pyodide.mjs"), import("./progress.js"), import("./pyodide/pyodide.asm.js")]);
 for (const coming of [compiled, image, soon, modules]) coming.catch(() => {}); // who waits for it is told
@@ -22,24 +23,24 @@ async function unpressed(name) {
   return new Uint8Array(await new Response(answer.body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
 }
 
-// What pages import next, in one file: its list, then one after the other.
-function unpacked(given) {
-  const size = new DataView(given.buffer).getUint32(0, true), list = JSON.parse(new TextDecoder().decode(given.subarray(4, 4 + size)));
-  const sizes = new Map(list.files), contents = new Map();
+// Some of the course's files in one: first the list of them, then one after the other.
+function unpacked(bundle) {
+  const size = new DataView(bundle.buffer).getUint32(0, true), list = JSON.parse(new TextDecoder().decode(bundle.subarray(4, 4 + size)));
   let start = 4 + size;
-  for (const name of list.soon) contents.set(name, given.subarray(start, start += sizes.get(name)));
-  return {...list, contents};
+  for (const [name, length] of list.inside) contents.set(name, bundle.subarray(start, start += length));
+  return list;
 }
 
-// The questions and the simulator of a topic, on their way while Python starts; what does not come is asked for again when it is read.
-const topics = new Map();
-function bring(topic) {
-  if (!topics.has(topic)) topics.set(topic, soon.then(({files, contents}) => Promise.all(files.map(async ([name]) => {
-    if (name.match(/\/(?:content|simulators)\/([a-z]+)/)?.[1] !== topic) return;
-    const answer = await fetch(at(`course/${name}`));
-    if (answer.ok) contents.set(name, new Uint8Array(await answer.arrayBuffer()));
-  }))).catch(() => {}));
-  return topics.get(topic);
+// What a module's explorers open, what questions and answers take, what cells of one's own may ask for: each is one file, asked for once,
+// on its way while Python starts. One that did not come is asked for again.
+const bundles = new Map();
+function bring(name) {
+  if (!bundles.has(name)) {
+    const coming = unpressed(`bundles/${name}.bin`).then(unpacked);
+    bundles.set(name, coming);
+    coming.catch(() => bundles.delete(name));
+  }
+  return bundles.get(name);
 }
 
 async function started(image) {
@@ -67,22 +68,23 @@ function overlay(image, memory) {
   for (let k = 0; k < kept.length; k++) kept[k] ^= brought[k];
 }
 
-// A file that is fetched when it is first read, if it did not come before. Python waits, as for a disk.
-function lazily(FS, path, size, address, here = () => undefined) {
+// A file whose content comes later: of a bundle, or, at an address, when it is first read. Python waits then, as for a disk.
+function lazily(FS, path, size, here, address) {
   FS.writeFile(path, "");
   const {node} = FS.lookupPath(path);
   const keep = (value) => Object.defineProperty(node, "contents", {value, writable: true});
   node.usedBytes = size;
   Object.defineProperty(node, "contents", {configurable: true, get() {
-    const had = here();
+    const had = here?.();
     if (had) return keep(had).contents;
+    if (!address) throw new FS.ErrnoError(29); // an error of input or output, which Python tells
     const asked = new XMLHttpRequest();
     asked.open("GET", address, false);
     asked.responseType = "arraybuffer";
     try {
       asked.send();
     } catch {
-      throw new FS.ErrnoError(29); // an error of input or output, which Python tells
+      throw new FS.ErrnoError(29);
     }
     if (asked.status !== 200) throw new FS.ErrnoError(29);
     return keep(new Uint8Array(asked.response)).contents;
@@ -91,10 +93,10 @@ function lazily(FS, path, size, address, here = () => undefined) {
 
 // Python from the image, with the files that it knows: those that came, and the others when they are read.
 async function fromImage() {
-  const python = await started(image), {files, library, contents} = await soon, {FS} = python;
+  const python = await started(image), {files, library} = await soon, {FS} = python;
   for (const folder of new Set(files.map(([name]) => `/course/${name}`.replace(/\/[^/]*$/, "")))) FS.mkdirTree(folder);
-  for (const [name, length] of files) lazily(FS, `/course/${name}`, length, at(`course/${name}`), () => contents.get(name));
-  lazily(FS, "/lib/python312.zip", library, LIBRARY);
+  for (const [name, length] of files) lazily(FS, `/course/${name}`, length, () => contents.get(name));
+  lazily(FS, "/lib/python312.zip", library, null, LIBRARY);
   return python;
 }
 
@@ -117,16 +119,24 @@ async function begin() {
     return fromNothing();
   });
   const live = python.pyimport("lightspeed_course.web.live");
-  live.begin((text) => postMessage(text), JSON.stringify(await rows), keeper(base, () => tell({kept: true}), unkept));
+  const had = await rows, {keep, hear} = keeper(base, had, (message) => (message.unkept ? unkept(message.unkept) : tell(message)));
+  live.begin((text) => postMessage(text), JSON.stringify(had), keep);
+  hear((more) => live.hear(JSON.stringify({elsewhere: more})));
   tell({ready: Math.round(performance.now() - since), warm});
   return live;
 }
 
 const live = begin();
 live.catch((error) => tell({broken: String(error?.message ?? error)}));
-onmessage = async ({data}) => {
-  const topical = (JSON.parse(data).call ?? []).filter((part) => /^[a-z]+\.\w+$/.test(part));
-  const brought = Promise.all(topical.map((part) => bring(part.split(".")[0]))), {hear} = await live;
-  await brought;
-  hear(data);
+
+// What a message needs of the course comes before Python hears it. Messages stay in their order.
+function needed({open, call = [""], state}) {
+  const [kind, explorer] = [call[0], call[0].match(/^(\w+)\.explore/)?.[1]];
+  const names = explorer && !state ? [explorer] : open && kind !== "code" ? ["answers"] : ["answers", "tools"];
+  return Promise.all(names.map((name) => bring(name).catch(() => {}))); // Python says what it then lacks
+}
+let turn = live;
+onmessage = ({data}) => {
+  const coming = needed(JSON.parse(data));
+  turn = turn.then(() => coming).then(() => live).then(({hear}) => hear(data)).catch(() => {});
 };
