@@ -5,25 +5,25 @@ from lightspeed_tools.nccl.shape import retransmits
 SOCKETS = 12.5e9  # byte/s: what TCP over one fast port gives at best
 
 
-def checks_of(judged):
+def checks_of(run):
     """What a run's verdict asks for: the largest message's sentences, then what is against it."""
-    if judged.level == "invalid":
-        return () if judged.wrong else (_built(judged),)
-    if judged.main is None:
-        return tuple(_stalls(judged))
-    checks = [*_heard(judged), *_stalls(judged), *_of_verdict(judged, judged.main)]
-    if judged.level == "mixed" and judged.slow:
-        checks += _of_verdict(judged, max(judged.slow, key=lambda v: v.size))
-    elif judged.level == "mixed" and judged.above:
-        checks += _slow_links(judged, judged.main)
+    if run.level == "invalid":
+        return () if run.wrong else (_built(run),)
+    if run.main is None:
+        return tuple(_stalls(run))
+    checks = [*_heard(run), *_stalls(run), *_of_verdict(run, run.main)]
+    if run.level == "mixed" and run.slow:
+        checks += _of_verdict(run, max(run.slow, key=lambda v: v.size))
+    elif run.level == "mixed" and run.above:
+        checks += _slow_links(run, run.main)
     return tuple(dict.fromkeys(checks))
 
 
-def _stalls(judged):
-    if not judged.stalls or judged.level == "invalid":
+def _stalls(run):
+    if not run.stalls or run.level == "invalid":
         return
-    halves = {stall.in_place for stall in judged.stalls}
-    if (judged.nodes or 2) > 1 and retransmits(judged.stalls):
+    halves = {stall.in_place for stall in run.stalls}
+    if (run.nodes or 2) > 1 and retransmits(run.stalls):
         yield (
             "Look for lost packets: retransmissions and out-of-sequence counters of each adapter"
             " (/sys/class/infiniband/*/ports/1/hw_counters), ECN and PFC of RoCE on the switches,"
@@ -36,17 +36,17 @@ def _stalls(judged):
     )  # fmt: skip
 
 
-def _built(judged):
+def _built(run):
     return (
         "Build nccl-tests with make MPI=1 and start it with mpirun or srun; the list of devices"
         " then names each rank once."
     )
 
 
-def _heard(judged):
+def _heard(run):
     """What NCCL's messages ask for by themselves."""
-    hints, nodes = judged.report.hints, judged.nodes
-    off = judged.level not in ("normal", "unknown")
+    hints, nodes = run.report.hints, run.nodes
+    off = run.level not in ("normal", "unknown")
     if "sockets" in hints and nodes > 1:
         yield (
             "The log says NET/Socket: NCCL fell back to TCP. Look for the network plugin"
@@ -70,9 +70,9 @@ def _heard(judged):
         )
 
 
-def _of_verdict(judged, verdict):
+def _of_verdict(run, verdict):
     if verdict.level in ("slow", "very slow") and verdict.regime != "latency-bound":
-        yield from _slow_links(judged, verdict)
+        yield from _slow_links(run, verdict)
     if verdict.ring:
         yield (
             "If the switches should add: see that NCCL_NVLS_ENABLE is not 0 and NCCL_ALGO not Ring,"
@@ -85,7 +85,7 @@ def _of_verdict(judged, verdict):
             " use -e 8G to see the plateau."
         )
     above = verdict.line and verdict.busbw > verdict.line
-    if above and judged.collective == "all_reduce":
+    if above and run.collective == "all_reduce":
         yield (
             "To read a rate of the wire, run again with NCCL_ALGO=Ring (or NCCL_NVLS_ENABLE=0"
             " inside a node)."
@@ -97,9 +97,9 @@ def _of_verdict(judged, verdict):
         )
 
 
-def _slow_links(judged, verdict):
+def _slow_links(run, verdict):
     bus, line = verdict.busbw, verdict.line
-    if judged.nodes == 1:
+    if run.nodes == 1:
         if bus < 0.15 * line:
             yield (
                 "This is a rate of PCIe, not of the scale-up links. Is NVLink up (nvidia-smi nvlink"
@@ -110,7 +110,7 @@ def _slow_links(judged, verdict):
             " links than the others."
         )
         return
-    if "sockets" in judged.report.hints:
+    if "sockets" in run.report.hints:
         pass  # said already
     elif bus <= SOCKETS:
         yield (
@@ -126,7 +126,7 @@ def _slow_links(judged, verdict):
         "Look for one slow node: run the test on halves of the nodes, and again on halves of the"
         " slow half."
     )
-    if judged.machine and judged.machine.joins(judged.n, judged.nodes):
+    if run.machine and run.machine.joins(run.n, run.nodes):
         yield (
             "Check that every scale-up link is up (nvidia-smi nvlink -s), that all nodes are of one"
             " domain, and that no other job shares it."

@@ -6,20 +6,20 @@ from lightspeed_tools.nccl.sentences import contradictions, sentences
 from lightspeed_tools.nccl.summary import headline, summary
 
 
-def as_data(judged):
+def as_data(run):
     """A dict of numbers, strings and None: rates in byte/s, times in s, sizes in bytes."""
-    machine = judged.machine
-    public = public_near(judged) if judged.main else None
-    peers, _ = (judged.main and standing(judged)) or (None, None)
+    machine = run.machine
+    public = public_near(run) if run.main else None
+    peers, _ = (run.main and standing(run)) or (None, None)
     return {
-        "headline": headline(judged),
-        "verdict": judged.level,
-        "confidence": judged.confidence,
-        "summary": summary(judged),
-        "share_of_line": judged.main.share if judged.main else None,
+        "headline": headline(run),
+        "verdict": run.level,
+        "confidence": run.confidence,
+        "summary": summary(run),
+        "share_of_line": run.main.share if run.main else None,
         "facts": {
             name: {"value": fact.value, "how": fact.how, "ground": fact.ground}
-            for name, fact in vars(judged.facts).items()
+            for name, fact in vars(run.facts).items()
         },
         "machine": machine
         and {
@@ -37,17 +37,17 @@ def as_data(judged):
                 "verdict": case.level,
                 "share_of_line": float(case.share),
             }
-            for case in judged.cases
+            for case in run.cases
         ],
-        "normal_if_a_node_has": judged.span and [float(judged.span.low), float(judged.span.high)],
+        "normal_if_a_node_has": run.span and [float(run.span.low), float(run.span.high)],
         "peers": peers
         and {"percentile": peers.percentile, "sweeps": peers.peers, "at": peers.size},
         "public_runs": public
         and {"slower": public.slower, "of": len(public.busbw), "nodes": list(public.nodes)},
-        "asks": list(judged.facts.asks),
-        "sentences": list(sentences(judged)),
-        "checks": list(checks_of(judged)),
-        "about_the_file": list(contradictions(judged, most=1000)),
+        "asks": list(run.facts.asks),
+        "sentences": list(sentences(run)),
+        "checks": list(checks_of(run)),
+        "about_the_file": list(contradictions(run, most=1000)),
         "sizes": [
             {
                 "size": v.size,
@@ -58,16 +58,16 @@ def as_data(judged):
                 "expected_time": v.model.time if v.model else None,
                 "verdict": v.level,
             }
-            for v in judged.verdicts
+            for v in run.verdicts
         ],
         "in_place": [
             {"size": v.size, "time": v.time, "busbw": float(v.busbw), "verdict": v.level}
-            for v in judged.in_place
+            for v in run.in_place
         ],
         "stalls": [
             {"size": s.size, "in_place": s.in_place, "time": s.time, "times_as_long": s.factor}
-            for s in judged.stalls
+            for s in run.stalls
         ],
-        "as_a_ring": bool(judged.main and judged.main.ring),
-        "versions": list(judged.report.versions),
+        "as_a_ring": bool(run.main and run.main.ring),
+        "versions": list(run.report.versions),
     }

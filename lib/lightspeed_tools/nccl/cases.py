@@ -79,16 +79,16 @@ class Span:
     high: float
 
 
-def agreed(cases, known, racks=False):
+def agreed(cases, sure, racks=False):
     """The level of a run whose machine is not known: that of all its cases, if they are what such
-    nodes are sold with and the nodes are `known`; "depends" if they differ. In `racks` some of
+    nodes are sold with and the nodes are `sure`; "depends" if they differ. In `racks` some of
     the bytes may go by NVLink, so no network is called slow for them.
     """
     if not cases:
         return "unknown"
     levels = {case.level for case in cases}
     sold = all(case.sold for case in cases)
-    if not (known and sold and len(levels) == 1 and levels < {*LEVELS}):
+    if not (sure and sold and len(levels) == 1 and levels < {*LEVELS}):
         return "depends"
     level = levels.pop()
     return "depends" if racks and level != "normal" else level
@@ -178,11 +178,13 @@ def _networks(report, adapters, each):
     for node in sold_nodes():
         if node["gpus"] == each and is_chip(report.names, node["chip"]):
             sold.setdefault(described(nic=node["nic"]).network, []).append(node)
-    found = [sold[total] for total in sorted(sold, reverse=True)]
+    products = [sold[total] for total in sorted(sold, reverse=True)]
     if adapters.known:  # as many as NCCL uses
-        found = [nodes for nodes in found if any(_nics(x)[0] == adapters.value for x in nodes)]
-    if found:
-        return {_nics(nodes[0]): tuple(x["name"] for x in nodes) for nodes in found}
+        products = [
+            nodes for nodes in products if any(_nics(x)[0] == adapters.value for x in nodes)
+        ]
+    if products:
+        return {_nics(nodes[0]): tuple(x["name"] for x in nodes) for nodes in products}
     rates = ((800,) if any(re.search(r"B300\b", name) for name in report.names) else ()) + ETHERNET
     usual = [(adapters.value or each, rate) for rate in rates]
     usual += [(4, 200)] * (each == PER_NODE and not adapters.known)
@@ -242,10 +244,10 @@ def _among(report, collective, row, n, chip):
         bus = judge(collective, one.size, one.time, n).busbw
         return bus, peers.percentile(bus, chip, n, collective, one.size, integer)
 
-    _, found = among(row)
-    if not found or found.peers < 3:
+    _, place = among(row)
+    if not place or place.peers < 3:
         return "unknown"
     # busbw rises with the size: beside theirs, a larger message would look better than it is.
-    both = [r for r in report.rows if found.size / 2 < r.size <= found.size and r.time]
-    bus, found = among(max(both, key=lambda r: (r.size, not r.in_place), default=row))
-    return level_of(found.busbw[0] / bus, spread("large", "one node"), fastest=math.inf)
+    both = [r for r in report.rows if place.size / 2 < r.size <= place.size and r.time]
+    bus, place = among(max(both, key=lambda r: (r.size, not r.in_place), default=row))
+    return level_of(place.busbw[0] / bus, spread("large", "one node"), fastest=math.inf)

@@ -45,9 +45,9 @@ def parse_data(text, collective=None):
         ) from None
 
 
-def _report(told, collective):
-    config = told.get("config", {})
-    report = Report(0, collective or _named(told.get("args", [])), bool(collective))
+def _report(data, collective):
+    config = data.get("config", {})
+    report = Report(0, collective or _named(data.get("args", [])), bool(collective))
     report.threads, report.gpus = config.get("nthreads"), config.get("ngpus")
     report.max_bytes = config.get("maximum_bytes")
     report.devices = [
@@ -59,17 +59,17 @@ def _report(told, collective):
     if report.elided:
         report.said_ranks = {len(report.devices) * report.threads * report.gpus}
         report.said_nodes = {len(report.hosts)}
-    if "nccl_version" in told:
-        report.versions = (f"NCCL version {told['nccl_version']}",)
-    rows = [row for result in told["results"] for row in _rows(result)]
+    if "nccl_version" in data:
+        report.versions = (f"NCCL version {data['nccl_version']}",)
+    rows = [row for result in data["results"] for row in _rows(result)]
     report.rows, bad, _ = agreeing(rows)
     report.left_out = [Finding(row.line, why) for row, why in bad]
     if not report.rows:
         raise ReportError(0, "the JSON holds no result")
-    if "out_of_bounds" in told:
-        report.out_of_bounds = int(told["out_of_bounds"]["count"])
-    if "average_bus_bandwidth" in told:
-        report.average_busbw = float(told["average_bus_bandwidth"]["bandwidth"]) * 1e9
+    if "out_of_bounds" in data:
+        report.out_of_bounds = int(data["out_of_bounds"]["count"])
+    if "average_bus_bandwidth" in data:
+        report.average_busbw = float(data["average_bus_bandwidth"]["bandwidth"]) * 1e9
     return report
 
 
@@ -91,8 +91,8 @@ def _rccl(rows, collective):
             report = reports.get(key)
             if report is None:
                 plain = {one.replace("_", ""): one for one in COLLECTIVES}
-                known = plain.get(re.sub(r"[\s_-]", "", name.lower()))
-                report = reports[key] = Report(number, collective or known, bool(collective))
+                name_here = plain.get(re.sub(r"[\s_-]", "", name.lower()))
+                report = reports[key] = Report(number, collective or name_here, bool(collective))
                 report.said_ranks = {ranks} if ranks else set()
                 report.said_nodes = {nodes} if nodes else set()
             report.rows.append(_rccl_row(number, row))

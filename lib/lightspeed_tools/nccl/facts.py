@@ -70,24 +70,24 @@ def facts_of(report, ranks=None, nodes=None):
             report.line, report.collective, rows=report.rows, old_gather=report.old_gather
         )
     collective = _collective(report, ranks)
-    found = _ranks(report, collective.value, ranks)
-    placed = _nodes(report, found, nodes)
-    if found.known and placed.known and found.value < placed.value:
+    fact = _ranks(report, collective.value, ranks)
+    placed = _nodes(report, fact, nodes)
+    if fact.known and placed.known and fact.value < placed.value:
         raise ReportError(
-            report.line, f"{found.value} ranks cannot be on {placed.value} nodes; see --nodes"
+            report.line, f"{fact.value} ranks cannot be on {placed.value} nodes; see --nodes"
         )
-    return Facts(collective, found, placed, _adapters(report))
+    return Facts(collective, fact, placed, _adapters(report))
 
 
 def _estranged(report):
     """Whether rows stand below the head of another test, as where files were cut and joined: its
     program does not print such rows, or its list is younger than they.
     """
-    named = report.collective
-    if report.given or not named or named == "hypercube":
+    name = report.collective
+    if report.given or not name or name == "hypercube":
         foreign = False
     else:
-        foreign = not _fits(report, named, None) and bool(fitting_collectives(report))
+        foreign = not _fits(report, name, None) and bool(fitting_collectives(report))
     old = all(row.root is None for row in report.rows)
     return foreign or (old and any(device.grouped for device in report.devices))
 
@@ -97,15 +97,15 @@ def _estranged(report):
 
 def _collective(report, ranks):
     ask = f"State the collective with --collective, one of {', '.join(COLLECTIVES)}."
-    named = report.collective
+    name = report.collective
     if report.given:
-        return Fact(named, "given", "--collective")
-    if named and not any(row.count for row in report.rows):
-        return Fact(named, "stated", "the file")  # results as data, whose rows have no count
-    if named and (named == "hypercube" or _fits(report, named, None)):
-        return Fact(named, "stated", "the name of the program")
-    if named:
-        return Fact(None, "unknown", f"the rows are not as {named}_perf prints them", ask)
+        return Fact(name, "given", "--collective")
+    if name and not any(row.count for row in report.rows):
+        return Fact(name, "stated", "the file")  # results as data, whose rows have no count
+    if name and (name == "hypercube" or _fits(report, name, None)):
+        return Fact(name, "stated", "the name of the program")
+    if name:
+        return Fact(None, "unknown", f"the rows are not as {name}_perf prints them", ask)
     several = listed(report) if (listed(report) or 0) > 1 else None  # one may be what is left
     fitting = fitting_collectives(report, ranks or _said(report) or several)
     fitting = fitting or fitting_collectives(report)  # a list that lost lines fits none
@@ -256,24 +256,24 @@ def _program(report):
     return report.command.partition("_perf")[2]
 
 
-def _ranks(report, collective, given):
+def _ranks(report, collective, count):
     low, high = ranks_of_rates(report.rows, collective)
     ask = "State the number of GPUs with --ranks."
-    if given:
-        if not low <= given <= high and low <= high:
+    if count:
+        if not low <= count <= high and low <= high:
             fit = f"{low}" if low == high else f"{low} to {high}"
             listing = f", which lists {listed(report)} devices" if listed(report) else ""
             raise ReportError(
                 report.line,
-                f"--ranks {given} contradicts the file{listing}: its rates fit {fit}; leave it out",
+                f"--ranks {count} contradicts the file{listing}: its rates fit {fit}; leave it out",
             )
-        if listed(report) and given != listed(report) and low < high:
+        if listed(report) and count != listed(report) and low < high:
             raise ReportError(
                 report.line,
-                f"--ranks {given} contradicts the file, which lists {listed(report)} devices;"
+                f"--ranks {count} contradicts the file, which lists {listed(report)} devices;"
                 " leave it out",
             )
-        return Fact(given, "given", "--ranks")
+        return Fact(count, "given", "--ranks")
     if low > high:
         return Fact(None, "unknown", "its rows do not fit one number of ranks", ask)
     at_least = max((d.rank + 1 for d in report.devices), default=1)
@@ -297,9 +297,9 @@ def _ranks(report, collective, given):
 # ---------------------------------------------------------------- nodes
 
 
-def _nodes(report, ranks, given):
-    if given:
-        return Fact(given, "given", "--nodes")
+def _nodes(report, ranks, count):
+    if count:
+        return Fact(count, "given", "--nodes")
     n = ranks.value
     hosts = set(report.hosts_of_ranks.values())
     complete = n and set(report.hosts_of_ranks) == set(range(n))
@@ -311,11 +311,11 @@ def _nodes(report, ranks, given):
         ("inferred", _shortened(report, n), "ranks and device numbers of the shortened list"),
         ("inferred", _launched(report, n), "the command line"),
     ]
-    known = [ground for ground in grounds if ground[1]]
-    values = {value for _, value, _ in known[:1]} | {v for how, v, _ in known if how == "stated"}
+    sure = [ground for ground in grounds if ground[1]]
+    values = {value for _, value, _ in sure[:1]} | {v for how, v, _ in sure if how == "stated"}
     ask = f"State on how many nodes the {f'{n} ' if n else ''}GPUs are with --nodes."
     if len(values) == 1:
-        how, value, ground = known[0]
+        how, value, ground = sure[0]
         return Fact(value, how, ground)
     why = "the grounds in the file disagree" if values else "nothing in the file tells it"
     return Fact(None, "unknown", why, ask)
@@ -398,9 +398,9 @@ def _adapters(report):
         return Fact(counts.pop(), "stated", "NCCL's messages (NET/IB : Using)")
     if report.efa_nics:
         return Fact(report.efa_nics, "stated", "NCCL's messages (EFA)")
-    chosen = re.search(r"NCCL_IB_HCA=[\"']?=?([\w.:,-]+)", report.command)
-    if chosen:
-        names = [name for name in chosen[1].split(",") if re.search(r"\d", name)]
-        if names and not chosen[1].startswith("^"):
+    adapters = re.search(r"NCCL_IB_HCA=[\"']?=?([\w.:,-]+)", report.command)
+    if adapters:
+        names = [name for name in adapters[1].split(",") if re.search(r"\d", name)]
+        if names and not adapters[1].startswith("^"):
             return Fact(len(names), "inferred", "NCCL_IB_HCA on the command line")
     return Fact(None, "unknown", "nothing in the file names the adapters")

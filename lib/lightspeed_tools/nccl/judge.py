@@ -136,55 +136,57 @@ def judge_report(report, machine=None, ranks=None, nodes=None):
     Raises ReportError for a statement that the file contradicts.
     """
     facts = facts_of(report, ranks, nodes)
-    found = machine_of(report, facts, machine)
-    known = facts.collective.known and facts.ranks.known and facts.nodes.known
-    told = report.apart or (facts.ranks.value or 2) < 2
+    hardware = machine_of(report, facts, machine)
+    sure = facts.collective.known and facts.ranks.known and facts.nodes.known
+    mixture = report.apart or (facts.ranks.value or 2) < 2
     rows = by_size(report.rows)
     largest = rows[-1] if rows else None
-    if not known or told:
+    if not sure or mixture:
         n = facts.ranks.value or listed(report)
-        cases = () if told else cases_of(report, facts, found, largest)
-        stalls = () if told else stalls_of(report.rows)
-        return Judged(report, facts, found, None, (), check(report, n), cases, stalls=stalls)
+        cases = () if mixture else cases_of(report, facts, hardware, largest)
+        stalls = () if mixture else stalls_of(report.rows)
+        return Judged(report, facts, hardware, None, (), check(report, n), cases, stalls=stalls)
     n, nodes, collective = facts.ranks.value, facts.nodes.value, facts.collective.value
     dropped = None
-    if found and _beyond(found, collective, rows, n, nodes):
-        found, dropped = None, found
+    if hardware and _beyond(hardware, collective, rows, n, nodes):
+        hardware, dropped = None, hardware
 
     inside = [row for row in by_size(r for r in report.rows if r.in_place) if row not in rows]
 
     def judged_on(machine, rows=rows):
         return tuple(judge(collective, row.size, row.time, n, nodes, machine) for row in rows)
 
-    verdicts = judged_on(found)
-    taken_as_joined = nodes > 1 and found and found.hosts_joined and found.how == "inferred"
+    verdicts = judged_on(hardware)
+    taken_as_joined = (
+        nodes > 1 and hardware and hardware.hosts_joined and hardware.how == "inferred"
+    )
     if taken_as_joined and verdicts[-1].level in ("slow", "very slow"):  # they need not be
-        found = replace(found, hosts_joined=False)
-        verdicts = judged_on(found)
-    judged = Judged(report, facts, found, dropped, verdicts, check(report, n))
-    judged = replace(
-        judged, stalls=stalls_of(report.rows),
-        verdicts=tuple(_as_peers(judged, v) for v in verdicts),
-        in_place=tuple(_as_peers(judged, v) for v in judged_on(found, inside)),
+        hardware = replace(hardware, hosts_joined=False)
+        verdicts = judged_on(hardware)
+    run = Judged(report, facts, hardware, dropped, verdicts, check(report, n))
+    run = replace(
+        run, stalls=stalls_of(report.rows),
+        verdicts=tuple(_as_peers(run, v) for v in verdicts),
+        in_place=tuple(_as_peers(run, v) for v in judged_on(hardware, inside)),
     )  # fmt: skip
-    if not verdicts or judged.main.line or (found and found.network):
-        return judged
-    cases = cases_of(report, facts, found, largest)
-    return replace(judged, cases=cases, span=span_of(facts, largest))
+    if not verdicts or run.main.line or (hardware and hardware.network):
+        return run
+    cases = cases_of(report, facts, hardware, largest)
+    return replace(run, cases=cases, span=span_of(facts, largest))
 
 
-def _as_peers(judged, verdict):
+def _as_peers(run, verdict):
     """A verdict of "slow" by a model that was fitted to another number of GPUs: normal if measured
     peers of as many are no faster.
     """
-    if verdict.level not in ("slow", "very slow") or not judged.fabric or verdict.size < LARGE:
+    if verdict.level not in ("slow", "very slow") or not run.fabric or verdict.size < LARGE:
         return verdict
-    of_as_many = (judged.collective, verdict.size, judged.nodes, judged.fabric, judged.n)
-    place = standing(judged, verdict)
+    of_as_many = (run.collective, verdict.size, run.nodes, run.fabric, run.n)
+    place = standing(run, verdict)
     if published_near(*of_as_many) or not place or place[0].peers < 3:
         return verdict
-    found, own = place
-    slower = found.busbw[0] / own.busbw > verdict.spread
+    peers, own = place
+    slower = peers.busbw[0] / own.busbw > verdict.spread
     return verdict if slower else replace(verdict, level="normal")
 
 

@@ -323,8 +323,8 @@ class _Reader:
             report.hosts_of_ranks[int(joined["rank"])] = host
         if starting and (nodes := NODES.search(text)):
             report.said_nodes.add(int(nodes[1]))
-        if found := {a["name"] for a in ADAPTER.finditer(text)}:
-            report.adapters.setdefault(host, set()).update(found)
+        if adapters := {a["name"] for a in ADAPTER.finditer(text)}:
+            report.adapters.setdefault(host, set()).update(adapters)
         if socket := SOCKET.search(text):
             names = re.findall(r"\[\d+\]([\w.-]+)", socket["names"])
             report.interfaces = tuple(dict.fromkeys((*report.interfaces, *names)))
@@ -409,9 +409,9 @@ class _Reader:
 
 def _before_noise(words):
     """The redop and the root of a row into which another process wrote."""
-    kept = []
+    before = []
     for word in words[:2]:
         if not re.fullmatch(r"[a-z]+|-?\d+", word):
             break
-        kept.append(word)
-    return kept
+        before.append(word)
+    return before

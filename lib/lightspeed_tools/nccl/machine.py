@@ -88,26 +88,26 @@ class Machine:
         return nodes == 1 or (self.hosts_joined and n <= self.domain)
 
 
-def machine_of(report, facts, given=None):
+def machine_of(report, facts, option=None):
     """The `Machine` of a run, from what is given (see `described`) and what the file says."""
-    found = _named(report, facts)
-    if given is None:
-        return found
-    if given.fabric and (FABRICS[given.fabric].network or facts.nodes.value == 1):
-        return given
-    if not found or given.inside:
-        return replace(given, gpus=facts.per_node, fabric="")
+    machine = _named(report, facts)
+    if option is None:
+        return machine
+    if option.fabric and (FABRICS[option.fabric].network or facts.nodes.value == 1):
+        return option
+    if not machine or option.inside:
+        return replace(option, gpus=facts.per_node, fabric="")
     return Machine(
-        name=", ".join(filter(None, [found.name if not given.inside else "", given.name])),
-        ground=given.ground,
+        name=", ".join(filter(None, [machine.name if not option.inside else "", option.name])),
+        ground=option.ground,
         how="given",
-        inside=given.inside or found.inside,
-        domain=given.domain if given.domain > 1 else found.domain,
-        network=given.network or found.network,
+        inside=option.inside or machine.inside,
+        domain=option.domain if option.domain > 1 else machine.domain,
+        network=option.network or machine.network,
         gpus=facts.per_node,
-        fabric=found.fabric if facts.nodes.value == 1 and not given.inside else "",
-        hosts_joined=given.hosts_joined or (given.domain <= 1 and found.hosts_joined),
-        port=given.port,
+        fabric=machine.fabric if facts.nodes.value == 1 and not option.inside else "",
+        hosts_joined=option.hosts_joined or (option.domain <= 1 and machine.hosts_joined),
+        port=option.port,
     )
 
 
@@ -123,14 +123,14 @@ def _named(report, facts):
     )  # fmt: skip
     chip = re.search(r"\b(?:H100|A100|B200)\b", report.names[0])
     fabric, nics = EFA_NODES[chip[0]] if chip and kind.fabric else ("", None)
-    counted = report.efa_nics == nics == facts.adapters.value
-    named = "EFA" in report.hints and "sockets" not in report.hints
-    whole = named and not facts.adapters.known and facts.per_node == 8
-    if facts.nodes.value in (None, 1) or not fabric or not (counted or whole):
+    matches = report.efa_nics == nics == facts.adapters.value
+    by_hint = "EFA" in report.hints and "sockets" not in report.hints
+    whole = by_hint and not facts.adapters.known and facts.per_node == 8
+    if facts.nodes.value in (None, 1) or not fabric or not (matches or whole):
         return alone
     ground += (
         f", and NCCL found {nics} adapters of EFA"
-        if counted
+        if matches
         else f", and NCCL runs over EFA: with eight of them a node, that is {fabric}"
     )
     return _of_fabric(fabric, ground, "inferred")
@@ -141,10 +141,10 @@ def _kind(name):
 
 
 def _of_fabric(key, ground, how):
-    known: Fabric = FABRICS[key]
+    fabric: Fabric = FABRICS[key]
     return Machine(
-        known.name, ground, how, known.rate(1),
-        domain=8, network=known.rate(2) if known.network else None, gpus=8, fabric=key,
+        fabric.name, ground, how, fabric.rate(1),
+        domain=8, network=fabric.rate(2) if fabric.network else None, gpus=8, fabric=key,
     )  # fmt: skip
 
 
@@ -165,11 +165,11 @@ def described(hardware=None, nic=None, domain=None, file=None):
                 facts = tomllib.load(opened)
             except tomllib.TOMLDecodeError as error:
                 raise ReportError(0, f"{file} is no TOML: {error}") from None
-        known = ("name", "nic", "domain", "inside", "hardware")
-        strange = sorted(set(facts) - set(known))
+        keys = ("name", "nic", "domain", "inside", "hardware")
+        strange = sorted(set(facts) - set(keys))
         if strange:
             raise ReportError(
-                0, f"{file}: there is no key {strange[0]!r}; there are {', '.join(known)}"
+                0, f"{file}: there is no key {strange[0]!r}; there are {', '.join(keys)}"
             )
     hardware, nic = hardware or facts.get("hardware"), nic or facts.get("nic")
     domain = domain or facts.get("domain")
@@ -239,8 +239,8 @@ def adapters(nic):
             f"--nic {nic!r}: expected adapters of a node and the rate of each in Gbit/s, such as"
             f" 8x400G or 8x400Gbps, or its name, such as 8xNDR (a GB/s is eight Gbit/s)",
         )
-    known = PORTS.get(port)
-    rate = number(f"{known}.bandwidth") if known else int(port[:-1]) * 1e9 / 8
+    rate_key = PORTS.get(port)
+    rate = number(f"{rate_key}.bandwidth") if rate_key else int(port[:-1]) * 1e9 / 8
     if not rate:
         raise ReportError(0, f"--nic {nic!r}: expected adapters of a node with a rate above 0")
     return int(match[1]) * rate, rate

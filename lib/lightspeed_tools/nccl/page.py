@@ -37,18 +37,18 @@ class Stated:
     collective: str | None = None
 
 
-def read_runs(path, stated=Stated()):
+def read_runs(path, options=Stated()):
     """The `Judged` runs of a file, or of standard input ("-"). Raises ReportError (with the line)
     for no nccl-tests output, OSError for no file.
     """
-    collective = collective_named(stated.collective) if stated.collective else None
-    machine = described(stated.hardware, stated.nic, stated.domain, stated.machine)
+    collective = collective_named(options.collective) if options.collective else None
+    machine = described(options.hardware, options.nic, options.domain, options.machine)
     if str(path) == "-":
         text = sys.stdin.read()
     else:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     reports = (parse_data if looks_like_data(text) else parse)(text, collective)
-    return [judge_report(report, machine, stated.ranks, stated.nodes) for report in reports]
+    return [judge_report(report, machine, options.ranks, options.nodes) for report in reports]
 
 
 def compared(files):
@@ -88,7 +88,7 @@ def report_lines(paths, files):
 
 def to_json(paths, files):
     """One JSON document for the judged runs of files."""
-    told = [
+    data = [
         {"file": str(path), "runs": [as_data(run) for run in runs]}
         for path, runs in zip(paths, files, strict=True)
     ]
@@ -96,7 +96,7 @@ def to_json(paths, files):
         {"collective": pair.first.collective, "time_second_over_first": dict(pair.ratios)}
         for pair in compared(files)
     ]
-    return json.dumps({"files": told, "compared": pairs}, indent=1, allow_nan=False)
+    return json.dumps({"files": data, "compared": pairs}, indent=1, allow_nan=False)
 
 
 def to_html(runs, name):
@@ -114,7 +114,7 @@ def _described(run):
         "sentences": sentences(run),
         "checks": checks_of(run),
         "contradictions": contradictions(run) if run.findings else (),
-        "charts": [(Markup(draw(*drawn)), drawn[1]) for drawn in charts(run)],
+        "charts": [(Markup(draw(*chart)), chart[1]) for chart in charts(run)],
         "rows": [_row(v) for v in run.verdicts] or [_printed(r) for r in by_size(run.report.rows)],
         "versions": run.report.versions,
     }
@@ -147,7 +147,7 @@ def charts(run):
     line = run.main and run.main.line
     marks += [Rule(y=line, label="line rate, one direction")] if line else []
     if not run.main or not run.main.model or not top:
-        drawn = [
+        pictures = [
             Chart(
                 _sizes(sizes),
                 Axis("busbw", "byte/s", domain=(0, 1.1 * max(top, line or 0) or 1)),
@@ -155,7 +155,7 @@ def charts(run):
                 height=320,
             )
         ]
-        return [(drawn[0], "Busbw over message size.", "Measured busbw over message size.")]
+        return [(pictures[0], "Busbw over message size.", "Measured busbw over message size.")]
     curve = [predict(run.collective, s, run.n, run.nodes, run.fabric).busbw for s in sizes]
     factors = [spread(*kind(s, run.nodes)) for s in sizes]
     band = Area(
@@ -215,11 +215,11 @@ def _row(v):
     share = si(v.share, "%", 3) if v.line else "–"
     expected = si(v.model.busbw, "byte/s") if v.model else "–"
     word = "not judged" if v.level == "unknown" else v.level
-    shown = [share, expected, f"{word}, {v.regime}" if v.model else word]
+    cells = [share, expected, f"{word}, {v.regime}" if v.model else word]
     return [
         si(float(v.size), "byte"),
         si(v.time, "s"),
         si(v.algbw, "byte/s"),
         si(v.busbw, "byte/s"),
-        *shown,
+        *cells,
     ]

@@ -56,25 +56,25 @@ def published_near(collective, size, nodes, fabric, n=None):
     return _nearest([r for r in alike if 0.5 <= r.size / size <= 2], lambda r: r.nodes / nodes)
 
 
-def standing(judged, verdict=None):
+def standing(run, verdict=None):
     """Where a run on one node stands among measured peers, at its largest size or that of a
     verdict, as (`Standing` of the evidence, the `Verdict` on the size compared): the largest that
     both have, else the size asked for. None if nothing comparable was measured.
     """
-    chip = CHIPS.get(judged.fabric or "")
-    if judged.nodes != 1 or not chip or judged.collective not in peers.OPERATIONS:
+    chip = CHIPS.get(run.fabric or "")
+    if run.nodes != 1 or not chip or run.collective not in peers.OPERATIONS:
         return None
-    integer = any("int" in row.dtype for row in judged.report.rows)
+    integer = any("int" in row.dtype for row in run.report.rows)
 
     def among(v):
-        return peers.percentile(v.busbw, chip, judged.n, judged.collective, v.size, integer)
+        return peers.percentile(v.busbw, chip, run.n, run.collective, v.size, integer)
 
-    verdict = verdict or judged.main
-    found = among(verdict)
-    if not found:
+    verdict = verdict or run.main
+    place = among(verdict)
+    if not place:
         return None
     # busbw rises with the size: beside theirs, a larger message would look better than it is.
-    both = [v for v in judged.verdicts if found.size / 2 < v.size <= found.size]
+    both = [v for v in run.verdicts if place.size / 2 < v.size <= place.size]
     own = max(both, key=lambda v: v.size, default=verdict)
     return among(own), own
 
@@ -97,19 +97,19 @@ def public_runs():
     return tuple(tomllib.loads(text)["run"])
 
 
-def public_near(judged):
+def public_near(judgement):
     """The `Public` standing of a run's largest message among runs of the collective on as many
     GPUs of the same chip a node, from half to twice the nodes and a quarter to four times the
     size; None for fewer than three.
     """
-    main, n, nodes = judged.main, judged.n, judged.nodes
-    chips = {name for name in judged.report.names}
+    main, n, nodes = judgement.main, judgement.n, judgement.nodes
+    chips = {name for name in judgement.report.names}
     if not main or nodes == 1 or len(chips) != 1 or n % nodes:
         return None
     near = [
         run
         for run in public_runs()
-        if (run["collective"], run["gpus"]) == (judged.collective, n // nodes)
+        if (run["collective"], run["gpus"]) == (judgement.collective, n // nodes)
         and is_chip(chips, [run["chip"]])
         and 0.5 <= run["nodes"] / nodes <= 2
         and 0.25 <= run["size"] / main.size <= 4
@@ -126,8 +126,8 @@ def public_near(judged):
 def is_chip(names, chips):
     """Whether all devices are one of these chips, and no card of it that other nodes have."""
     words = "|".join(map(re.escape, chips))
-    named = (re.search(rf"\b(?:{words})\b", n) and not re.search(r"PCI|NVL\b", n) for n in names)
-    return bool(names) and all(named)
+    matches = (re.search(rf"\b(?:{words})\b", n) and not re.search(r"PCI|NVL\b", n) for n in names)
+    return bool(names) and all(matches)
 
 
 def is_card(names, pattern):

@@ -81,8 +81,8 @@ def header_of(line):
     body = names[starts[0] : len(names) - stamped] if starts else []
     group = body[: len(body) // len(starts)] if starts else []
     whole = set(MEASURE) <= set(group) and len(set(group)) == len(group)
-    named = set(names[3 : starts[0]]) <= {"redop", "root"} if starts else False
-    if not whole or not named or group * len(starts) != body or len(starts) > 2:
+    has_names = set(names[3 : starts[0]]) <= {"redop", "root"} if starts else False
+    if not whole or not has_names or group * len(starts) != body or len(starts) > 2:
         return None
     unit = 1e-3 if match[0].startswith("bytes") else 1e-6  # the tests of 2017 printed ms
     return Columns(tuple(names[3 : starts[0]]), tuple(group), len(starts), stamped, unit)
@@ -111,8 +111,8 @@ def read_row(number, match, columns=None):
     width = len(columns.group)
     rows = []
     for which in range(columns.groups):
-        named = dict(zip(columns.group, values[which * width :][:width], strict=True))
-        time, algbw, busbw = (_number(named[name]) for name in MEASURE)
+        by_name = dict(zip(columns.group, values[which * width :][:width], strict=True))
+        time, algbw, busbw = (_number(by_name[name]) for name in MEASURE)
         rows.append(
             Measured(
                 line=number,
@@ -125,7 +125,7 @@ def read_row(number, match, columns=None):
                 time=time[0] * columns.unit,
                 algbw=algbw[0] * 1e9,
                 busbw=busbw[0] * 1e9,
-                wrong=_wrong(named.get("wrong", named.get("error", "N/A"))),
+                wrong=_wrong(by_name.get("wrong", by_name.get("error", "N/A"))),
                 half_digits=(time[1] * columns.unit, algbw[1] * 1e9, busbw[1] * 1e9),
             )
         )

@@ -23,132 +23,132 @@ TUNED = {"a100": ("ampere", 12), "h100": ("hopper", 18), "h200": ("hopper", 18),
          "b200": ("blackwell", 18), "p5": ("hopper", 18), "p6": ("blackwell", 18)}  # fmt: skip
 
 
-def confidence(judged):
+def confidence(run):
     """How sure the verdict is, with its grounds; empty where nothing is judged."""
-    if not judged.confidence:
+    if not run.confidence:
         return ""
-    named = judged.machine.ground if judged.machine else f"named {judged.report.names[0]}"
-    grounds = [f"hardware: {named}"]
-    if judged.main.level == "unknown":
+    ground = run.machine.ground if run.machine else f"named {run.report.names[0]}"
+    grounds = [f"hardware: {ground}"]
+    if run.main.level == "unknown":
         grounds.append("network: what such nodes are sold with")
     for name in ("collective", "ranks", "nodes"):
-        fact = getattr(judged.facts, name)
+        fact = getattr(run.facts, name)
         grounds.append(f"{name} ({fact.how}): {fact.ground}")
-    return f"Confidence {judged.confidence}. {'; '.join(grounds)}."
+    return f"Confidence {run.confidence}. {'; '.join(grounds)}."
 
 
-def sentences(judged):
+def sentences(run):
     """What has to be said beside the verdict, most telling first."""
-    lines = [*_sockets(judged), *_stalls(judged), *_span(judged)]
-    lines = lines if judged.level != "invalid" else []
-    if judged.main and judged.level != "invalid":
-        lines += [_first(judged), *_against_line(judged), *_expected(judged), *_network(judged)]
-        lines += [*_among_public(judged), *_inside(judged)]
-        lines += [*_shape(judged), *_tuner(judged)]
-    said = confidence(judged) or _inferred(judged)
-    lines += [said] if said else []
-    if judged.dropped:
+    lines = [*_sockets(run), *_stalls(run), *_span(run)]
+    lines = lines if run.level != "invalid" else []
+    if run.main and run.level != "invalid":
+        lines += [_first(run), *_against_line(run), *_expected(run), *_network(run)]
+        lines += [*_among_public(run), *_inside(run)]
+        lines += [*_shape(run), *_tuner(run)]
+    line = confidence(run) or _inferred(run)
+    lines += [line] if line else []
+    if run.dropped:
         lines.append(
-            f"{judged.dropped.name} is ruled out: its links do not carry what was measured"
-            f" ({judged.dropped.ground})."
+            f"{run.dropped.name} is ruled out: its links do not carry what was measured"
+            f" ({run.dropped.ground})."
         )
-    if judged.report.old_gather:
+    if run.report.old_gather:
         lines.append(
             "The table is of before June 2020, when algbw of a gather was printed as its busbw;"
             " here it is size over time."
         )
-    lines += _ending(judged)
+    lines += _ending(run)
     return tuple(lines)
 
 
-def _span(judged):
+def _span(run):
     """From which to which rate of a node's adapters a run would be normal."""
-    if judged.span and judged.span.low < judged.span.high:
-        low, high = (si(8 * rate, "bit/s", 2) for rate in (judged.span.low, judged.span.high))
+    if run.span and run.span.low < run.span.high:
+        low, high = (si(8 * rate, "bit/s", 2) for rate in (run.span.low, run.span.high))
         yield (
             f"It is normal if the adapters of a node carry {low} to {high} together: with less they"
             " could not have carried it, with more it is slow."
         )
 
 
-def _sockets(judged):
+def _sockets(run):
     """What NCCL says of its network, if that is TCP."""
-    report = judged.report
-    if "sockets" in report.hints and (judged.nodes or 2) > 1:
+    report = run.report
+    if "sockets" in report.hints and (run.nodes or 2) > 1:
         over = f" over {', '.join(report.interfaces)}" if report.interfaces else ""
         yield f"The network is TCP sockets{over} (NET/Socket), as NCCL says."
 
 
-def _stalls(judged):
+def _stalls(run):
     """What stalls look like: a timer's, or something else's that comes and goes."""
-    if not judged.stalls:
+    if not run.stalls:
         return
-    worst = max(judged.stalls, key=lambda stall: stall.factor)
+    worst = max(run.stalls, key=lambda stall: stall.factor)
     place = "in place" if worst.in_place else "out of place"
     yield (
         f"{si(float(worst.size), 'byte')} {place} took {si(worst.time, 's')}, {worst.factor:,.0f}"
         " times as long as as many bytes, or more, elsewhere in this table: no latency and no link"
         " does that."
     )
-    if (judged.nodes or 2) > 1 and retransmits(judged.stalls):
+    if (run.nodes or 2) > 1 and retransmits(run.stalls):
         yield (
             "Stalls of milliseconds that are alike whatever the size are a timer's: packets were"
             " lost and sent again."
         )
 
 
-def _inferred(judged):
+def _inferred(run):
     """What was not said in so many words, with its ground, where no verdict carries it."""
-    told = [
+    facts = [
         f"{name} from {fact.ground}"
-        for name, fact in vars(judged.facts).items()
+        for name, fact in vars(run.facts).items()
         if fact.how == "inferred"
     ]
-    return f"Inferred, not stated by the file: {'; '.join(told)}." if told else ""
+    return f"Inferred, not stated by the file: {'; '.join(facts)}." if facts else ""
 
 
-def _first(judged):
-    main, nodes = judged.main, judged.nodes
-    per = f"{judged.n:,} GPUs" + (f" on {nodes:,} nodes" if nodes > 1 else " of one node")
+def _first(run):
+    main, nodes = run.main, run.nodes
+    per = f"{run.n:,} GPUs" + (f" on {nodes:,} nodes" if nodes > 1 else " of one node")
     return (
-        f"{judged.collective} of {si(float(main.size), 'byte')} over {per}: {si(main.time, 's')},"
+        f"{run.collective} of {si(float(main.size), 'byte')} over {per}: {si(main.time, 's')},"
         f" algbw {si(main.algbw, 'byte/s')}, busbw {si(main.busbw, 'byte/s')}."
     )
 
 
-def _against_line(judged):
-    main, machine = judged.main, judged.machine
+def _against_line(run):
+    main, machine = run.main, run.machine
     if not main.line:
         return
-    if judged.machine.joins(judged.n, judged.nodes):
+    if run.machine.joins(run.n, run.nodes):
         whose = "the slot of a GPU" if "PCIe" in machine.name else "the scale-up link of a GPU"
-    elif judged.collective in ("alltoall", "gather", "scatter", "sendrecv"):
+    elif run.collective in ("alltoall", "gather", "scatter", "sendrecv"):
         whose = "one GPU's share of the network"
     else:
         whose = "all adapters of a node"
-    said = (
+    line = (
         f"Busbw is {percent(main.share)} of the line,"
         f" {si(main.line, 'byte/s')} in one direction for {whose}."
     )
-    if machine.gpus and judged.nodes > 1 and judged.n < machine.gpus * judged.nodes:
-        said += f" Only {judged.n / judged.nodes:.3g} of {machine.gpus} GPUs of a node take part."
-    if main.share > 1 and main.level != "fast" and judged.collective == "all_reduce":
+    if machine.gpus and run.nodes > 1 and run.n < machine.gpus * run.nodes:
+        line += f" Only {run.n / run.nodes:.3g} of {machine.gpus} GPUs of a node take part."
+    if main.share > 1 and main.level != "fast" and run.collective == "all_reduce":
         nvls = main.model and main.model.path == "in_network"
         why = "the NVLink switches add" if nvls else "the algorithm sends less than a ring"
-        said += (
+        line += (
             f" Above the line nothing is broken: {why}, and busbw still counts a ring's traffic."
         )
-    yield said
+    yield line
 
 
-def _expected(judged):
-    main = judged.main
+def _expected(run):
+    main = run.main
     if main.model:
-        yield _against_model(judged)
+        yield _against_model(run)
         yield _bound(main)
-        yield _published(judged)
-        yield from _among_peers(judged)
-    elif main.line and "PCIe" in judged.machine.name:
+        yield _published(run)
+        yield from _among_peers(run)
+    elif main.line and "PCIe" in run.machine.name:
         yield (
             "The line is that of the slot. Cards without P2P pass each byte through the host and"
             " reach a fraction of it; no published run is at hand to judge by."
@@ -156,8 +156,8 @@ def _expected(judged):
     elif main.shares:
         low, high = si(main.shares[0], "%", 2), si(main.shares[-1], "%", 2)
         near = low if low == high else f"{low} to {high}"
-        own = any(r.collective == judged.collective for r in measurements() if r.nodes > 1)
-        kin = "" if own or judged.nodes == 1 else f" of {STAND_INS[judged.collective]}, its kin,"
+        own = any(r.collective == run.collective for r in measurements() if r.nodes > 1)
+        kin = "" if own or run.nodes == 1 else f" of {STAND_INS[run.collective]}, its kin,"
         yield (
             f"No model was fitted to this link. Published runs{kin} on other links reached {near}"
             f" of their line at the nearest size and scale ({len(main.shares)}"
@@ -165,11 +165,11 @@ def _expected(judged):
         )
 
 
-def _against_model(judged):
-    main = judged.main
+def _against_model(run):
+    main = run.main
     ratio, model, level = main.ratio, main.model, main.level
     if main.ring:
-        adds = predict(judged.collective, main.size, judged.n, 1, judged.fabric, "in_network")
+        adds = predict(run.collective, main.size, run.n, 1, run.fabric, "in_network")
         return (
             f"That is normal for a ring, of which the model expects {si(model.time, 's')}; where"
             f" the NVLink switches add (NVLS), it expects {si(adds.time, 's')}, a busbw of"
@@ -177,10 +177,10 @@ def _against_model(judged):
         )
     if level == "normal" and ratio > main.spread:
         return (
-            f"The model expects {si(model.time, 's')}, but it was not fitted to {judged.n} GPUs:"
+            f"The model expects {si(model.time, 's')}, but it was not fitted to {run.n} GPUs:"
             " public sweeps over as many are as slow, so that is normal."
         )
-    told = {
+    words = {
         "normal": "That is normal",
         "slow": "That is slower than it should be",
         "very slow": "That is far too slow",
@@ -194,14 +194,14 @@ def _against_model(judged):
     else:
         how = f"{si(abs(ratio - 1), '%', 2)} {'more' if ratio > 1 else 'less'} time than"
         expects = "the model expects"
-    tested = any(row.collective == judged.collective for row in measurements())
+    tested = any(row.collective == run.collective for row in measurements())
     doubt = (
         ""
         if tested
         else " No published rows of this collective were at hand: the model is not tested on it."
     )
     return (
-        f"{told}: {how} {expects}, {si(model.time, 's')}; nine of ten published runs of this kind"
+        f"{words}: {how} {expects}, {si(model.time, 's')}; nine of ten published runs of this kind"
         f" lie within a factor of {main.spread:.2f} of the model.{doubt}"
     )
 
@@ -222,10 +222,8 @@ def _bound(main):
     return f"The link bounds it: {steps}."
 
 
-def _published(judged):
-    rows = published_near(
-        judged.collective, judged.main.size, judged.nodes, judged.fabric, judged.n
-    )
+def _published(run):
+    rows = published_near(run.collective, run.main.size, run.nodes, run.fabric, run.n)
     if not rows:
         return "No published measurement over as many GPUs is near this size on this link."
     rates = sorted(rate_of(row) for row in rows)
@@ -248,63 +246,63 @@ def _published(judged):
     )
 
 
-def _among_peers(judged):
-    place = standing(judged)
+def _among_peers(run):
+    place = standing(run)
     if not place or place[0].peers < 3:
         return
-    found, own = place
-    below = round(found.percentile * found.peers)
-    largest = ", the largest that they measured" if found.size < judged.main.size else ""
-    where = f", at {si(own.busbw, 'byte/s')} there," if own.size < judged.main.size else ""
-    if own.size > found.size:
+    peers, own = place
+    below = round(peers.percentile * peers.peers)
+    largest = ", the largest that they measured" if peers.size < run.main.size else ""
+    where = f", at {si(own.busbw, 'byte/s')} there," if own.size < run.main.size else ""
+    if own.size > peers.size:
         where = f", at {si(float(own.size), 'byte')},"
     place = (
         "below all of them"
         if below == 0
         else "above all"
-        if below == found.peers
+        if below == peers.peers
         else f"above {below}"
     )
     yield (
-        f"Peers: {found.peers} public sweeps of this collective over {judged.n} GPUs on links of"
-        f" this rate gave {si(found.busbw[0], 'byte/s')} to {si(found.busbw[-1], 'byte/s')} at"
-        f" {si(found.size, 'byte')}{largest}; this run{where} is {place}."
+        f"Peers: {peers.peers} public sweeps of this collective over {run.n} GPUs on links of"
+        f" this rate gave {si(peers.busbw[0], 'byte/s')} to {si(peers.busbw[-1], 'byte/s')} at"
+        f" {si(peers.size, 'byte')}{largest}; this run{where} is {place}."
     )
 
 
-def _among_public(judged):
+def _among_public(run):
     """A run across nodes among those that others published."""
-    found = public_near(judged)
-    if not found:
+    runs = public_near(run)
+    if not runs:
         return
-    where = f"{found.nodes[0]}" + (f" to {found.nodes[-1]}" if len(found.nodes) > 1 else "")
+    where = f"{runs.nodes[0]}" + (f" to {runs.nodes[-1]}" if len(runs.nodes) > 1 else "")
     place = (
         "below all of them"
-        if not found.slower
+        if not runs.slower
         else "above all of them"
-        if found.slower == len(found.busbw)
-        else f"above {found.slower}"
+        if runs.slower == len(runs.busbw)
+        else f"above {runs.slower}"
     )
     yield (
-        f"Peers: {len(found.busbw)} public runs of this collective over {where} nodes of"
-        f" {judged.n // judged.nodes} such GPUs, whatever their network, gave"
-        f" {si(found.busbw[0], 'byte/s')} to {si(found.busbw[-1], 'byte/s')}; this run is {place}."
+        f"Peers: {len(runs.busbw)} public runs of this collective over {where} nodes of"
+        f" {run.n // run.nodes} such GPUs, whatever their network, gave"
+        f" {si(runs.busbw[0], 'byte/s')} to {si(runs.busbw[-1], 'byte/s')}; this run is {place}."
     )
 
 
-def _network(judged):
+def _network(run):
     """What the adapters carried, in ports: the ring's traffic, and the least of any algorithm."""
-    main, machine, nodes = judged.main, judged.machine, judged.nodes
-    if nodes == 1 or (machine and machine.joins(judged.n, nodes) and main.line):
+    main, machine, nodes = run.main, run.machine, run.nodes
+    if nodes == 1 or (machine and machine.joins(run.n, nodes) and main.line):
         return
-    least = leaves_node(judged.collective, main.algbw, nodes, judged.n / nodes)
-    ring = judged.collective == "all_reduce" and main.busbw > 1.02 * least
+    least = leaves_node(run.collective, main.algbw, nodes, run.n / nodes)
+    ring = run.collective == "all_reduce" and main.busbw > 1.02 * least
     if machine and machine.network and main.busbw > machine.network:
         ring = False  # it could not have
     carried = f"Each node sent at least {si(least, 'byte/s')}" + (
         f" ({si(main.busbw, 'byte/s')} if NCCL ran a ring)" if ring else ""
     )
-    adapters = judged.facts.adapters
+    adapters = run.facts.adapters
     if main.size < SMALL:
         return
     if machine and machine.port:
@@ -321,18 +319,18 @@ def _network(judged):
         yield f"{carried}: as much as adapters of so many Gbit/s carry: {ports}."
 
 
-def _inside(judged):
+def _inside(run):
     """What a rate on one node of unknown hardware shows by itself."""
     slot = number("pcie5_x16.bandwidth")
-    if judged.nodes == 1 and not judged.main.line and judged.main.busbw > 1.03 * slot:
+    if run.nodes == 1 and not run.main.line and run.main.busbw > 1.03 * slot:
         yield (
             f"That is more than a slot of PCIe 5 carries, {si(slot, 'byte/s')}: it went over"
             " NVLink or another scale-up link."
         )
 
 
-def _shape(judged):
-    fall = fall_of(judged.verdicts)
+def _shape(run):
+    fall = fall_of(run.verdicts)
     if fall:
         after = (
             "and larger messages reach it again: one size alone lost, as where NCCL changes its"
@@ -347,7 +345,7 @@ def _shape(judged):
             f" {si(float(fall.end), 'byte')}, {after}"
         )
     # A curve that falls has no such two ends.
-    ends = None if fall else ends_of(judged.collective, judged.n, judged.verdicts)
+    ends = None if fall else ends_of(run.collective, run.n, run.verdicts)
     if ends:
         yield (
             f"By its own rows: {si(ends[0], 's', 2)} before the first byte, then busbw"
@@ -355,14 +353,14 @@ def _shape(judged):
         )
 
 
-def _tuner(judged):
+def _tuner(run):
     """NCCL's own estimate, where its model has the hardware and the collective."""
-    main = judged.main
-    if judged.fabric not in TUNED or judged.collective != "all_reduce" or not main.model:
+    main = run.main
+    if run.fabric not in TUNED or run.collective != "all_reduce" or not main.model:
         return
-    architecture, links = TUNED[judged.fabric]
-    network = FABRICS[judged.fabric].rate(2) if judged.nodes > 1 else 400e9
-    best = nccl_choices(main.size, judged.n, judged.nodes, architecture, links, network)[0]
+    architecture, links = TUNED[run.fabric]
+    network = FABRICS[run.fabric].rate(2) if run.nodes > 1 else 400e9
+    best = nccl_choices(main.size, run.n, run.nodes, architecture, links, network)[0]
     yield (
         f"NCCL's tuner would pick {best.algorithm} {best.protocol} and charge"
         f" {si(best.time, 's')}: measured is {main.time / best.time:.2f} times that. Its model is"
@@ -370,8 +368,8 @@ def _tuner(judged):
     )
 
 
-def _ending(judged):
-    report = judged.report
+def _ending(run):
+    report = run.report
     last = max(row.size for row in report.rows)
     if report.max_bytes and last < report.max_bytes / 2:
         yield (
@@ -382,20 +380,20 @@ def _ending(judged):
         yield "The closing lines of the test are missing: the run may not have ended."
 
 
-def contradictions(judged, most=10):
+def contradictions(run, most=10):
     """What is wrong with the file itself, as lines."""
-    lines = [f"line {f.line}: {f.text}" if f.line else f.text for f in judged.findings]
+    lines = [f"line {f.line}: {f.text}" if f.line else f.text for f in run.findings]
     return tuple(lines[:most]) + ((f"and {len(lines) - most} more",) if len(lines) > most else ())
 
 
-def in_words(judged):
+def in_words(run):
     """The lines that the command prints: run, verdict, what to check, what of the file."""
-    lines = [headline(judged), *(f"  {s}" for s in (summary(judged), *sentences(judged)))]
-    checks = checks_of(judged)
+    lines = [headline(run), *(f"  {s}" for s in (summary(run), *sentences(run)))]
+    checks = checks_of(run)
     if checks:
         lines += ["Check first:", *(f"  {i}. {what}" for i, what in enumerate(checks, 1))]
-    elif judged.level == "normal":
+    elif run.level == "normal":
         lines.append("Nothing to check.")
-    if judged.findings:
-        lines += ["About the file:", *(f"  {line}" for line in contradictions(judged))]
+    if run.findings:
+        lines += ["About the file:", *(f"  {line}" for line in contradictions(run))]
     return lines

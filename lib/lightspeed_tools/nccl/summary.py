@@ -5,73 +5,71 @@ from lightspeed_show.format import si
 from lightspeed_tools.nccl.published import LARGE, SMALL
 
 
-def headline(judged):
+def headline(run):
     """What was run, where; what the file does not tell is called so."""
-    facts = judged.facts
-    named = judged.report.collective
-    unclear = f"{named} by name, not by its rows" if named else "a collective that is not named"
-    apart = "several tests at once" if judged.report.apart else ""
+    facts = run.facts
+    name = run.report.collective
+    unclear = f"{name} by name, not by its rows" if name else "a collective that is not named"
+    apart = "several tests at once" if run.report.apart else ""
     what = facts.collective.value or apart or unclear
-    unit = "rank" if judged.report.shared else "GPU"
-    gpus = (
-        f"{judged.n:,} {unit}{'s' * (judged.n != 1)}" if judged.n else "an unknown number of GPUs"
-    )
-    nodes = judged.nodes
+    unit = "rank" if run.report.shared else "GPU"
+    gpus = f"{run.n:,} {unit}{'s' * (run.n != 1)}" if run.n else "an unknown number of GPUs"
+    nodes = run.nodes
     on = f" on {nodes:,} node{'s' * (nodes > 1)}" if nodes else ", nodes not known"
-    names = "; ".join(judged.report.names[:2])
-    where = judged.machine.name if judged.machine else names or "hardware not stated"
+    names = "; ".join(run.report.names[:2])
+    where = run.machine.name if run.machine else names or "hardware not stated"
     return f"{what}, {gpus}{on}, {where}"
 
 
-def summary(judged):
+def summary(run):
     """The verdict on the run in one sentence; what stands under it says no other."""
-    if judged.level == "invalid":
-        return _invalid(judged)
-    words = _by_cases(judged) or _by_main(judged)
-    if judged.stalls and judged.level == "mixed":
-        words = f"Stalls at {_sizes(judged.stalls)}. Else: {words[0].lower()}{words[1:]}"
-    if judged.level == "aborted":
-        failure = judged.report.failures[0].text.rstrip(".")
+    if run.level == "invalid":
+        return _invalid(run)
+    words = _by_cases(run) or _by_main(run)
+    if run.stalls and run.level == "mixed":
+        words = f"Stalls at {_sizes(run.stalls)}. Else: {words[0].lower()}{words[1:]}"
+    if run.level == "aborted":
+        failure = run.report.failures[0].text.rstrip(".")
         return f"Aborted: {failure}. As far as it went: {words[0].lower()}{words[1:]}"
-    last = max(row.size for row in judged.report.rows)
-    judged_so_far = judged.level not in ("unknown", "depends")
-    if judged_so_far and judged.report.truncated and last < (judged.report.max_bytes or 0) / 2:
+    last = max(row.size for row in run.report.rows)
+    judged_so_far = run.level not in ("unknown", "depends")
+    if judged_so_far and run.report.truncated and last < (run.report.max_bytes or 0) / 2:
         return f"As far as the file goes: {words[0].lower()}{words[1:]}"
     return words
 
 
-def _by_main(judged):
-    main, slow = judged.main, judged.slow
+def _by_main(run):
+    main, slow = run.main, run.slow
     if main is None:
-        row = max(judged.report.rows, key=lambda row: row.size)
+        row = max(run.report.rows, key=lambda row: row.size)
         return (
             f"Not judged: busbw {si(row.busbw, 'byte/s')} at {si(float(row.size), 'byte')} as"
-            f" printed. {' '.join(judged.facts.asks)}"
+            f" printed. {' '.join(run.facts.asks)}"
         )
     at = si(float(main.size), "byte")
     rate = f"busbw {si(main.busbw, 'byte/s')} at {at}"
     if main.level == "unknown":
         share = f", {percent(main.share)} of the line" if main.share else ""
-        return f"Not judged: {rate}{share}. {_why_unknown(judged)}"
+        return f"Not judged: {rate}{share}. {_why_unknown(run)}"
     facts = f"{rate}, {percent(main.share)} of the line"
     facts += f", {main.regime}." if main.model else "."
     if main.ring:
         facts += " With NVLS the switches would add, and give more."
-    if main.level != "normal" or not (slow or judged.above):
+    if main.level != "normal" or not (slow or run.above):
         return f"{main.level.capitalize()}{' for a ring' * main.ring}: {facts}"
     against = []
     if slow:
-        outside = {v.size for v in judged.verdicts if v in slow}
+        outside = {v.size for v in run.verdicts if v in slow}
         inside = {v.size for v in slow} - outside
         listing = sorted({v.size for v in slow})
         sizes = [
             si(float(size), "byte") + " in place" * (size in inside) for size in listing[:3]
         ] + ["..."] * (len(listing) > 3)
         against.append(
-            f"slower than it should be at {len(listing)} of {len(judged.verdicts)} sizes"
+            f"slower than it should be at {len(listing)} of {len(run.verdicts)} sizes"
             f" ({', '.join(sizes)})"
         )
-    against += [f"below all {judged.above} published runs nearby"] if judged.above else []
+    against += [f"below all {run.above} published runs nearby"] if run.above else []
     model = "by the model " if main.model else ""
     return f"Normal {model}at {at}, but {' and '.join(against)}: {facts}"
 
@@ -91,36 +89,36 @@ def percent(share):
     return si(share, "%", 3 if share > 1 else 2)
 
 
-def _by_cases(judged):
+def _by_cases(run):
     """The verdict on a run whose machine the file leaves open: what it is on each that could have
     carried it; empty where there is none.
     """
-    if not judged.cases:
+    if not run.cases:
         return ""
-    facts, machine = judged.facts, judged.machine
-    row = max((r for r in judged.report.rows if r.time), key=lambda r: (r.size, not r.in_place))
-    rate = f"busbw {si(busbw_of(judged, row), 'byte/s')} at {si(float(row.size), 'byte')}"
+    facts, machine = run.facts, run.machine
+    row = max((r for r in run.report.rows if r.time), key=lambda r: (r.size, not r.in_place))
+    rate = f"busbw {si(busbw_of(run, row), 'byte/s')} at {si(float(row.size), 'byte')}"
     open_ones = [] if facts.nodes.known else ["the nodes"]
-    open_ones += ["the network"] if any(case.nodes > 1 for case in judged.cases) else []
-    open_ones += ["the links inside"] if any(case.nodes == 1 for case in judged.cases) else []
-    told = ", ".join(_told(case, facts.nodes.known) for case in judged.cases)
+    open_ones += ["the network"] if any(case.nodes > 1 for case in run.cases) else []
+    open_ones += ["the links inside"] if any(case.nodes == 1 for case in run.cases) else []
+    cases = ", ".join(_told(case, facts.nodes.known) for case in run.cases)
     alone = machine and machine.domain > (machine.gpus or facts.per_node or 8) > 1
-    counted = ", counted as if no NVLink joined its nodes" if alone else ""
+    note = ", counted as if no NVLink joined its nodes" if alone else ""
     options = {
         "the nodes": "--nodes",
         "the network": "--nic",
         "the links inside": "--hardware or --machine",
     }
     ask = _and([options[one] for one in open_ones])
-    if judged.agreed in ("normal", "slow", "very slow"):
+    if run.agreed in ("normal", "slow", "very slow"):
         return (
-            f"{judged.agreed.capitalize()} on {'each' if len(judged.cases) > 1 else 'the'} network"
+            f"{run.agreed.capitalize()} on {'each' if len(run.cases) > 1 else 'the'} network"
             f" that such nodes are sold with and that could have carried it: {rate} is"
-            f" {told}{counted}. State it with --nic."
+            f" {cases}{note}. State it with --nic."
         )
     return (
         f"Depends on {_and(open_ones)}, which the file does not name: {rate} is"
-        f" {told}{counted}. State {'it' if len(open_ones) == 1 else 'them'} with {ask}."
+        f" {cases}{note}. State {'it' if len(open_ones) == 1 else 'them'} with {ask}."
     )
 
 
@@ -140,10 +138,10 @@ def _told(case, nodes_known):
     return f"{level}{where} ({share})" if level else f"{share} of {where}"
 
 
-def _invalid(judged):
-    if judged.wrong:
+def _invalid(run):
+    if run.wrong:
         return "Invalid: the test reports wrong results, so its rates mean nothing."
-    if judged.report.apart:
+    if run.report.apart:
         return (
             "Invalid: several processes tested each by itself, as they do without MPI=1 in the"
             " build; nothing here is one collective of them all."
@@ -151,25 +149,25 @@ def _invalid(judged):
     return "Invalid: one rank sends nothing, so there is nothing to judge. Was it built with MPI=1?"
 
 
-def _why_unknown(judged):
-    if judged.main.size < SMALL:
+def _why_unknown(run):
+    if run.main.size < SMALL:
         return (
             "At that size steps count and not links: run the test with -e 8G to see what the"
             " links give."
         )
-    if judged.machine is None:
+    if run.machine is None:
         return "The hardware is not known: state it with --hardware, or with --nic and --domain."
-    if judged.main.line is None:
+    if run.main.line is None:
         return "The file does not name the network: state it with --nic, such as --nic 8x400G."
-    if judged.nodes > 1 and judged.machine.gpus and judged.n < judged.machine.gpus * judged.nodes:
+    if run.nodes > 1 and run.machine.gpus and run.n < run.machine.gpus * run.nodes:
         return "No published run leaves GPUs of a node out: run the test on all of them."
-    if judged.main.size < LARGE:
+    if run.main.size < LARGE:
         return "Below 64 MB steps and bytes both count: run the test with -e 8G to see the plateau."
     return "No published run of this kind is at hand to judge by."
 
 
-def busbw_of(judged, row):
+def busbw_of(run, row):
     """busbw (byte/s) of a row by its size and time; as printed where the ranks are not known."""
-    if judged.main is None:
+    if run.main is None:
         return row.busbw
-    return row.size / row.time * busbw_factor(judged.collective, judged.n)
+    return row.size / row.time * busbw_factor(run.collective, run.n)

@@ -56,12 +56,12 @@ def read_tuning_tables(text):
         cells = [cell.strip() for cell in match["cells"].split("|")]
         if name not in COLLECTIVES:
             columns = _columns(name, [cell for cell in cells if cell], number)
-            table, seen = open_ones.get(who, (None, set()))
+            table, columns_before = open_ones.get(who, (None, set()))
             # an algorithm again: the table of the next communicator
-            if table is None or seen & set(columns):
-                table, seen = {}, set()
+            if table is None or columns_before & set(columns):
+                table, columns_before = {}, set()
                 tables.append(table)
-            open_ones[who] = (table, seen | set(columns))
+            open_ones[who] = (table, columns_before | set(columns))
             table.setdefault("columns", {})[who] = columns
             continue
         if who not in open_ones:

@@ -81,13 +81,13 @@ class Job:
         return self.sequences * self.sequence
 
 
-def verdict(held: float, capacity: float) -> str:
+def verdict(size: float, capacity: float) -> str:
     """Whether so many bytes are worth trying: it "fits"; it is "tight", for a card that is nearly
     full stalls or fails; "unsure", over by less than the law's own error; or "refused".
     """
-    if held <= ROOM * capacity:
+    if size <= ROOM * capacity:
         return "fits"
-    return "tight" if held <= capacity else "unsure" if held <= UNSURE * capacity else "refused"
+    return "tight" if size <= capacity else "unsure" if size <= UNSURE * capacity else "refused"
 
 
 def extrapolated(plan: Plan, job: Job) -> list[str]:
@@ -98,9 +98,9 @@ def extrapolated(plan: Plan, job: Job) -> list[str]:
         for name, most in setting.measured.items()
         if getattr(plan, name) > most
     ]
-    known = MEASURED_ON.get(setting.key, (setting.gpu,))
-    if job.cluster.gpu not in known:
-        beyond.append(f"{job.cluster.gpu}, {', '.join(known)} measured")
+    cards = MEASURED_ON.get(setting.key, (setting.gpu,))
+    if job.cluster.gpu not in cards:
+        beyond.append(f"{job.cluster.gpu}, {', '.join(cards)} measured")
     return beyond
 
 
@@ -199,36 +199,36 @@ def three_that_differ(
     """
     order = np.lexsort((memory, seconds))
     order = order[np.isfinite(seconds[order])]
-    chosen = [int(k) for k in order[:1]]
+    picks = [int(k) for k in order[:1]]
 
     def add(mask: np.ndarray) -> None:
-        chosen.extend(int(k) for k in order[mask[order]][:1])
+        picks.extend(int(k) for k in order[mask[order]][:1])
 
-    if chosen:
+    if picks:
         alone = pipeline == 1
-        add(alone if pipeline[chosen[0]] > 1 else ~alone)
-        if len(chosen) == 1:
-            add(pipeline != pipeline[chosen[0]])
-        add((tensor <= per_node) & ~np.isin(tensor, tensor[chosen]))
-    return chosen
+        add(alone if pipeline[picks[0]] > 1 else ~alone)
+        if len(picks) == 1:
+            add(pipeline != pipeline[picks[0]])
+        add((tensor <= per_node) & ~np.isin(tensor, tensor[picks]))
+    return picks
 
 
-def front(found: Found) -> list[int]:
+def front(plans: Found) -> list[int]:
     """Plans of which none is both faster and leaner, from the fastest on."""
-    order = np.lexsort((found.memory, found.seconds))
-    least = np.minimum.accumulate(found.memory[order])
-    kept = order[np.concatenate([[True], found.memory[order][1:] < least[:-1]])]
-    thin = np.unique(np.linspace(0, len(kept) - 1, min(FRONT, len(kept))).round().astype(np.intp))
-    return [int(i) for i in kept[thin]]
+    order = np.lexsort((plans.memory, plans.seconds))
+    least = np.minimum.accumulate(plans.memory[order])
+    edge = order[np.concatenate([[True], plans.memory[order][1:] < least[:-1]])]
+    thin = np.unique(np.linspace(0, len(edge) - 1, min(FRONT, len(edge))).round().astype(np.intp))
+    return [int(i) for i in edge[thin]]
 
 
-def inside_measured(found: Found, job: Job) -> int | None:
+def inside_measured(plans: Found, job: Job) -> int | None:
     """The best of the plans that lie inside what fitted the stack."""
-    inside = np.ones(len(found), bool)
+    inside = np.ones(len(plans), bool)
     for name, most in job.setting.measured.items():
         if name != "gpus":
-            inside &= found.column(name) <= most
-    return found.best(inside)
+            inside &= plans.column(name) <= most
+    return plans.best(inside)
 
 
 def changes(job: Job) -> list[dict[str, Any]]:
@@ -242,19 +242,19 @@ def changes(job: Job) -> list[dict[str, Any]]:
     }
     rows = []
     for what, other in others.items():
-        found = other.found()
-        best = found.best()
+        plans = other.found()
+        best = plans.best()
         if best is not None:
-            seconds = float(found.seconds[best])
-            plan = short(found.space.plan(int(found.place[best])))
+            seconds = float(plans.seconds[best])
+            plan = short(plans.space.plan(int(plans.place[best])))
             rows.append({"what": what, "plan": plan, "tokens_per_second": other.tokens / seconds})
     return rows
 
 
 def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
     """All of it. Where nothing fits there is no `best`, and `nearest` says by how much."""
-    found = job.found()
-    told: dict[str, Any] = {
+    plans = job.found()
+    data: dict[str, Any] = {
         "model": job.name,
         "parameters": job.model.parameters,
         "cluster": f"{job.cluster.gpus:,} x {job.cluster.gpu}",
@@ -267,35 +267,35 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
         "bound": job.setting.bound,
         "peak": job.machine.peak,
         "assumed": list(job.said),
-        "plans": found.total,
-        "passing": len(found),
-        "refused": {rule: n for rule, n in found.refused.items() if n},
+        "plans": plans.total,
+        "passing": len(plans),
+        "refused": {rule: n for rule, n in plans.refused.items() if n},
         "rules": RULES,
         "room": ROOM,
         "capacity": job.machine.capacity,
         "best": None,
     }
-    if found.nearest:
-        told["nearest"] = described(found.space.plan(found.nearest[0]), job)
-    first = found.best()
+    if plans.nearest:
+        data["nearest"] = described(plans.space.plan(plans.nearest[0]), job)
+    first = plans.best()
     if first is None:
-        return told
+        return data
 
     def one(k: int) -> dict[str, Any]:
-        return described(found.space.plan(int(found.place[k])), job)
+        return described(plans.space.plan(int(plans.place[k])), job)
 
     best, near = one(first), []
-    speaks = job.setting.of(found.space.plan(int(found.place[first])))
+    speaks = job.setting.of(plans.space.plan(int(plans.place[first])))
     if speaks.key.startswith(("megatron_h100", "pytorch_fsdp")):
         from lightspeed_tools.plan.measured import nearest  # its sets are read for an answer only
 
         gpus, kind = job.cluster.gpus, job.cluster.precision
         near = nearest(job.model, gpus, kind, job.sequence, speaks)
     runs = speaks.runs
-    within = found.seconds <= found.seconds[first] * runs.high / runs.centre
-    order = np.lexsort((found.memory, found.seconds))[:top]
-    inner = inside_measured(found, job)
-    return told | {
+    within = plans.seconds <= plans.seconds[first] * runs.high / runs.centre
+    order = np.lexsort((plans.memory, plans.seconds))[:top]
+    inner = inside_measured(plans, job)
+    return data | {
         "best": best,
         "tokens_per_second": job.tokens / best["step_seconds"],
         "group": int(within.sum()),
@@ -304,14 +304,14 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
         "to_measure": [
             one(k)
             for k in three_that_differ(
-                found.seconds,
-                found.memory,
-                found.column("tensor"),
-                found.column("pipeline"),
+                plans.seconds,
+                plans.memory,
+                plans.column("tensor"),
+                plans.column("pipeline"),
                 job.machine.per_node,
             )
         ],
-        "front": [one(k) for k in front(found)],
+        "front": [one(k) for k in front(plans)],
         "nearest_measured": near,
         "changes": changes(job),
         "cost": cost(job, best["step_seconds"], tokens, best["range_seconds"]),
@@ -322,17 +322,17 @@ def explained(job: Job, plan: Plan) -> dict[str, Any]:
     """One plan that the user names, beside the best: what it takes, its rank, what forbids it."""
     mine = described(plan, job)
     broken = rules_broken(job.model, plan, job.sequence, job.setting.able)
-    held = float(bytes_of(job.model, job.sequence, plan, job.machine, job.setting))
-    found = job.found()
-    first = found.best()
-    told = {
+    size = float(bytes_of(job.model, job.sequence, plan, job.machine, job.setting))
+    plans = job.found()
+    first = plans.best()
+    data = {
         "model": job.name, "cluster": f"{job.cluster.gpus:,} x {job.cluster.gpu}",
         "stack": job.setting.of(plan).key, "assumed": list(job.said),
         "precision": job.cluster.precision, "peak": job.machine.peak, "bound": job.setting.bound,
         "yours": mine, "broken": [RULES[rule] for rule in broken], "capacity": job.machine.capacity,
-        "verdict": verdict(held, job.machine.capacity), "of": len(found), "best": None,
+        "verdict": verdict(size, job.machine.capacity), "of": len(plans), "best": None,
     }  # fmt: skip
     if first is not None:
-        told["rank"] = 1 + int((found.seconds < mine["step_seconds"] * (1 - 1e-12)).sum())
-        told["best"] = described(found.space.plan(int(found.place[first])), job)
-    return told
+        data["rank"] = 1 + int((plans.seconds < mine["step_seconds"] * (1 - 1e-12)).sum())
+        data["best"] = described(plans.space.plan(int(plans.place[first])), job)
+    return data

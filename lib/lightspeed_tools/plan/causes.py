@@ -139,11 +139,11 @@ def causes_of(job: Job, plan: Plan, setup: Setup) -> dict[str, list[tuple[float,
         ),
         names[10]: (slower, np.linspace(1.08, 1.6, 12)),
     }
-    found = {NOTHING: [(1.0, seconds())]}
+    causes = {NOTHING: [(1.0, seconds())]}
     for name, (time, amounts) in each.items():
         if len(amounts):
-            found[name] = [(float(x), time(float(x))) for x in amounts]
-    return found
+            causes[name] = [(float(x), time(float(x))) for x in amounts]
+    return causes
 
 
 def odds(each: dict[str, list[tuple[float, float]]], measured: float, width: float) -> list[Cause]:
@@ -186,8 +186,8 @@ def compared(job: Job, plan: Plan, measured: float, setup: Setup) -> dict[str, A
     one = described(plan, job)
     ratio, runs = measured / one["step_seconds"], setting.runs
     low, high = one["range_seconds"]
-    found = odds(causes_of(job, plan, setup), measured, width_of(runs))
-    named = [c for c in found if c.odds >= SURE and c.name != NOTHING]
+    causes = odds(causes_of(job, plan, setup), measured, width_of(runs))
+    sure = [c for c in causes if c.odds >= SURE and c.name != NOTHING]
     inside = low <= measured <= high
     # What is far outside has a cause, which is none of the other plans' until they share it.
     shrunk = factor(runs, ratio) if inside or ratio < SLOW else 1.0
@@ -203,7 +203,7 @@ def compared(job: Job, plan: Plan, measured: float, setup: Setup) -> dict[str, A
         "factor": shrunk,
         "range": [shrunk / spread, shrunk * spread],
         "kind": kind,
-        "causes": [vars(c) for c in found],
-        "named": named[0].name if named else "",
-        "tells": [c.tells for c in found[:3] if c.tells][:1],
+        "causes": [vars(c) for c in causes],
+        "named": sure[0].name if sure else "",
+        "tells": [c.tells for c in causes[:3] if c.tells][:1],
     }

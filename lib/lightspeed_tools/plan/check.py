@@ -73,33 +73,33 @@ def _row(name: str, case: dict[str, Any], key: str) -> dict[str, Any]:
     )
     model = _model(case["model"], assumed)
     cluster = cluster_from(case["cluster"], case.get("precision", "bf16"), f"case {name!r}")
-    given = _object("plan", case.get("plan", {}), PLAN, assumed)
-    chosen = case.get("stack", case.get("framework", key))
-    if not isinstance(chosen, str):
-        raise BadArgument("plan", "stack", chosen, "a framework, or a stack of the catalog")
+    fields = _object("plan", case.get("plan", {}), PLAN, assumed)
+    stack = case.get("stack", case.get("framework", key))
+    if not isinstance(stack, str):
+        raise BadArgument("plan", "stack", stack, "a framework, or a stack of the catalog")
     compiled, kernel = case.get("compiled"), str(case.get("attention", ""))
     framework = str(case.get("framework", ""))
-    setting, machine = given_stack(chosen, cluster, model, "", compiled, kernel)
+    setting, machine = given_stack(stack, cluster, model, "", compiled, kernel)
     if setting.key == "pytorch_fsdp":
-        given.setdefault("zero", 3)
-    alone = given.get("zero") == 3 and given.get("pipeline", 1) == 1
+        fields.setdefault("zero", 3)
+    alone = fields.get("zero") == 3 and fields.get("pipeline", 1) == 1
     if alone and setting.sharded:
         setting = setting.sharded
     job = Job(name, model, sequence, sequences, cluster, machine, setting)
     assumed += job.said
     assumed += ["precision bf16"] * ("precision" not in case and "precision" not in case["cluster"])
     assumed += [f"stack {setting.runs.title}"] * ("stack" not in case and "framework" not in case)
-    plan = _plan(given, job, assumed, framework)
+    plan = _plan(fields, job, assumed, framework)
     checked_for(model, plan)
-    predicted, held = float(_seconds(job, plan)), _held(job, plan)
-    told = _object("measured", case.get("measured", {}), MEASURED, assumed)
-    measured = _measured(told, job, case.get("mfu_counts", ""), assumed)
+    predicted, size = float(_seconds(job, plan)), _held(job, plan)
+    measures = _object("measured", case.get("measured", {}), MEASURED, assumed)
+    measured = _measured(measures, job, case.get("mfu_counts", ""), assumed)
     runs = setting.runs
     low, high = (predicted * end / runs.centre for end in (runs.low, runs.high))
-    found = job.found()
-    best = found.best()
-    rank, of = ranked(found, plan, predicted)
-    fastest = float(found.seconds[best]) if best is not None else None
+    plans = job.found()
+    best = plans.best()
+    rank, of = ranked(plans, plan, predicted)
+    fastest = float(plans.seconds[best]) if best is not None else None
     return {
         "name": name,
         "predicted_seconds": predicted,
@@ -112,20 +112,20 @@ def _row(name: str, case: dict[str, Any], key: str) -> dict[str, Any]:
         "rank": rank,
         "of": of,
         "claimed_gain": max(0.0, predicted / fastest - 1) if fastest else 0.0,
-        "memory": {"verdict": verdict(held, machine.capacity), "predicted": held},
+        "memory": {"verdict": verdict(size, machine.capacity), "predicted": size},
         "assumed": assumed,
         "refused": "",
     }
 
 
-def _object(what: str, given: Any, names: tuple[str, ...], notes: list[str]) -> dict[str, Any]:
+def _object(what: str, table: Any, names: tuple[str, ...], notes: list[str]) -> dict[str, Any]:
     """The fields of an object that are not null, by our names. One that is nearly a field is
     refused as a slip of it; others are noted.
     """
-    if not isinstance(given, dict):
-        raise BadArgument("plan", what, given, f"an object with some of {', '.join(names)}")
-    found = {}
-    for field, value in given.items():
+    if not isinstance(table, dict):
+        raise BadArgument("plan", what, table, f"an object with some of {', '.join(names)}")
+    fields = {}
+    for field, value in table.items():
         name = OTHERS.get(field, field)
         if name not in names and get_close_matches(field, names, 1, MEANT):
             one_of(
@@ -134,8 +134,8 @@ def _object(what: str, given: Any, names: tuple[str, ...], notes: list[str]) -> 
         if name not in names:
             notes.append(f"{field} of the {what} is not read")
         elif value is not None:
-            found[name] = value
-    return found
+            fields[name] = value
+    return fields
 
 
 def _seconds(job: Job, plan: Plan) -> Any:
@@ -146,60 +146,62 @@ def _held(job: Job, plan: Plan) -> float:
     return float(bytes_of(job.model, job.sequence, plan, job.machine, job.setting))
 
 
-def ranked(found: Found, plan: Plan, seconds: float) -> tuple[int, int]:
+def ranked(plans: Found, plan: Plan, seconds: float) -> tuple[int, int]:
     """(rank of a plan that takes so long, of how many) among the ways to split the work, each at
     its best: what else a run chose is seldom published, and no way to split stands twice.
     """
     names = ("data", "tensor", "pipeline", "context", "expert")
-    if not len(found):
+    if not len(plans):
         return 1, 0
     ways, way = np.unique(
-        np.column_stack([found.column(n) for n in names]), axis=0, return_inverse=True
+        np.column_stack([plans.column(n) for n in names]), axis=0, return_inverse=True
     )
     best = np.full(len(ways), np.inf)
-    np.minimum.at(best, way.ravel(), found.seconds)
+    np.minimum.at(best, way.ravel(), plans.seconds)
     other = (ways != [getattr(plan, n) for n in names]).any(axis=1)
     return 1 + int((other & (best < seconds * (1 - 1e-12))).sum()), len(ways)
 
 
-def _model(given: Any, notes: list[str]) -> Decoder:
+def _model(value: Any, notes: list[str]) -> Decoder:
     """A key of the catalog, a config.json by its path or in place, or a shape."""
-    if isinstance(given, str):
-        return model_of(given)[1]
-    if not isinstance(given, dict):
-        raise BadArgument("plan", "model", given, "a key of the catalog, a config.json or a shape")
-    if {"hidden_size", "n_embd", "d_model", "model_type"} & set(given):
-        return read_config(given)
+    if isinstance(value, str):
+        return model_of(value)[1]
+    if not isinstance(value, dict):
+        raise BadArgument("plan", "model", value, "a key of the catalog, a config.json or a shape")
+    if {"hidden_size", "n_embd", "d_model", "model_type"} & set(value):
+        return read_config(value)
     names = tuple(inspect.signature(from_sizes).parameters)
     spelt = {"tied": "tied_embeddings"}
-    given = {spelt.get(name, name): value for name, value in given.items()}
-    given = _object("model", given, names, notes)
-    given.setdefault("hidden", given.get("expert_hidden"))
+    value = {spelt.get(name, name): value for name, value in value.items()}
+    value = _object("model", value, names, notes)
+    value.setdefault("hidden", value.get("expert_hidden"))
     needed = ("layers", "width", "heads", "hidden", "vocabulary")
-    if missing := [n for n in needed if given.get(n) is None]:
-        raise BadArgument("plan", "model", list(given), f"also {', '.join(missing)}")
+    if missing := [n for n in needed if value.get(n) is None]:
+        raise BadArgument("plan", "model", list(value), f"also {', '.join(missing)}")
     for name in needed:
-        checked("plan", f"{name} of the model", given[name], count())
-    return from_sizes(**given)
+        checked("plan", f"{name} of the model", value[name], count())
+    return from_sizes(**value)
 
 
-def _plan(given: dict[str, Any], job: Job, assumed: list[str], framework: str) -> Plan:
+def _plan(fields: dict[str, Any], job: Job, assumed: list[str], framework: str) -> Plan:
     """The plan of a case."""
-    told = {n: v for n, v in given.items() if n not in ("zero", "data", "recompute")}
-    for name, value in told.items():
-        told[name] = int(checked("plan", name, value, count()))
-    if told.get("chunks", 1) > 1 and told.get("pipeline", 1) == 1:
-        raise BadArgument("plan", "chunks", told["chunks"], "1 where there is no pipeline")
+    degrees = {n: v for n, v in fields.items() if n not in ("zero", "data", "recompute")}
+    for name, value in degrees.items():
+        degrees[name] = int(checked("plan", name, value, count()))
+    if degrees.get("chunks", 1) > 1 and degrees.get("pipeline", 1) == 1:
+        raise BadArgument("plan", "chunks", degrees["chunks"], "1 where there is no pipeline")
     usual = ("tensor", "pipeline", "context", *(["expert"] if job.model.experts else []))
-    assumed += [f"{name} 1" for name in (*usual, "micro_size", "zero") if name not in given]
-    told["stage"] = given.get("zero", 1)
-    recompute = given.get("recompute")
+    assumed += [f"{name} 1" for name in (*usual, "micro_size", "zero") if name not in fields]
+    degrees["stage"] = fields.get("zero", 1)
+    recompute = fields.get("recompute")
     again, part = part_again(recompute, framework)  # without scores is what every kernel does today
-    plan = plan_of_batch(job.cluster.gpus, job.sequences, **told, recompute=again, part=part)
-    if (data := given.get("data", plan.data)) != plan.data:
-        wanted = f"{plan.data}: {job.cluster.gpus} GPUs over {plan.gpus // plan.data} of a replica"
-        raise BadArgument("plan", "data", data, wanted)
-    if "chunks" not in given and plan.pipeline > 1:
+    plan = plan_of_batch(job.cluster.gpus, job.sequences, **degrees, recompute=again, part=part)
+    if (data := fields.get("data", plan.data)) != plan.data:
+        expected = (
+            f"{plan.data}: {job.cluster.gpus} GPUs over {plan.gpus // plan.data} of a replica"
+        )
+        raise BadArgument("plan", "data", data, expected)
+    if "chunks" not in fields and plan.pipeline > 1:
         # A tuned run interleaves if that helps.
         most = job.setting.able.get("chunks", job.model.depth)
         each = [plan] + [
@@ -227,17 +229,17 @@ def _plan(given: dict[str, Any], job: Job, assumed: list[str], framework: str) -
     return plan
 
 
-def _measured(given: dict[str, Any], job: Job, counts: str, assumed: list[str]) -> float | None:
-    if checked("plan", "memory", given.get("memory", GIB), positive("byte")) < GIB:
-        raise BadArgument("plan", "memory", given["memory"], "bytes of a GPU", "80 GB are 80e9.")
-    if "step_seconds" in given:
-        return float(checked("plan", "step_seconds", given["step_seconds"], positive("s")))
-    if "tokens_per_second_per_gpu" in given:
-        rate = given["tokens_per_second_per_gpu"]
+def _measured(fields: dict[str, Any], job: Job, counts: str, assumed: list[str]) -> float | None:
+    if checked("plan", "memory", fields.get("memory", GIB), positive("byte")) < GIB:
+        raise BadArgument("plan", "memory", fields["memory"], "bytes of a GPU", "80 GB are 80e9.")
+    if "step_seconds" in fields:
+        return float(checked("plan", "step_seconds", fields["step_seconds"], positive("s")))
+    if "tokens_per_second_per_gpu" in fields:
+        rate = fields["tokens_per_second_per_gpu"]
         rate = checked("plan", "tokens_per_second_per_gpu", rate, positive("token/s"))
         return float(job.tokens / (rate * job.cluster.gpus))
-    if "mfu" in given:
-        mfu = checked("plan", "mfu", given["mfu"], fraction(hint="A share: 0.43, not 43."))
+    if "mfu" in fields:
+        mfu = checked("plan", "mfu", fields["mfu"], fraction(hint="A share: 0.43, not 43."))
         mfu = checked("plan", "mfu", mfu, positive())
         if counts:
             one_of("plan", "mfu_counts", counts, ("causal", "whole", "6PD"))

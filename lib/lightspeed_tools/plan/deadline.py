@@ -28,10 +28,10 @@ def fewest(
     for gpus in _nodes(job, seconds, tokens):
         watch(gpus)
         other = replace(job, cluster=job.cluster.with_gpus(gpus))
-        found = other.found()
-        best = found.best()
-        if best is not None and tokens / job.tokens * found.seconds[best] <= seconds:
-            return other, found
+        plans = other.found()
+        best = plans.best()
+        if best is not None and tokens / job.tokens * plans.seconds[best] <= seconds:
+            return other, plans
     return None
 
 

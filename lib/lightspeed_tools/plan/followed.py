@@ -35,7 +35,7 @@ def followed(plans: Any) -> np.ndarray:
     fits = plans.memory <= ROOM * CLUSTER.capacity
     # A GPU's seconds for a token: steps of the sweep have batches of several sizes.
     pace = np.where(fits, plans.expected * rows["nodes"] / rows["batch"], np.inf)
-    found = []
+    rates = []
     for model in rows["model"].present():
         for nodes in np.unique(rows["nodes"]):
             own = np.flatnonzero((rows["model"] == model) & (rows["nodes"] == nodes))
@@ -43,5 +43,5 @@ def followed(plans: Any) -> np.ndarray:
                 continue
             tensor, stages = rows["tensor"][own], rows["pipeline"][own]
             picks = own[three_that_differ(pace[own], plans.memory[own], tensor, stages, 8)]
-            found.append([rate[picks[0]] / rate[own].max(), rate[picks].max() / rate[own].max()])
-    return np.array(found, float).T
+            rates.append([rate[picks[0]] / rate[own].max(), rate[picks].max() / rate[own].max()])
+    return np.array(rates, float).T

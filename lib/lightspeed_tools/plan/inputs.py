@@ -136,8 +136,8 @@ def cluster_of(
         gpu, colon, number = text.strip()[many.end() :], "x", many[1]
     digits = number.replace(",", "").replace("_", "")
     if not colon or not digits.isdecimal():
-        wanted = "a GPU of the catalog and how many, such as h100_sxm:16384, or a JSON file"
-        raise BadArgument("plan", "cluster", text, wanted)
+        expected = "a GPU of the catalog and how many, such as h100_sxm:16384, or a JSON file"
+        raise BadArgument("plan", "cluster", text, expected)
     return cluster_from({"gpu": gpu, "gpus": int(digits)} | more, precision, "--cluster")
 
 
@@ -171,8 +171,8 @@ def cluster_from(table: dict[str, Any], precision: str, where: str) -> Cluster:
     if precision == "bf16" and "bf16" not in sheet:
         precision, assumed = "fp16", [*assumed, f"{entry.name} has no bf16: fp16"]
     if precision not in sheet:
-        wanted = f"a format whose peak the catalog has for {gpu}"
-        raise BadArgument("plan", "precision", precision, wanted)
+        expected = f"a format whose peak the catalog has for {gpu}"
+        raise BadArgument("plan", "precision", precision, expected)
     per_node = table.get("gpus_per_node")
     if per_node is None:
         per_node = DOMAINS.get(gpu, 8)
@@ -182,15 +182,15 @@ def cluster_from(table: dict[str, Any], precision: str, where: str) -> Cluster:
     link_rate = _inside(table.get("inside"), sheet, called)
     capacity = float(sheet["hbm_capacity"])
     if table.get("memory_bytes") is not None:
-        given: Any = table["memory_bytes"]
-        capacity = _memory(given, capacity)
-    found = Machine(
+        memory: Any = table["memory_bytes"]
+        capacity = _memory(memory, capacity)
+    machine = Machine(
         float(sheet[precision]), float(sheet["hbm_bandwidth"]), capacity, link_rate, network,
         per_node,
     )  # fmt: skip
     kind = str(getattr(entry, "kind", "gpu"))
     return Cluster(
-        gpu, gpus, name, precision, found, float(sheet.get("power", 0.0)), tuple(assumed), joined,
+        gpu, gpus, name, precision, machine, float(sheet.get("power", 0.0)), tuple(assumed), joined,
         kind, entry,
     )  # fmt: skip
 
@@ -210,18 +210,18 @@ def _network(
         port = name if joined else "ethernet_100g"
         name = port
         assumed.append(f"network: {name}, one port a GPU (or say --nic 4x100G, of a node)")
-    known = bool(table.get("network")) or joined or gpus <= per_node
-    return name, float(link(name).bandwidth), known
+    sure = bool(table.get("network")) or joined or gpus <= per_node
+    return name, float(link(name).bandwidth), sure
 
 
-def _inside(given: Any, sheet: Any, called: str) -> float:
+def _inside(value: Any, sheet: Any, called: str) -> float:
     """byte/s of the link between GPUs of a node, one way: as given, or as the chip has it."""
-    if not given and "link_bandwidth" in sheet:
+    if not value and "link_bandwidth" in sheet:
         return float(sheet["link_bandwidth"])
-    if not given:
+    if not value:
         hint = "Say it: --inside pcie4, nvlink3 or 25GB/s."
         raise BadArgument("plan", "gpu", called, "a card whose link is known", hint)
-    text = _plain(given)
+    text = _plain(value)
     if match := re.fullmatch(r"([\d.]+)\s*gb/s", text.replace("_", "")):
         return float(match[1]) * 1e9
     return float(link(INSIDE.get(text, text)).bandwidth)
@@ -237,12 +237,12 @@ def _format(name: Any) -> str:
     return one_of("plan", "precision", SPELT.get(plain, plain), PRECISIONS)
 
 
-def _memory(given: float, known: float) -> float:
-    given = checked("plan", "memory_bytes", given, nonnegative("byte"))
-    if given < 2**30:
-        hint = f"Bytes are meant: the catalog has {known:.4g}; 80 GiB are {80 * 2**30}."
-        raise BadArgument("plan", "memory_bytes", given, "bytes of one GPU", hint)
-    return given
+def _memory(value: float, usual: float) -> float:
+    value = checked("plan", "memory_bytes", value, nonnegative("byte"))
+    if value < 2**30:
+        hint = f"Bytes are meant: the catalog has {usual:.4g}; 80 GiB are {80 * 2**30}."
+        raise BadArgument("plan", "memory_bytes", value, "bytes of one GPU", hint)
+    return value
 
 
 def model_of(text: str) -> tuple[str, Decoder, tuple[str, ...]]:
@@ -253,14 +253,14 @@ def model_of(text: str) -> tuple[str, Decoder, tuple[str, ...]]:
         model = load(text)
         checked_layers(model.layers, text)
     except ConfigRefused as error:
-        wanted = "a config.json that can be counted"
-        raise BadArgument("plan", "model", text, wanted, "; ".join(error.refused)) from None
+        expected = "a config.json that can be counted"
+        raise BadArgument("plan", "model", text, expected, "; ".join(error.refused)) from None
     except BadArgument:
         raise
     except (OSError, ValueError) as error:
         raise BadArgument("plan", "model", text, "a model or its config.json", str(error)) from None
-    named = text if shape_of(text) else model.name or text
-    return named, model, model.assumed + _averaged(model)
+    name = text if shape_of(text) else model.name or text
+    return name, model, model.assumed + _averaged(model)
 
 
 def _averaged(model: Decoder) -> tuple[str, ...]:
@@ -306,9 +306,9 @@ def given_stack(
         table.get("error", 0.1), table["gpu"], table.get("products", False), runs=runs,
     )  # fmt: skip
     if key == "pytorch_fsdp":
-        said = ["half of the passes of eager mode: say compiled or eager"] * (compiled is None)
-        said += [f"attention in {kernel or KERNELS[0]}"] * (not kernel)
-        setting = replace(setting, assumed=tuple(said))
+        notes = ["half of the passes of eager mode: say compiled or eager"] * (compiled is None)
+        notes += [f"attention in {kernel or KERNELS[0]}"] * (not kernel)
+        setting = replace(setting, assumed=tuple(notes))
     if runs is OWN:
         width = exp(FOUR_OF_FIVE * setting.error)
         setting = replace(setting, runs=replace(OWN, low=1 / width, high=width))
@@ -316,13 +316,13 @@ def given_stack(
         bound = replace(BOUND, split=constants.split)
         unlimited = replace(cluster.machine, network=cluster.machine.link)
         return replace(setting, stack=bound, bound=why, runs=OWN), unlimited
-    found = cluster.machine
+    machine = cluster.machine
     if setting.products:
-        setting, found = _with_products(setting, cluster)
+        setting, machine = _with_products(setting, cluster)
     if name == "unnamed" and not model.experts:
         sharded, _ = given_stack("pytorch_fsdp", cluster, model, "", compiled, kernel)
         setting = replace(setting, sharded=sharded)
-    return setting, found
+    return setting, machine
 
 
 def _no_stack(cluster: Cluster, key: str) -> str:
@@ -341,11 +341,11 @@ def _with_products(setting: Setting, cluster: Cluster) -> tuple[Setting, Machine
     if reached is None and cluster.precision in LIKE:
         like = LIKE[cluster.precision]
         reached = rates(chip, cluster.precision, like)
-        said = f"products in {cluster.precision} as on {like}: none measured on {cluster.gpu}"
-        setting = replace(setting, assumed=(*setting.assumed, said))
+        note = f"products in {cluster.precision} as on {like}: none measured on {cluster.gpu}"
+        setting = replace(setting, assumed=(*setting.assumed, note))
     if reached is None:
-        wanted = "a chip of which products were measured, or another --stack"
-        raise BadArgument("plan", "gpu", cluster.gpu, wanted)
+        expected = "a chip of which products were measured, or another --stack"
+        raise BadArgument("plan", "gpu", cluster.gpu, expected)
     return setting, replace(cluster.machine, products=reached)
 
 
@@ -355,8 +355,8 @@ def _own_stack(path: str, cluster: Cluster) -> Setting:
     try:
         fit, error = Stack(**table["stack"]), median(table["errors"])
     except (TypeError, KeyError, StatisticsError) as slip:
-        wanted = "a file that lightspeed fit-stack --json wrote"
-        raise BadArgument("plan", "stack", path, wanted, f"It has no {slip}.") from None
+        expected = "a file that lightspeed fit-stack --json wrote"
+        raise BadArgument("plan", "stack", path, expected, f"It has no {slip}.") from None
     holds = Footprint(gradient_bytes=fit.gradient_bytes, logits_bytes=10)
     width = exp(FOUR_OF_FIVE * float(error))
     own = replace(OWN, low=1 / width, high=width)

@@ -54,7 +54,7 @@ def _there(job: Job, plan: Plan, axis: str, value: int, here: Any) -> dict[str, 
     micro_batches, odd = divmod(job.sequences, data * degrees["micro_size"])
     if odd or not micro_batches:
         return {"why": "does not divide the batch"}
-    found, why = [], ""
+    options, why = [], ""
     for chunks in (1, *cuts(job.model.depth, degrees["pipeline"])):
         for recompute in dict.fromkeys((plan.recompute, "full")):
             try:
@@ -69,19 +69,19 @@ def _there(job: Job, plan: Plan, axis: str, value: int, here: Any) -> dict[str, 
             if broken := rules_broken(job.model, one, job.sequence, job.setting.able):
                 why = why or RULES[broken[0]]
                 continue
-            held = float(bytes_of(job.model, job.sequence, one, job.machine, job.setting))
-            found.append((held, one))
-    told = [(verdict(held, job.machine.capacity), one) for held, one in found]
-    fit = [one for word, one in told if word == "fits"]
-    tight = [one for word, one in told if word in ("tight", "unsure")]
+            size = float(bytes_of(job.model, job.sequence, one, job.machine, job.setting))
+            options.append((size, one))
+    verdicts = [(verdict(size, job.machine.capacity), one) for size, one in options]
+    fit = [one for word, one in verdicts if word == "fits"]
+    tight = [one for word, one in verdicts if word in ("tight", "unsure")]
     if not fit and not tight:
-        least = min((held for held, _ in found), default=0.0)
+        least = min((size for size, _ in options), default=0.0)
         over = f"does not fit: {least / 1e9:.0f} of {job.machine.capacity / 1e9:.0f} GB"
-        return {"why": over if found else why}
-    taken = [
+        return {"why": over if options else why}
+    steps = [
         (step(job.model, job.sequence, p, job.machine, job.setting.stack), p) for p in fit or tight
     ]
-    there, one = min(taken, key=lambda pair: pair[0].time)
+    there, one = min(steps, key=lambda pair: pair[0].time)
     names = here.terms.keys() | there.terms.keys()
     more = {n: there.terms.get(n, 0.0) - here.terms.get(n, 0.0) for n in names}
     slower = there.time >= here.time

@@ -71,15 +71,15 @@ def short(plan: Plan) -> str:
     return " ".join(words)
 
 
-def part_again(given: Any, framework: str = "") -> tuple[str, float]:
+def part_again(value: Any, framework: str = "") -> tuple[str, float]:
     """(recompute, part) of what people write: "none", "selective" (by the framework's own meaning),
     "full", true, or the part of the layers that is done again, as 0.5, "1/2" or "50%".
 
     >>> part_again("selective"), part_again("selective", "torchtitan"), part_again("1/2")
     (('selective', 1.0), ('full', 0.5), ('full', 0.5))
     """
-    if isinstance(given, str):
-        text = given.strip().lower()
+    if isinstance(value, str):
+        text = value.strip().lower()
         if text in ("none", "no", "off", "false", "scores"):
             return "selective", 1.0
         if text in ("selective", "selective_op", "selective op", "selective layer", "op"):
@@ -90,12 +90,12 @@ def part_again(given: Any, framework: str = "") -> tuple[str, float]:
         if match := re.fullmatch(r"([\d.]+)\s*(?:/\s*([\d.]+)|(%))?", text):
             part = float(match[1]) / (float(match[2]) if match[2] else 100 if match[3] else 1)
             return part_again(part)
-    elif isinstance(given, bool) or given is None:
-        return ("full" if given else "selective"), 1.0
-    elif isinstance(given, (int, float)) and 0 <= given <= 1:
-        return ("full", float(given)) if given else ("selective", 1.0)
-    wanted = "none, selective, full, or the part of the layers from 0 to 1"
-    raise BadArgument("plan", "recompute", given, wanted)
+    elif isinstance(value, bool) or value is None:
+        return ("full" if value else "selective"), 1.0
+    elif isinstance(value, (int, float)) and 0 <= value <= 1:
+        return ("full", float(value)) if value else ("selective", 1.0)
+    expected = "none, selective, full, or the part of the layers from 0 to 1"
+    raise BadArgument("plan", "recompute", value, expected)
 
 
 def setup_of(text: str, framework: str = "") -> Setup:
@@ -143,6 +143,6 @@ def plan_of(text: str | Setup, gpus: int, sequences: int) -> Plan:
     setup = setup_of(text) if isinstance(text, str) else text
     plan = plan_of_batch(gpus, sequences, **{"stage": 1} | setup.degrees)
     if setup.data and setup.data != plan.data:
-        wanted = f"{plan.data}: {gpus} GPUs over {plan.gpus // plan.data} of a replica"
-        raise BadArgument("plan", "data", setup.data, wanted)
+        expected = f"{plan.data}: {gpus} GPUs over {plan.gpus // plan.data} of a replica"
+        raise BadArgument("plan", "data", setup.data, expected)
     return plan

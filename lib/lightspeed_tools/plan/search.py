@@ -67,8 +67,8 @@ def seconds_of(
     model: Decoder, sequence: int, plan: Plan, machine: Machine, setting: Setting
 ) -> Result:
     """Seconds of a step of a plan, or of many, in the middle of their class of runs."""
-    counted = work(model, sequence, plan, machine, setting.stack)
-    seconds = setting.runs.centre * expected_times(counted, setting.stack)
+    amounts = work(model, sequence, plan, machine, setting.stack)
+    seconds = setting.runs.centre * expected_times(amounts, setting.stack)
     alone = (plan.stage == 3) & (plan.pipeline == 1)
     if setting.sharded is None or not any_of(alone):
         return seconds
@@ -108,10 +108,10 @@ def search(
     for at, order, stages in _blocks(plans):
         allowed, flat = plans.allowed[at, :stages], places[at, :stages]
         many = plans.plans(at, order, stages)
-        held = np.broadcast_to(bytes_of(model, sequence, many, machine, setting), allowed.shape)
-        fits = allowed & (held <= most)
+        sizes = np.broadcast_to(bytes_of(model, sequence, many, machine, setting), allowed.shape)
+        fits = allowed & (sizes <= most)
         too_large += int(allowed.sum() - fits.sum())
-        over = np.where(allowed & ~fits, held, np.inf)
+        over = np.where(allowed & ~fits, sizes, np.inf)
         leanest = int(np.argmin(over))
         if over.flat[leanest] < (nearest[1] if nearest else np.inf):
             nearest = (int(flat.flat[leanest]), float(over.flat[leanest]))
@@ -120,7 +120,7 @@ def search(
             some, fits = plans.plans(at[own], order, stages), fits[own]
             times = seconds_of(model, sequence, some, machine, setting)
             times = np.broadcast_to(times, fits.shape)
-            passing.append((flat[own][fits], times[fits], held[own][fits]))
+            passing.append((flat[own][fits], times[fits], sizes[own][fits]))
     refused = plans.refused | {"memory": too_large}
     if not passing:
         empty = np.array([])

@@ -106,8 +106,8 @@ def space(
     """
     able = dict(able or {})
     fixed, limits = (
-        {SPOKEN.get(name, name): value for name, value in dict(given or {}).items()}
-        for given in (fixed, limits)
+        {SPOKEN.get(name, name): value for name, value in dict(names or {}).items()}
+        for names in (fixed, limits)
     )
     for law, names in (("--fix", fixed), ("--limit", limits)):
         for name in names:
@@ -129,9 +129,9 @@ def space(
     table = _with_orders(_with_sizes(degrees, sizes, sequences), per_node)
     allowed = np.ones((len(table["data"]), len(STAGES), len(RECOMPUTE)), bool)
     for rule, broken in _broken(table, able, fixed, limits).items():
-        left = allowed & ~broken
-        refused[rule] = int(allowed.sum() - left.sum())
-        allowed = left
+        rest = allowed & ~broken
+        refused[rule] = int(allowed.sum() - rest.sum())
+        allowed = rest
     return Space(table, allowed, refused, total)
 
 

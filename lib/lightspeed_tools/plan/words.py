@@ -25,24 +25,24 @@ def line(one: dict[str, Any]) -> str:
     )
 
 
-def takes(one: dict[str, Any], found: dict[str, Any], rate: str = "") -> list[str]:
+def takes(one: dict[str, Any], data: dict[str, Any], rate: str = "") -> list[str]:
     """What a step takes, with the range of its class of runs, and the share of the peak."""
-    if found["bound"]:
+    if data["bound"]:
         return [
-            f"  at least {one['step_seconds']:.3g} s a step: a bound, for {found['bound']}",
-            f"  at most {utilization(one, found)}",
+            f"  at least {one['step_seconds']:.3g} s a step: a bound, for {data['bound']}",
+            f"  at most {utilization(one, data)}",
         ]
     low, high = one["range_seconds"]
     return [
         f"  {one['step_seconds']:.3g} s a step, {low:.3g} to {high:.3g} s in four runs of five "
         f"({one['runs']}; bound {one['bound_seconds']:.3g} s){', ' * bool(rate)}{rate}",
-        f"  {utilization(one, found)}",
+        f"  {utilization(one, data)}",
     ]
 
 
-def utilization(one: dict[str, Any], found: dict[str, Any]) -> str:
+def utilization(one: dict[str, Any], data: dict[str, Any]) -> str:
     """MFU by our count, its peak, and by others' counts where that is another figure."""
-    shares, peak = one["mfu_counts"], found["peak"] / 1e12
+    shares, peak = one["mfu_counts"], data["peak"] / 1e12
     mine = shares["causal"]
     others = [
         f"{shares[name]:.0%} as {who}"
@@ -52,7 +52,7 @@ def utilization(one: dict[str, Any], found: dict[str, Any]) -> str:
     words = f"; {', '.join(others)}" * bool(others)
     low, high = (mine * one["step_seconds"] / end for end in reversed(one["range_seconds"]))
     return (
-        f"MFU {mine:.0%} ({low:.0%} to {high:.0%}) of {peak:,.0f} TFLOP/s {found['precision']} "
+        f"MFU {mine:.0%} ({low:.0%} to {high:.0%}) of {peak:,.0f} TFLOP/s {data['precision']} "
         f"(causal scores counted once{words})"
     )
 
@@ -66,49 +66,49 @@ def waterfall(one: dict[str, Any]) -> list[str]:
     ]
 
 
-def told(found: dict[str, Any]) -> str:
+def told(data: dict[str, Any]) -> str:
     """The whole answer."""
-    best = found["best"]
+    best = data["best"]
     head = (
-        f"{found['model']} ({si(found['parameters'], 'parameter')}) on {found['cluster']}, "
-        f"{found['precision']}, steps of {found['batch_sequences']:,} x {found['sequence']:,} "
+        f"{data['model']} ({si(data['parameters'], 'parameter')}) on {data['cluster']}, "
+        f"{data['precision']}, steps of {data['batch_sequences']:,} x {data['sequence']:,} "
         "tokens"
     )
     lines = [head]
     if best is None:
-        lines += ["No plan fits." if "nearest" in found else "No plan passes.", *nearest(found)]
+        lines += ["No plan fits." if "nearest" in data else "No plan passes.", *nearest(data)]
     else:
-        rate = si(found["tokens_per_second"], "token/s")
+        rate = si(data["tokens_per_second"], "token/s")
         lines += [
-            f"Best by {found['stack']}: {best['plan']}",
-            *takes(best, found, rate),
-            f"  {best['memory_bytes'] / 1e9:.1f} of {found['capacity'] / 1e9:.1f} GB",
+            f"Best by {data['stack']}: {best['plan']}",
+            *takes(best, data, rate),
+            f"  {best['memory_bytes'] / 1e9:.1f} of {data['capacity'] / 1e9:.1f} GB",
         ]
         if best["extrapolated"]:
             lines.append(f"  extrapolated: {'; '.join(best['extrapolated'])}")
         lines += waterfall(best)
         lines += [
-            f"  {found['group']:,} plans are within the range of the best: a group from which to"
+            f"  {data['group']:,} plans are within the range of the best: a group from which to"
             " choose by what you know.",
-            *measured(found),
+            *measured(data),
             "",
             "Best inside what was measured:",
-            "  " + (line(found["inside_measured"]) if found["inside_measured"] else "none"),
+            "  " + (line(data["inside_measured"]) if data["inside_measured"] else "none"),
             "Three to measure, which differ:",
-            *("  " + line(one) for one in found["to_measure"]),
-            f"The first {len(found['top'])}:",
-            *("  " + line(one) for one in found["top"]),
+            *("  " + line(one) for one in data["to_measure"]),
+            f"The first {len(data['top'])}:",
+            *("  " + line(one) for one in data["top"]),
             "The front of time and memory:",
-            *("  " + line(one) for one in found["front"]),
+            *("  " + line(one) for one in data["front"]),
             "",
-            *costs(found["cost"]),
+            *costs(data["cost"]),
             "What would change it:",
-            *(changed(row, found["tokens_per_second"]) for row in found["changes"]),
+            *(changed(row, data["tokens_per_second"]) for row in data["changes"]),
         ]
-    lines += ["", *refusals(found)]
+    lines += ["", *refusals(data)]
     if best is not None:
-        lines += nearest(found)
-    lines += [f"Assumed: {words}." for words in found["assumed"]]
+        lines += nearest(data)
+    lines += [f"Assumed: {words}." for words in data["assumed"]]
     return "\n".join(lines)
 
 
@@ -116,13 +116,13 @@ def changed(row: dict[str, Any], rate: float) -> str:
     return f"  {row['what']}: {row['tokens_per_second'] / rate - 1:+.1%} tokens/s, {row['plan']}"
 
 
-def measured(found: dict[str, Any]) -> list[str]:
+def measured(data: dict[str, Any]) -> list[str]:
     """The nearest runs that were measured."""
     rows = [
         f"    {row['name']}, {row['precision']}, {row['gpus']:,} GPUs: "
         f"{row['measured_seconds']:.3g} s measured, {row['predicted_seconds']:.3g} s by the law "
         f"({row['error']:+.0%})"
-        for row in found["nearest_measured"]
+        for row in data["nearest_measured"]
     ]
     return ["  The nearest runs that were measured:", *rows] if rows else []
 
@@ -146,60 +146,60 @@ def costs(cost: dict[str, Any]) -> list[str]:
     return [words + ".", failures]
 
 
-def nearest(found: dict[str, Any]) -> list[str]:
+def nearest(data: dict[str, Any]) -> list[str]:
     """The leanest of the plans that memory refused, and by how much."""
-    if "nearest" not in found:
+    if "nearest" not in data:
         return []
-    one = found["nearest"]
-    part, held = max(one["memory"].items(), key=lambda item: item[1])
-    room = found["capacity"] * ROOM
+    one = data["nearest"]
+    part, size = max(one["memory"].items(), key=lambda item: item[1])
+    room = data["capacity"] * ROOM
     return [
         f"The leanest that does not fit: {one['plan']}: {one['memory_bytes'] / 1e9:.1f} of "
-        f"{found['capacity'] / 1e9:.1f} GB ({part} {held / 1e9:.1f}), "
+        f"{data['capacity'] / 1e9:.1f} GB ({part} {size / 1e9:.1f}), "
         f"{(one['memory_bytes'] - room) / 1e9:.1f} GB above the {ROOM:.0%} that are planned with."
     ]
 
 
-def refusals(found: dict[str, Any]) -> list[str]:
+def refusals(data: dict[str, Any]) -> list[str]:
     """Counts that add up."""
     rows = [
-        f"{n:>14,}  {rule}: {found['rules'][rule]}"
-        for rule, n in sorted(found["refused"].items(), key=lambda row: -row[1])
+        f"{n:>14,}  {rule}: {data['rules'][rule]}"
+        for rule, n in sorted(data["refused"].items(), key=lambda row: -row[1])
     ]
     return [
-        f"{found['plans']:,} plans, none left out; {found['passing']:,} pass. Refused, each by the "
+        f"{data['plans']:,} plans, none left out; {data['passing']:,} pass. Refused, each by the "
         "first rule that it breaks:",
         *rows,
     ]
 
 
-def told_explained(found: dict[str, Any]) -> str:
+def told_explained(data: dict[str, Any]) -> str:
     """One plan beside the best."""
-    yours, best = found["yours"], found["best"]
+    yours, best = data["yours"], data["best"]
     lines = [
-        f"{found['model']} on {found['cluster']}, {found['stack']}: {yours['plan']}",
-        *takes(yours, found),
+        f"{data['model']} on {data['cluster']}, {data['stack']}: {yours['plan']}",
+        *takes(yours, data),
     ]
     if yours["extrapolated"]:
         lines.append(f"  extrapolated: {'; '.join(yours['extrapolated'])}")
-    lines += [f"  forbidden: {words}" for words in found["broken"]]
+    lines += [f"  forbidden: {words}" for words in data["broken"]]
     parts = sorted(yours["memory"].items(), key=lambda item: -item[1])
     lines.append(
-        f"  memory: {found['verdict']}, {yours['memory_bytes'] / 1e9:.1f} of "
-        f"{found['capacity'] / 1e9:.1f} GB: "
-        + ", ".join(f"{n} {held / 1e9:.1f}" for n, held in parts)
+        f"  memory: {data['verdict']}, {yours['memory_bytes'] / 1e9:.1f} of "
+        f"{data['capacity'] / 1e9:.1f} GB: "
+        + ", ".join(f"{n} {size / 1e9:.1f}" for n, size in parts)
     )
     lines += waterfall(yours)
-    lines += told_measured(found["measured"], yours) if "measured" in found else []
+    lines += told_measured(data["measured"], yours) if "measured" in data else []
     lines += ["One move away, all else as well as it can be:"]
-    for row in found["one_away"]:
+    for row in data["one_away"]:
         change = f"{row['change']:+7.1%}  " if "change" in row else ""
         lines.append(f"    {row['axis']:<10} {row['value']:>5,}  {change}{row['why']}")
     if best is None:
         return "\n".join([*lines, "No plan fits."])
     gain = yours["step_seconds"] / best["step_seconds"] - 1
     lines += [
-        f"Rank {found['rank']:,} of the {found['of']:,} plans that pass. The best, {best['plan']}, "
+        f"Rank {data['rank']:,} of the {data['of']:,} plans that pass. The best, {best['plan']}, "
         f"takes {best['step_seconds']:.3g} s: yours takes {gain:+.1%}.",
     ]
     names = yours["terms"].keys() | best["terms"].keys()
@@ -212,32 +212,30 @@ def told_explained(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def told_measured(found: dict[str, Any], yours: dict[str, Any]) -> list[str]:
+def told_measured(data: dict[str, Any], yours: dict[str, Any]) -> list[str]:
     """A measured step beside the law, and what explains it."""
-    where = "within" if found["inside"] else "outside of"
+    where = "within" if data["inside"] else "outside of"
     lines = [
-        f"You measure {found['seconds']:.3g} s, "
-        f"{si(found['tokens_per_second_per_gpu'], 'token/s')} a GPU: "
-        f"{found['ratio']:.2f} times the law, {where} what such runs show.",
+        f"You measure {data['seconds']:.3g} s, "
+        f"{si(data['tokens_per_second_per_gpu'], 'token/s')} a GPU: "
+        f"{data['ratio']:.2f} times the law, {where} what such runs show.",
     ]
-    if found["inside"] or found["ratio"] < SLOW:
-        ends = " to ".join(f"{end:.2f}" for end in found["range"])
-        lines.append(
-            f"  Plans of its kind ({found['kind']}): times {found['factor']:.2f} ({ends})."
-        )
-    if not found["causes"]:
+    if data["inside"] or data["ratio"] < SLOW:
+        ends = " to ".join(f"{end:.2f}" for end in data["range"])
+        lines.append(f"  Plans of its kind ({data['kind']}): times {data['factor']:.2f} ({ends}).")
+    if not data["causes"]:
         return [
             *lines,
             "  No cause that the law knows comes near it. Is it this plan, in this unit?",
         ]
-    if found["named"]:
-        lines.append(f"  It is most likely that {found['named']}.")
-    elif found["ratio"] < SLOW:
+    if data["named"]:
+        lines.append(f"  It is most likely that {data['named']}.")
+    elif data["ratio"] < SLOW:
         lines.append("  That needs no cause.")
     else:
-        tells = f" This would tell: {found['tells'][0]}." if found["tells"] else ""
+        tells = f" This would tell: {data['tells'][0]}." if data["tells"] else ""
         lines.append(f"  One step can't tell why.{tells}")
-    rows = [c for c in found["causes"] if c["odds"] >= 0.05]
+    rows = [c for c in data["causes"] if c["odds"] >= 0.05]
     return lines + [f"    {c['odds']:4.0%}  {c['name']} ({c['seconds']:.3g} s)" for c in rows]
 
 
@@ -267,15 +265,15 @@ def inside(row: dict[str, Any]) -> str:
 def by_class(rows: list[dict[str, Any]]) -> list[str]:
     """A line a class of runs: how far off, on which side, and how many ranges hold."""
     lines = []
-    known = [row for row in rows if not row["refused"] and row["error"] is not None]
-    for name in dict.fromkeys(row["runs"] for row in known):
-        own = [row for row in known if row["runs"] == name]
+    scored = [row for row in rows if not row["refused"] and row["error"] is not None]
+    for name in dict.fromkeys(row["runs"] for row in scored):
+        own = [row for row in scored if row["runs"] == name]
         off = [row["error"] for row in own]
         ranks = sum(row["rank"] <= 10 for row in own)
-        held = sum(row["inside"] for row in own)
+        hits = sum(row["inside"] for row in own)
         lines.append(
             f"{name}: {len(own)} cases, error {median(map(abs, off)):.1%} in the median (bias "
-            f"{median(off):+.1%}), {held} inside their range, {ranks} of the published plans among "
+            f"{median(off):+.1%}), {hits} inside their range, {ranks} of the published plans among "
             "the law's first ten."
         )
     return lines

@@ -49,11 +49,11 @@ class Answer:
     @property
     def lines(self) -> list[str]:
         """The lines, those of words broken where they are too long."""
-        found: list[str] = []
+        result: list[str] = []
         for line in self.told:
             long = len(line) > COLUMNS
-            found += textwrap.wrap(line, COLUMNS, subsequent_indent="    ") if long else [line]
-        return found
+            result += textwrap.wrap(line, COLUMNS, subsequent_indent="    ") if long else [line]
+        return result
 
 
 def subject(job: Job) -> str:
@@ -71,10 +71,10 @@ def basis(job: Job) -> list[str]:
     lines = [f"Range of four in five: {job.kind.words}."]
     if job.lacks and not job.own_run:
         lines[0] += f" Extrapolated: no measured row has {', '.join(job.lacks)}."
-    left = [word for word in job.model.assumed if "tower" in word or "auto_map" in word]
+    notes = [word for word in job.model.assumed if "tower" in word or "auto_map" in word]
     if job.model.tower:
-        left.append("images: the tower that sees is not in these times")
-    lines += [f"Left out: {word}." for word in left[:1]]
+        notes.append("images: the tower that sees is not in these times")
+    lines += [f"Left out: {word}." for word in notes[:1]]
     return lines
 
 
@@ -89,35 +89,35 @@ def span(value: float, ends: tuple[float, float]) -> str:
 def named(row: Measured, run: Served, kind: Kind) -> str:
     """A measured row with what is told of it; times outside of their range are said to be "out"."""
     chip = SYSTEMS.get(row.system, row.system).removesuffix("_sxm")
-    told = row.told(engine(row.engine))
+    times = row.told(engine(row.engine))
     off = [
         what for what, t, m, ends in (
-            ("TPOT", told[0], row.per_token, kind.between),
-            ("TTFT", told[1], row.first_token, kind.first),
+            ("TPOT", times[0], row.per_token, kind.between),
+            ("TTFT", times[1], row.first_token, kind.first),
         ) if not ends[0] <= m / t <= ends[1]
     ]  # fmt: skip
     words = (
         f"{row.model.rpartition('/')[2][:18]}, {row.run.decode.gpus} × {chip}, {row.engine}"
-        f" {row.number_format}, {row.run.requests:g} in flight: {si(told[0], 's')} →"
-        f" {si(row.per_token, 's')}, {si(told[1], 's')} → {si(row.first_token, 's')}"
+        f" {row.number_format}, {row.run.requests:g} in flight: {si(times[0], 's')} →"
+        f" {si(row.per_token, 's')}, {si(times[1], 's')} → {si(row.first_token, 's')}"
     )
     return f"  {words}" + (f"; {', '.join(off)} out" if off else "")
 
 
 def near_data(row: Measured) -> dict[str, Any]:
     """A measured row in plain numbers."""
-    told = row.told(engine(row.engine))
+    times = row.told(engine(row.engine))
     return {
         "model": row.model, "gpu": row.system, "gpus": row.run.decode.gpus, "engine": row.engine,
         "format": row.number_format, "prompt": row.run.prompt, "output": row.run.output,
         "in_flight": row.run.requests, "publisher": row.publisher, "tpot": row.per_token,
-        "tpot_told": told[0], "ttft": row.first_token, "ttft_told": told[1],
+        "tpot_told": times[0], "ttft": row.first_token, "ttft_told": times[1],
     }  # fmt: skip
 
 
 def plan_data(plan: Plan, job: Job, price: float | None = None) -> dict[str, Any]:
     """A plan in plain numbers; prices and joules for what is written."""
-    written = plan.rate * job.output
+    tokens = plan.rate * job.output
     power = job.card.numbers.get("power")
     between, first = job.kind.between, job.kind.first
     return {
@@ -125,7 +125,7 @@ def plan_data(plan: Plan, job: Job, price: float | None = None) -> dict[str, Any
         "requests_per_second": plan.rate,
         "rate_interval": [plan.low, plan.high],
         "in_flight": plan.requests,
-        "tokens_per_second_per_gpu": written / job.gpus,
+        "tokens_per_second_per_gpu": tokens / job.gpus,
         "tpot": plan.per_token,
         "tpot_interval": [plan.per_token * end for end in between],
         "ttft": plan.first_token,
@@ -134,17 +134,17 @@ def plan_data(plan: Plan, job: Job, price: float | None = None) -> dict[str, Any
         "time_reading": plan.reading,
         "binds": plan.binds,
         "stop": plan.stop,
-        "dollars_per_million_tokens": price * job.gpus / 3600 / written * 1e6 if price else None,
-        "joules_per_token": float(power) * job.gpus / written if power else None,
+        "dollars_per_million_tokens": price * job.gpus / 3600 / tokens * 1e6 if price else None,
+        "joules_per_token": float(power) * job.gpus / tokens if power else None,
     }
 
 
-def table(shown: Sequence[Plan], job: Job, rows: Sequence[dict[str, Any]]) -> list[str]:
+def table(plans: Sequence[Plan], job: Job, rows: Sequence[dict[str, Any]]) -> list[str]:
     """Plans as lines."""
     lines = [
         f"  {'layout':<26}{'req/s':>7}{'tok/s/GPU':>10}{'TPOT':>22}{'TTFT':>22}{'p99 TTFT':>10}"
     ]
-    for plan, row in zip(shown, rows, strict=True):
+    for plan, row in zip(plans, rows, strict=True):
         late = row.get("at_random", {}).get("ttft", {}).get("p99")
         first = span(plan.first_token, job.kind.first) if row["ttft_promised"] else "not promised"
         lines.append(
@@ -167,17 +167,17 @@ def costs(row: dict[str, Any]) -> str:
 
 def planned(job: Job, top: int, price: float | None) -> Answer:
     """The layouts at the most load within the promise."""
-    found, refused = plans(job)
-    shown = found[:top]
-    rows = [plan_data(plan, job, price) for plan in shown]
-    for plan, row in zip(shown, rows, strict=True):
+    layouts, refused = plans(job)
+    top_plans = layouts[:top]
+    rows = [plan_data(plan, job, price) for plan in top_plans]
+    for plan, row in zip(top_plans, rows, strict=True):
         if not job.drafts:
             waits, each = arrivals.at_random(plan, job)
             row["at_random"] = {
                 "ttft": arrivals.shares(waits), "tpot": arrivals.shares(each),
             }  # fmt: skip
-    better = changes(job, found[0] if found else None)
-    near = nearest(found[0].run, job) if found else []
+    better = changes(job, layouts[0] if layouts else None)
+    near = nearest(layouts[0].run, job) if layouts else []
     data = {
         "plans": rows,
         "refused": [{"layout": a, "reason": b} for a, b in refused],
@@ -188,13 +188,13 @@ def planned(job: Job, top: int, price: float | None) -> Answer:
         "formats": job.formats.words(),
     }
     place = f"{job.gpus} × {job.card.key}"
-    if not found:
+    if not layouts:
         lines = [f"No layout keeps the promise on {place}.", subject(job)]
         lines += [f"Nearest: {refused[0][0]}: {refused[0][1]}."] if refused else [
             f"No layout of this model divides {job.gpus} GPUs."
         ]  # fmt: skip
         return Answer([*lines, *basis(job), LESSON], data, 1)
-    best = found[0]
+    best = layouts[0]
     lines = [
         f"{best.rate:.3g} requests/s at random ({best.low:.2g} to {best.high:.2g}) on {place}:"
         f" {best.layout}.",
@@ -202,7 +202,7 @@ def planned(job: Job, top: int, price: float | None) -> Answer:
         f"{best.requests} in flight; more would break: {best.stop}. Longest: {best.binds}.",
         *basis(job),
         "",
-        *table(shown, job, rows),
+        *table(top_plans, job, rows),
     ]
     if words := costs(rows[0]):
         lines.append(words)
@@ -230,8 +230,8 @@ def case(job: Job, concurrency: float = 0.0, rate: float = 0.0) -> Answer:
     """
     constants, tensor_data = job.constants, job.layout
     if tensor_data is None:
-        found = [plan for plan in plans(job)[0] if plan.rate >= rate]
-        return _at_rate(job, found, rate)
+        layouts = [plan for plan in plans(job)[0] if plan.rate >= rate]
+        return _at_rate(job, layouts, rate)
     run = job.served(*tensor_data, random=bool(rate))
     workers = job.gpus // run.decode.gpus
     words = layout_words(run, workers)
@@ -249,14 +249,14 @@ def case(job: Job, concurrency: float = 0.0, rate: float = 0.0) -> Answer:
     between = job.levels[0] * float(state.between)
     first = job.levels[1] * loaded.first(constants)
     served = concurrency / (first + job.output * between)
-    kept = between <= job.per_token and first <= job.first_token
+    keeps = between <= job.per_token and first <= job.first_token
     data = {
         "layout": words, "in_flight": concurrency, "requests_per_second": served,
         "tpot": between, "tpot_interval": [between * end for end in job.kind.between],
         "ttft": first, "ttft_interval": [first * end for end in job.kind.first],
         "ttft_promised": loaded.inside <= MOST_INSIDE, "time_reading": float(state.reading),
         "places": run.places() * workers, "kind": job.kind.words, "extrapolated": job.lacks,
-        "keeps_promise": kept, "nearest": [near_data(row) for row in nearest(loaded, job)],
+        "keeps_promise": keeps, "nearest": [near_data(row) for row in nearest(loaded, job)],
     }  # fmt: skip
     wait = span(first, job.kind.first) if data["ttft_promised"] else (
         f"{si(first, 's')}, not promised above {MOST_INSIDE} in flight on a worker"
@@ -274,10 +274,10 @@ def case(job: Job, concurrency: float = 0.0, rate: float = 0.0) -> Answer:
     elif state.reading > BUSIEST:
         lines.append(f"Over {BUSIEST:.0%} of the time reads: at random, no queue stands this rate.")
     if min(job.per_token, job.first_token) < inf:
-        lines.append("It keeps the promise." if kept else "It breaks the promise.")
+        lines.append("It keeps the promise." if keeps else "It breaks the promise.")
     lines += ["Nearest measured rows, TPOT and TTFT, told → measured:"]
     lines += [named(row, loaded, job.kind) for row in nearest(loaded, job)]
-    return Answer([*lines, LESSON], data, 0 if kept else 1)
+    return Answer([*lines, LESSON], data, 0 if keeps else 1)
 
 
 def _no_queue(job: Job, words: str, rate: float) -> Answer:
@@ -285,14 +285,14 @@ def _no_queue(job: Job, words: str, rate: float) -> Answer:
     return Answer([line, subject(job), LESSON], {"layout": words, "refused": line}, 1)
 
 
-def _at_rate(job: Job, found: list[Plan], rate: float) -> Answer:
+def _at_rate(job: Job, layouts: list[Plan], rate: float) -> Answer:
     """The best layout of the job's GPUs for requests that come at this rate."""
-    if not found:
+    if not layouts:
         return _no_queue(job, f"{job.gpus} GPUs", rate)
     constants = job.constants
     options = [
         case(replace(job, layout=(p.run.decode.tensor, p.run.decode.data)), rate=rate)
-        for p in found if p.run.together and inside_at(p.run, p.workers, rate, job, constants)
+        for p in layouts if p.run.together and inside_at(p.run, p.workers, rate, job, constants)
     ]  # fmt: skip
     if not options:
         return _no_queue(job, f"{job.gpus} GPUs", rate)
@@ -301,20 +301,20 @@ def _at_rate(job: Job, found: list[Plan], rate: float) -> Answer:
 
 def sized(job: Job, rate: float, top: int) -> Answer:
     """How many GPUs so many requests a second take within the promise."""
-    found = fewest(job, rate)[:top]
+    sizes = fewest(job, rate)[:top]
     rows = [
         {
             "gpus": gpus, "replicas": gpus // plan.run.decode.gpus, "layout": plan.layout,
             "rate_of_one": plan.rate, "rate_interval": [plan.low, plan.high],
             "tpot": plan.per_token, "ttft": plan.first_token, "in_flight_of_one": plan.requests,
         }
-        for gpus, plan in found
+        for gpus, plan in sizes
     ]  # fmt: skip
     data = {"rate": rate, "sizes": rows, "kind": job.kind.words, "extrapolated": job.lacks}
-    if not found:
+    if not sizes:
         line = f"No layout of {job.card.key} keeps the promise, however many there are."
         return Answer([line, subject(job), *basis(job), LESSON], data, 1)
-    gpus, best = found[0]
+    gpus, best = sizes[0]
     least, most = (-(-rate // end) * best.run.decode.gpus if end else inf
                    for end in (best.high, best.low))  # fmt: skip
     ends = f"{least:.0f} to {most:.0f}" if most < inf else f"{least:.0f} or more"
@@ -326,7 +326,7 @@ def sized(job: Job, rate: float, top: int) -> Answer:
         "",
         f"  {'GPUs':>6}{'replicas':>10}  {'each':<16}{'req/s each':>11}{'TPOT':>22}{'TTFT':>22}",
     ]
-    for (gpus, plan), row in zip(found, rows, strict=True):
+    for (gpus, plan), row in zip(sizes, rows, strict=True):
         lines.append(
             f"  {gpus:>6}{row['replicas']:>10}  {plan.layout.partition('× ')[2]:<16}"
             f"{plan.rate:>11.3g}{span(plan.per_token, job.kind.between):>22}"
@@ -335,11 +335,11 @@ def sized(job: Job, rate: float, top: int) -> Answer:
     return Answer([*lines, LESSON], data)
 
 
-def tests(found: list[LoadTest], job: Job, name: str) -> Answer:
+def tests(load_tests: list[LoadTest], job: Job, name: str) -> Answer:
     """Load tests of one's own: what was understood, told, measured, and what may be off."""
     lines: list[str] = []
     rows: list[dict[str, Any]] = []
-    for test in found[:6]:
+    for test in load_tests[:6]:
         one = judge(test, job)
         words = layout_words(one.run, max(1, job.gpus // one.run.decode.gpus))
         rows.append({
@@ -361,8 +361,8 @@ def tests(found: list[LoadTest], job: Job, name: str) -> Answer:
         ]
     lines += [f"Understood: {job.engine}; {job.formats.words()} ({job.formats.source})."]
     lines += basis(job)
-    if len(found) > 6:
-        lines.append(f"and {len(found) - 6} more load tests")
+    if len(load_tests) > 6:
+        lines.append(f"and {len(load_tests) - 6} more load tests")
     lines.append("Plan by it: the same with --plan-by in place of --check narrows the ranges.")
     return Answer([*lines, LESSON], {"judged": len(rows), "tests": rows})
 
@@ -396,20 +396,20 @@ def trace(job: Job, path: Path, top: int) -> Answer:
     """The layouts under the requests of a file, simulated."""
     load = arrivals.read_load(path)
     job = arrivals.mean_job(job, load)
-    found, refused = arrivals.replays(job, load)
-    shown: list[dict[str, Any]] = [
+    replays, refused = arrivals.replays(job, load)
+    layouts: list[dict[str, Any]] = [
         {
             "layout": one.layout, "within_promise": one.kept,
             "ttft": arrivals.shares(one.first_token), "tpot": arrivals.shares(one.per_token),
             "put_off": one.put_off, "prefix_found": one.found,
         }
-        for one in found[:top]
+        for one in replays[:top]
     ]  # fmt: skip
-    beside = arrivals.beside(found[0], job) if found else []
+    beside = arrivals.beside(replays[0], job) if replays else []
     data = {
         "simulated": True, "requests": len(load.arrivals), "seconds": load.arrivals[-1],
-        "layouts": shown, "refused": [{"layout": a, "reason": b} for a, b in refused],
-        "nearest": [near_data(row) | {"simulated": told} for row, told in beside],
+        "layouts": layouts, "refused": [{"layout": a, "reason": b} for a, b in refused],
+        "nearest": [near_data(row) | {"simulated": times} for row, times in beside],
         "kind": job.kind.words,
     }  # fmt: skip
     lines = [
@@ -418,13 +418,13 @@ def trace(job: Job, path: Path, top: int) -> Answer:
         subject(job),
         *basis(job),
     ]
-    if shown:
+    if layouts:
         lines += [
             "",
             f"  {'layout':<22}{'TTFT median':>12}{'p99':>10}{'TPOT median':>13}{'p99':>10}"
             f"{'put off':>9}{'in promise':>12}",
         ]
-    for one in shown:
+    for one in layouts:
         times = [one[name].get(key) for name in ("ttft", "tpot") for key in ("median", "p99")]
         words = ["none" if time is None else si(time, "s", 3) for time in times]
         lines.append(
@@ -438,10 +438,10 @@ def trace(job: Job, path: Path, top: int) -> Answer:
             f" TPOT {si(token, 's')} → {si(row.per_token, 's')}, TTFT {si(wait, 's')} →"
             f" {si(row.first_token, 's')}"
         )
-    found_part = shown[0]["prefix_found"] if shown else None
+    found_part = layouts[0]["prefix_found"] if layouts else None
     lines.append(
         f"Prefixes: {found_part:.0%} of prompts was found in the cache of the first."
         if found_part is not None
         else "No prefix is shared: the file has no hash_ids. No draft is taken."
     )
-    return Answer([*lines, LESSON], data, 0 if shown else 1)
+    return Answer([*lines, LESSON], data, 0 if layouts else 1)

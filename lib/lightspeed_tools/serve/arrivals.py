@@ -33,10 +33,10 @@ BLOCK = 16  # tokens of a block of the cache
 
 
 def _seconds(value: Any) -> float:
-    found = float(value)
-    if not isfinite(found):
+    number = float(value)
+    if not isfinite(number):
         raise ValueError
-    return found
+    return number
 
 
 def _scaled(unit: float) -> Callable[[Any], float]:
@@ -49,8 +49,8 @@ def _moment(value: Any) -> float:
         number = _seconds(value)
     except ValueError:
         # Azure writes seven digits of a second, and no zone.
-        found = datetime.fromisoformat(str(value))
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        moment = datetime.fromisoformat(str(value))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     for size, unit in ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3)):
         if number > size:
             return number * unit
@@ -58,10 +58,10 @@ def _moment(value: Any) -> float:
 
 
 def _tokens(value: Any) -> int:
-    found = float(value)
-    if found < 1 or found % 1:
+    number = float(value)
+    if number < 1 or number % 1:
         raise ValueError
-    return int(found)
+    return int(number)
 
 
 # Names of a column in small letters without punctuation, as gateways and traces write them, in
@@ -91,13 +91,13 @@ def _columns(have: Iterable[str]) -> tuple[tuple[str, Any, str], ...] | None:
     )
     if time is None or prompt is None or output is None:
         return None
-    read, unit = TIMES[time]
+    reader, unit = TIMES[time]
     # Mooncake counts milliseconds; qwen-bailian has its names and a chat_id, and counts seconds.
     if time == "timestamp" and prompt == "inputlength":
-        read, unit = (_seconds, "seconds") if "chatid" in plain else MOONCAKE
+        reader, unit = (_seconds, "seconds") if "chatid" in plain else MOONCAKE
     whole = "a whole number of at least 1"
     return (
-        (plain[time], read, unit),
+        (plain[time], reader, unit),
         (plain[prompt], _tokens, whole),
         (plain[output], _tokens, whole),
     )
@@ -137,26 +137,26 @@ def read_load(path: Path) -> Load:
     if not rows:
         raise ValueError(f"{path} has no request")
     have = rows[0][1]
-    wanted = _columns(have)
-    if wanted is None:
+    columns = _columns(have)
+    if columns is None:
         raise ValueError(
             f"{path} has the fields {', '.join(have)}; expected a time and tokens in and out, such"
             " as timestamp, prompt_tokens, completion_tokens"
         )
-    found: list[tuple[Any, ...]] = []
+    requests: list[tuple[Any, ...]] = []
     for line, row in rows:
         values = []
-        for name, read, expected in wanted:
+        for name, reader, expected in columns:
             try:
-                values.append(read(row.get(name)))
+                values.append(reader(row.get(name)))
             except (TypeError, ValueError, OverflowError):
-                told = f"{path}, line {line}, {name}: {row.get(name)!r}"
-                raise ValueError(f"{told}, expected {expected}") from None
+                where = f"{path}, line {line}, {name}: {row.get(name)!r}"
+                raise ValueError(f"{where}, expected {expected}") from None
         keys = row.get("hash_ids")
         good = isinstance(keys, list) and keys and all(isinstance(k, (int, str)) for k in keys)
-        found.append((*values, keys if good else None))
-    found.sort(key=itemgetter(0))
-    times, prompts, outputs, chains = (list(column) for column in zip(*found, strict=True))
+        requests.append((*values, keys if good else None))
+    requests.sort(key=itemgetter(0))
+    times, prompts, outputs, chains = (list(column) for column in zip(*requests, strict=True))
     if not isfinite(times[-1] - times[0]):
         raise ValueError(f"{path}: the times span more than a number holds")
     came = [time - times[0] for time in times]
@@ -217,7 +217,7 @@ def replays(job: Job, load: Load) -> tuple[list[Replayed], list[tuple[str, str]]
     that decode are not simulated.
     """
     constants = job.constants
-    found, refused = [], []
+    replays, refused = [], []
     longest = max(p + o for p, o in zip(load.prompts, load.outputs, strict=True))
     for run, workers in layouts(job):
         if not run.together:
@@ -229,15 +229,15 @@ def replays(job: Job, load: Load) -> tuple[list[Replayed], list[tuple[str, str]]
                 (name, f"the longest request holds {longest:,} tokens, room for {room:,}")
             )
         else:
-            found.append(_replay(name, run, workers, job, load, constants))
-    found.sort(key=lambda one: (-one.kept, np.quantile(one.first_token, 0.99)))
-    return found, refused
+            replays.append(_replay(name, run, workers, job, load, constants))
+    replays.sort(key=lambda one: (-one.kept, np.quantile(one.first_token, 0.99)))
+    return replays, refused
 
 
 def _replay(
     name: str, run: Served, workers: int, job: Job, load: Load, constants: Engine
 ) -> Replayed:
-    first, between, seen, off, again, known = [], [], [], 0, 0, 0
+    first, between, loads, off, again, cached_tokens = [], [], [], 0, 0, 0
     for which in range(min(workers, len(load.arrivals))):
         mine = load.part(which, workers)
         rows = 1.0
@@ -252,14 +252,14 @@ def _replay(
         late = waits > job.first_token
         late |= several & (each > job.per_token)
         off += int(late.sum())
-        known += sum(cached or ())
+        cached_tokens += sum(cached or ())
         again += sum(many > 0 for many in served.put_off)
         first.append(waits)
         between.append(each[several])
-        seen.append(rows)
-    total, loaded = len(load.arrivals), replace(run, requests=float(np.mean(seen)))
+        loads.append(rows)
+    total, loaded = len(load.arrivals), replace(run, requests=float(np.mean(loads)))
     one, two = np.concatenate(first), np.concatenate(between)
-    share = None if load.keys is None else known / sum(load.prompts)
+    share = None if load.keys is None else cached_tokens / sum(load.prompts)
     return Replayed(name, loaded, one, two, 1 - off / total, again / total, share)
 
 
@@ -279,8 +279,8 @@ def times(
     arrivals = None if concurrency else load.arrivals
     served = simulate(load.prompts, load.outputs, cost, rules, arrivals, concurrency, cached)
     came, start, last = (np.array(x) for x in (served.arrivals, served.first, served.last))
-    written = np.maximum(1, np.array(load.outputs) - 1)
-    return start - came + constants.front, (last - start) / written, served
+    tokens = np.maximum(1, np.array(load.outputs) - 1)
+    return start - came + constants.front, (last - start) / tokens, served
 
 
 def at_random(plan: Plan, job: Job) -> tuple[Any, Any]:
@@ -346,8 +346,8 @@ def closed_loop(row: Measured) -> tuple[float, float]:
 def beside(best: Replayed, job: Job) -> list[tuple[Measured, tuple[float, float]]]:
     """The nearest measured rows that this simulator can run, with what it says of them."""
     rows = nearest(best.run, job, 50)
-    kept = [row for row in rows if row.run.together and fits(row.run)]
-    return [(row, closed_loop(row)) for row in kept[:3]]
+    near = [row for row in rows if row.run.together and fits(row.run)]
+    return [(row, closed_loop(row)) for row in near[:3]]
 
 
 def fits(run: Served) -> bool:

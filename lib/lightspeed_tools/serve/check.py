@@ -78,13 +78,13 @@ def check(rows: Iterable[Mapping[str, Any]], other: Decoder | None = None) -> Ve
     model is not known by its name.
     """
     rows = list(rows)
-    found, refused = measured_rows(rows, other)
-    judged = tuple(found.values())
-    told = np.array([one.told(engine(one.engine)) for one in judged]).reshape(-1, 2)
-    measured = np.array([(one.per_token, one.first_token) for one in judged]).reshape(-1, 2)
-    ratios = (told / measured).T
+    by_number, refused = measured_rows(rows, other)
+    readable = tuple(by_number.values())
+    times = np.array([one.told(engine(one.engine)) for one in readable]).reshape(-1, 2)
+    measured = np.array([(one.per_token, one.first_token) for one in readable]).reshape(-1, 2)
+    ratios = (times / measured).T
     reasons = dict(Counter(refused.values()).most_common())
-    return Verdict(len(rows), judged, ratios[0], ratios[1], reasons)
+    return Verdict(len(rows), readable, ratios[0], ratios[1], reasons)
 
 
 @dataclass(frozen=True)
@@ -109,30 +109,30 @@ class Judgement:
 
     def doubts(self, job: Job, name: str) -> list[str]:
         """What may be off: facts of the file first."""
-        test, found = self.test, []
+        test, notes = self.test, []
         if test.drafts:
-            found.append(
+            notes.append(
                 f"it drafted ahead: {test.drafts:.3g} tokens a step, which was told too, without"
                 " what the drafts cost"
             )
         if test.failed:
-            found.append(f"{test.failed} requests failed: those that were served had more room")
+            notes.append(f"{test.failed} requests failed: those that were served had more room")
         if test.model and name and (shape_of(test.model) or test.model) != (shape_of(name) or name):
-            found.append(f"the file is of {test.model}, you name {name}")
+            notes.append(f"the file is of {test.model}, you name {name}")
         if self.run.waiting:
-            found.append(f"memory holds {self.run.places():.0f} of them: the others wait")
+            notes.append(f"memory holds {self.run.places():.0f} of them: the others wait")
         if self.run.inside > MOST_INSIDE:
-            found.append(f"over {MOST_INSIDE} in flight a first token is not promised")
+            notes.append(f"over {MOST_INSIDE} in flight a first token is not promised")
         if not test.median:
-            found.append("the file has means, no medians")
+            notes.append("the file has means, no medians")
         slow = [level for which, level in enumerate(self.levels) if not self.inside(which)]
         if any(level > 1 for level in slow):
-            found.append("slower than usual: eager mode, an old release, PCIe between the GPUs, "
+            notes.append("slower than usual: eager mode, an old release, PCIe between the GPUs, "
                          "shared machines, or a burst in a short test")  # fmt: skip
         elif slow:
-            found.append("faster than usual: prefixes in the cache, narrower weights or caches than"
+            notes.append("faster than usual: prefixes in the cache, narrower weights or caches than"
                          " said, drafts, or fewer in flight than asked")  # fmt: skip
-        return found
+        return notes
 
 
 def judge(test: LoadTest, job: Job) -> Judgement:

@@ -82,10 +82,10 @@ def objects_of(path: Path, text: str) -> list[Mapping[str, Any]]:
             whole = [json.loads(line) for line in text.splitlines() if line.strip()]
         except json.JSONDecodeError as error:
             raise ValueError(f"{path} is no JSON: {error}") from error
-    found = whole if isinstance(whole, list) else [whole]
-    if not all(isinstance(one, Mapping) for one in found):
+    objects = whole if isinstance(whole, list) else [whole]
+    if not all(isinstance(one, Mapping) for one in objects):
         raise ValueError(f"{path}: expected an object for each run of the benchmark")
-    return found
+    return objects
 
 
 def load_tests(path: Path) -> list[LoadTest] | None:
@@ -103,10 +103,10 @@ def load_tests(path: Path) -> list[LoadTest] | None:
         )
     if text.lstrip()[:1] not in ("{", "["):
         return None
-    found = [test for one in objects_of(path, text) for test in _read(path, one)]
-    if not found:
+    tests = [test for one in objects_of(path, text) for test in _read(path, one)]
+    if not tests:
         raise ValueError(f"{path} holds no load test; expected {WANTED}")
-    return found
+    return tests
 
 
 def _read(path: Path, one: Mapping[str, Any]) -> list[LoadTest]:
@@ -138,10 +138,10 @@ def _whole(path: Path, test: LoadTest) -> None:
 def _number(value: Any) -> float:
     """A number above 0, else 0: None, NaN, "inf" and words say nothing."""
     try:
-        found = float(value)
+        number = float(value)
     except (TypeError, ValueError):
         return 0.0
-    return found if 0 < found < inf else 0.0
+    return number if 0 < number < inf else 0.0
 
 
 def _bench(one: Mapping[str, Any]) -> list[LoadTest]:
@@ -198,7 +198,7 @@ def _console(text: str) -> LoadTest:
 
 
 def _guidellm(one: Mapping[str, Any]) -> list[LoadTest]:
-    found = []
+    tests = []
     for each in one["benchmarks"]:
         metrics = each["metrics"]
 
@@ -210,7 +210,7 @@ def _guidellm(one: Mapping[str, Any]) -> list[LoadTest]:
         first = value("time_to_first_token_ms", "median")
         gap = value("inter_token_latency_ms", "median") or value("inter_token_latency_ms")
         total = (each.get("run_stats") or {}).get("requests_made") or {}
-        found.append(LoadTest(
+        tests.append(LoadTest(
             "guidellm", value("prompt_token_count"), value("output_token_count"),
             (first or value("time_to_first_token_ms")) / 1e3,
             (gap or value("time_per_output_token_ms")) / 1e3,
@@ -218,7 +218,7 @@ def _guidellm(one: Mapping[str, Any]) -> list[LoadTest]:
             rate=_number(plan.get("rate")), served=value("requests_per_second"),
             median=bool(first), failed=int(_number(total.get("errored"))),
         ))  # fmt: skip
-    return found
+    return tests
 
 
 def _llmperf(one: Mapping[str, Any]) -> list[LoadTest]:
@@ -242,12 +242,12 @@ def _genai(one: Mapping[str, Any]) -> list[LoadTest]:
         return _number(table.get(kind)) * units.get(str(table.get("unit")), 1.0)
 
     config = one.get("input_config") or {}
-    asked = json.dumps(config)
-    flying = re.search(r'"concurrency": (\d+)', asked)
-    rate = re.search(r'"request_rate": ([\d.]+)', asked)
-    model = re.search(r'"model_names": \["([^"]+)"', asked)
+    text = json.dumps(config)
+    flying = re.search(r'"concurrency": (\d+)', text)
+    rate = re.search(r'"request_rate": ([\d.]+)', text)
+    model = re.search(r'"model_names": \["([^"]+)"', text)
     return [LoadTest(
-        "AIPerf" if "loadgen" in config or "aiperf" in asked.lower() else "GenAI-Perf",
+        "AIPerf" if "loadgen" in config or "aiperf" in text.lower() else "GenAI-Perf",
         value("input_sequence_length"), value("output_sequence_length"),
         value("time_to_first_token", "p50") or value("time_to_first_token"),
         value("inter_token_latency", "p50") or value("inter_token_latency"),

@@ -130,11 +130,11 @@ def layout_of(words: str) -> tuple[int, int]:
     """(tensor, data) of a layout as people write it: tp4, tp4dp2, dep8, "tensor 4"."""
     small = re.sub(r"[\s,+_·×x-]+", "", words.lower())
     small = small.replace("tensor", "tp").replace("attention", "dp")
-    found: dict[str, str] = dict(re.findall(r"(tp|dp|dep|tep|ep)=?(\d+)", small))
+    degrees: dict[str, str] = dict(re.findall(r"(tp|dp|dep|tep|ep)=?(\d+)", small))
     rest = re.sub(r"(tp|dp|dep|tep|ep)=?\d+", "", small)
-    tensor = int(found.get("tp") or found.get("tep") or 1)
-    data = int(found.get("dp") or found.get("dep") or 1)
-    if rest or not found or min(tensor, data) < 1 or tensor > NODE or tensor * data > GROUPS[-1]:
+    tensor = int(degrees.get("tp") or degrees.get("tep") or 1)
+    data = int(degrees.get("dp") or degrees.get("dep") or 1)
+    if rest or not degrees or min(tensor, data) < 1 or tensor > NODE or tensor * data > GROUPS[-1]:
         raise BadArgument(
             "serve", "layout", words, f"tensor ways up to {NODE}, and replicas of attention",
             "Such as tp4, or tp2dp4. Pipelines are not tried.",
@@ -153,7 +153,7 @@ def plans(job: Job) -> tuple[list[Plan], list[tuple[str, str]]]:
     """(plans by requests a second, layouts that are refused with the figure: those nearest to the
     promise first, then those with the most room).
     """
-    found: list[Plan] = []
+    passing: list[Plan] = []
     refused: list[tuple[float, str, str]] = []
     broke: list[tuple[float, str, str]] = []
     constants = job.constants
@@ -163,10 +163,10 @@ def plans(job: Job) -> tuple[list[Plan], list[tuple[str, str]]]:
             if run.together:  # apart, the same weights lack the same room
                 refused.append((room, name, no_room(run)))
         elif run.places() < 1:
-            held = si(run.room() / run.places() if run.places() else run.weights(), "byte")
-            refused.append((room, name, f"a request holds {held}, {si(run.room(), 'byte')} left"))
+            size = si(run.room() / run.places() if run.places() else run.weights(), "byte")
+            refused.append((room, name, f"a request holds {size}, {si(run.room(), 'byte')} left"))
         elif plan := most(run, workers, job, constants):
-            found.append(plan)
+            passing.append(plan)
         else:
             one = at(run, 1, job, constants)
             times = f"{si(one[0], 's')} a token, {si(one[1], 's')} to the first"
@@ -175,7 +175,7 @@ def plans(job: Job) -> tuple[list[Plan], list[tuple[str, str]]]:
             broke.append((over, name, words))
     refused.sort(key=lambda row: -row[0])
     rows = sorted(broke) + refused
-    return sorted(found, key=lambda plan: -plan.rate), [row[1:] for row in rows]
+    return sorted(passing, key=lambda plan: -plan.rate), [row[1:] for row in rows]
 
 
 def no_room(run: Served) -> str:
@@ -258,9 +258,9 @@ def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
         served = run.decoders * rows / (wait + run.output * token)
         return np.where(good, many * served, -1.0)
 
-    told = rates((1.0, 1.0))
-    best = int(np.argmax(told))
-    if told[best] < 0:
+    flow = rates((1.0, 1.0))
+    best = int(np.argmax(flow))
+    if flow[best] < 0:
         return None
     if best + 1 == len(rows):
         stop = "memory for requests" if rows[best] < MOST else "slots"
@@ -278,7 +278,7 @@ def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
     reading = float(busy[best])
     total = round(rows[best] * (workers if run.together else run.decoders))
     return Plan(
-        one, workers, total, float(between[best]), float(first[best]), float(told[best]), low, high,
+        one, workers, total, float(between[best]), float(first[best]), float(flow[best]), low, high,
         reading, stop, "reading prompts" if reading > 0.5 else PARTS[binds],
     )  # fmt: skip
 
@@ -299,16 +299,16 @@ def inside_at(run: Served, workers: int, rate: float, job: Job, constants: Engin
 
 def fewest(job: Job, rate: float) -> list[tuple[int, Plan]]:
     """(GPUs that serve so many requests a second, the plan of one worker), the fewest first."""
-    constants, found = job.constants, []
-    seen = set()
+    constants, sizes = job.constants, []
+    earlier = set()
     for gpus in (1, 2, 4, 8, 16, 32):
         for run, workers in layouts(replace(job, gpus=gpus)):
-            if workers == 1 and run.together and run.decode not in seen and run.places() >= 1:
-                seen.add(run.decode)
+            if workers == 1 and run.together and run.decode not in earlier and run.places() >= 1:
+                earlier.add(run.decode)
                 if plan := most(run, 1, job, constants):
                     replicas = -(-rate // plan.rate)
-                    found.append((int(replicas) * gpus, plan))
-    return sorted(found, key=lambda pair: (pair[0], -pair[1].rate))
+                    sizes.append((int(replicas) * gpus, plan))
+    return sorted(sizes, key=lambda pair: (pair[0], -pair[1].rate))
 
 
 def changes(job: Job, best: Plan | None) -> list[tuple[str, float]]:
@@ -323,6 +323,10 @@ def changes(job: Job, best: Plan | None) -> list[tuple[str, float]]:
             looser = replace(job, **{name: 1.5 * getattr(job, name)})
             variants[f"half as much time again {words}"] = looser
     now = best.rate if best else 0.0
-    found = [(words, plans(one)[0]) for words, one in variants.items()]
-    rates = [(words, kept[0].rate) for words, kept in found if kept and kept[0].rate > 1.02 * now]
+    choices = [(words, plans(one)[0]) for words, one in variants.items()]
+    rates = [
+        (words, layouts[0].rate)
+        for words, layouts in choices
+        if layouts and layouts[0].rate > 1.02 * now
+    ]
     return sorted(rates, key=lambda pair: -pair[1])

@@ -108,7 +108,7 @@ def accounts(trace: Trace) -> list[Account]:
     of_lane = [number for number, _ in trace.lanes]
     for row in sorted(range(len(device)), key=device.start.__getitem__):
         rows[of_lane[device.place[row]]].append(row)
-    found = []
+    result = []
     for number, mine in rows.items():
         p = parts(
             (device.start[r], device.start[r] + device.duration[r], device.kind[r]) for r in mine
@@ -120,8 +120,8 @@ def accounts(trace: Trace) -> list[Account]:
             [(a, b, mine[place]) for a, b, place in p.gaps],
         )  # fmt: skip
         account.causes, account.puzzle, account.pauses = _causes(trace, account)
-        found.append(account)
-    return found
+        result.append(account)
+    return result
 
 
 # What the host did while the device had nothing to do; the first that fits is the cause.
@@ -145,12 +145,12 @@ def _causes(
         "allocator": _merged(_calls_of(trace, ALLOCATE)),
         "after a synchronize": _merged(_calls_of(trace, SYNCHRONIZE)),
     }
-    found: dict[str, int] = {}
+    causes: dict[str, int] = {}
     puzzles, pauses = [(0, 0, -1)], []
 
     def add(cause: str, time: int) -> None:
         if time > 0:
-            found[cause] = found.get(cause, 0) + time
+            causes[cause] = causes.get(cause, 0) + time
 
     last_launch = -1
     for start, end, row in account.gaps:
@@ -164,33 +164,35 @@ def _causes(
             continue
         last_launch = call
         launched = min(max(trace.calls.start[call], start), end)
-        left = launched - start
+        rest = launched - start
         for cause in HOST[:3]:
-            share = min(_overlap(marks[cause], start, launched), left)
+            share = min(_overlap(marks[cause], start, launched), rest)
             add(cause, share)
-            left -= share
+            rest -= share
         # A synchronize that ended in the gap, or lasted into it, emptied the queue.
         synchronizes = marks["after a synchronize"]
         waited = _overlap(synchronizes, start - LAUNCH_NS, launched)
-        own = left - min(left, _overlap(synchronizes, start, launched))
+        own = rest - min(rest, _overlap(synchronizes, start, launched))
         if own >= PAUSE:
             pauses.append(Pause(launched, own, row))
             add("a pause of the host", own)
-            left -= own
-        add("after a synchronize" if waited else "launches late", left)
+            rest -= own
+        add("after a synchronize" if waited else "launches late", rest)
         add("launch to start", min(LAUNCH_NS, end - launched))
         add("unexplained", end - launched - LAUNCH_NS)
         puzzles.append((end - launched - LAUNCH_NS, start, row))
-    return found, max(puzzles), pauses
+    return causes, max(puzzles), pauses
 
 
-def launches(trace: Trace, wanted: Collection[int]) -> dict[int, int]:
+def launches(trace: Trace, correlations: Collection[int]) -> dict[int, int]:
     """Correlation -> row of the call that launched it, of those that are wanted."""
     calls = trace.calls
     return {
         correlation: row
         for row, correlation in enumerate(calls.correlation)
-        if correlation > 0 and correlation in wanted and calls.kind[row] in (LAUNCH, SYNCHRONIZE)
+        if correlation > 0
+        and correlation in correlations
+        and calls.kind[row] in (LAUNCH, SYNCHRONIZE)
     }
 
 

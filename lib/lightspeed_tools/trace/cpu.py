@@ -46,9 +46,9 @@ def own_times(events: Iterable[dict[str, Any]]) -> dict[str, tuple[int, float]]:
             threads[event.get("tid")].append(event)
     calls: dict[str, int] = defaultdict(int)
     own: dict[str, float] = defaultdict(float)
-    for found in threads.values():
+    for rows in threads.values():
         inside: list[tuple[float, str]] = []
-        for event in sorted(found, key=lambda e: (e["ts"], -e["dur"])):
+        for event in sorted(rows, key=lambda e: (e["ts"], -e["dur"])):
             while inside and inside[-1][0] <= event["ts"]:
                 inside.pop()
             if inside:

@@ -107,7 +107,7 @@ class Diagnosis:
     @property
     def all_accounts(self) -> list[Account]:
         """Of all devices of all files."""
-        return [account for found in self.accounts for account in found]
+        return [account for listing in self.accounts for account in listing]
 
     @property
     def unknown(self) -> float:
@@ -151,22 +151,22 @@ def diagnose(
     if bare and len(bare) < len(traces):
         raise TraceError(f"{bare[0]}: no device events, which other files here have")
     if bare:
-        found = Diagnosis(traces, [[] for _ in traces])
-        found.host = own_times(event for trace in traces for event in host_events(trace))
-        return found
+        case = Diagnosis(traces, [[] for _ in traces])
+        case.host = own_times(event for trace in traces for event in host_events(trace))
+        return case
     _one_job(traces)
     order = sorted(range(len(traces)), key=lambda at: (traces[at].rank or 0, at))
     for trace in traces:
         trace.hardware = hardware
     traces, aside = alike([traces[at] for at in order])
-    found = Diagnosis(traces, [accounts(trace) for trace in traces], aside=aside)
-    found.stops = [
-        stops_of(trace, [pause for account in listed for pause in account.pauses])
-        for trace, listed in zip(found.traces, found.accounts, strict=True)
+    case = Diagnosis(traces, [accounts(trace) for trace in traces], aside=aside)
+    case.stops = [
+        stops_of(trace, [pause for account in devices for pause in account.pauses])
+        for trace, devices in zip(case.traces, case.accounts, strict=True)
     ]
-    _say(found)
-    _judge(found, step)
-    return found
+    _say(case)
+    _judge(case, step)
+    return case
 
 
 def _one_job(traces: list[Trace]) -> None:
@@ -184,8 +184,8 @@ def _one_job(traces: list[Trace]) -> None:
             )
     worlds = {trace.world for trace in traces} - {None}
     if len(worlds) > 1:
-        named = ", ".join(f"{trace.path} says {trace.world}" for trace in traces if trace.world)
-        raise TraceError(f"ranks of different jobs: how many ranks there are differs: {named}")
+        sizes = ", ".join(f"{trace.path} says {trace.world}" for trace in traces if trace.world)
+        raise TraceError(f"ranks of different jobs: how many ranks there are differs: {sizes}")
     ranks = Counter(trace.rank for trace in traces if trace.rank is not None)
     for rank, times in ranks.items():
         if times > 1:
@@ -217,44 +217,44 @@ def _base(trace: Trace) -> int:
     return base if isinstance(base, int) else 0
 
 
-def _say(found: Diagnosis) -> None:
+def _say(case: Diagnosis) -> None:
     """What the files leave open."""
-    for trace in found.traces:
+    for trace in case.traces:
         if trace.left_out:
-            found.notes.append(
+            case.notes.append(
                 f"{trace.path}: {trace.left_out:,} device events without a start or a duration are"
                 " left out"
             )
         if trace.graph_rows:
-            found.notes.append(
+            case.notes.append(
                 f"{trace.path}: {trace.graph_rows:,} kernels ran in graphs: gaps inside a graph may"
                 " be the recording's, and their shapes are unknown"
             )
         during = _unknown_communication(trace)
         if during:
-            found.notes.append(
+            case.notes.append(
                 f"{trace.path}: counted as compute, though a collective launched it: {during}"
             )
     pairs = sum(
         trace.device.kind[row] == COMMUNICATION and of_a_pair(trace, row)
-        for trace in found.traces
+        for trace in case.traces
         for row in range(len(trace.device))
     )
     if pairs:
-        found.notes.append(
+        case.notes.append(
             f"{pairs:,} kernels send and receive between ranks that the file does not name: their"
             " waits, such as a pipeline's bubble, stay as they are in each gain"
         )
-    steps = sorted({len(trace.steps()) for trace in found.traces} - {0})
+    steps = sorted({len(trace.steps()) for trace in case.traces} - {0})
     if steps:
         count = f"{' and '.join(map(str, steps))} step{'s' * (steps != [1])}"
-        found.notes.append(
+        case.notes.append(
             f"{count} annotated; the span is from the first device event to the last, not of whole"
             " steps"
         )
-    if len(found.traces) < found.world:
-        found.notes.append(
-            f"{len(found.traces)} of {found.world} ranks: how much of communication is waiting for"
+    if len(case.traces) < case.world:
+        case.notes.append(
+            f"{len(case.traces)} of {case.world} ranks: how much of communication is waiting for"
             " a slow rank, and whether a link is slow, takes all of them"
         )
 
@@ -270,93 +270,93 @@ def _unknown_communication(trace: Trace) -> str:
     return ", ".join(sorted(names)[:3])
 
 
-def _judge(found: Diagnosis, step: float | None) -> None:
+def _judge(case: Diagnosis, step: float | None) -> None:
     """Closure and gains, or why there are none."""
-    several = [t.path for t, a in zip(found.traces, found.accounts, strict=True) if len(a) > 1]
+    several = [t.path for t, a in zip(case.traces, case.accounts, strict=True) if len(a) > 1]
     if several:
-        found.refused.append(f"gains: {', '.join(several)} has several devices in one file; give"
+        case.refused.append(f"gains: {', '.join(several)} has several devices in one file; give"
                              " one file a rank")  # fmt: skip
         return
-    chosen = [account for found_here in found.accounts for account in found_here]
-    run = rebuild(found.traces, chosen)
-    if found.whole:
-        found.waits = waits_of(run)
-    if len(found.traces) > 1 and not run.meetings:
-        found.refused.append(
+    devices = [account for found_here in case.accounts for account in found_here]
+    run = rebuild(case.traces, devices)
+    if case.whole:
+        case.waits = waits_of(run)
+    if len(case.traces) > 1 and not run.meetings:
+        case.refused.append(
             "gains: the ranks' collectives can't be matched: there are none, or their numbers"
             " differ"
         )
         return
-    expect(run, found.traces, chosen)
+    expect(run, case.traces, devices)
     base = replay(run)
     if not run.measured or not base:
-        found.refused.append("gains: nothing took any time")
+        case.refused.append("gains: nothing took any time")
         return
-    found.closure = base / run.measured - 1
-    if abs(found.closure) > CLOSES:
-        found.refused.append(
-            f"gains: the replay is {100 * found.closure:+.1f} % off the measured span, and speaks"
+    case.closure = base / run.measured - 1
+    if abs(case.closure) > CLOSES:
+        case.refused.append(
+            f"gains: the replay is {100 * case.closure:+.1f} % off the measured span, and speaks"
             f" only within {100 * CLOSES:.0f} %: the file does not tell what this run waited for"
         )
         return
-    if found.unknown > MOSTLY:
-        found.refused.append(
-            f"gains: {100 * found.unknown:.0f} % of the time is idle for no reason that the file"
+    if case.unknown > MOSTLY:
+        case.refused.append(
+            f"gains: {100 * case.unknown:.0f} % of the time is idle for no reason that the file"
             " tells"
         )
         return
-    slowed = _slowed(found, step)
+    slowed = _slowed(case, step)
     alone = sum(op.group is not None and op.meeting is None for ops in run.operations for op in ops)
-    if alone and found.whole:
-        found.notes.append(
+    if alone and case.whole:
+        case.notes.append(
             f"{alone:,} collectives at the edges of the recordings are not on all ranks: their"
             " waits stay as they are, so gains of ranks and links may be larger than said"
         )
     for cause, (gone, name, advice) in CAUSES.items():
         if cause in OF_THE_HOST and slowed:
             continue
-        if cause in ("rank", "link") and not found.whole:
+        if cause in ("rank", "link") and not case.whole:
             continue
         gain = base / max(1, replay(run, [cause]))
-        left = replay(run, gone) / max(1, replay(run, (*gone, cause))) if gone else gain
-        if min(gain, left) > 1.001:
-            found.gains.append(Gain(cause, name, advice, gain, min(gain, left)))
-    found.gains.sort(key=lambda gain: -gain.beyond)
-    if step is None and any(gain.cause in OF_THE_HOST for gain in found.worth):
-        found.notes.append(
+        rest = replay(run, gone) / max(1, replay(run, (*gone, cause))) if gone else gain
+        if min(gain, rest) > 1.001:
+            case.gains.append(Gain(cause, name, advice, gain, min(gain, rest)))
+    case.gains.sort(key=lambda gain: -gain.beyond)
+    if step is None and any(gain.cause in OF_THE_HOST for gain in case.worth):
+        case.notes.append(
             "a profiler makes the host slower: --step 17.8ms, the time of a step without it, says"
             " whether these gains are real"
         )
-    found.slow_rank = _slow_rank(found)
+    case.slow_rank = _slow_rank(case)
 
 
-def _slow_rank(found: Diagnosis) -> str:
+def _slow_rank(case: Diagnosis) -> str:
     """Which ranks compute the longest: the slowest, and those that are nearly as slow."""
-    chosen = [account.compute for account in found.all_accounts]
-    usual, most = median_low(chosen), max(chosen)
-    slow = [at for at, time in enumerate(chosen) if time > (usual + most) / 2 or time == most]
-    ranks = [found.traces[at].rank for at in slow]
+    times = [account.compute for account in case.all_accounts]
+    usual, most = median_low(times), max(times)
+    slow = [at for at, time in enumerate(times) if time > (usual + most) / 2 or time == most]
+    ranks = [case.traces[at].rank for at in slow]
     if None in ranks:
-        return ", ".join(found.traces[at].path for at in slow[:3])
+        return ", ".join(case.traces[at].path for at in slow[:3])
     several = len(ranks) > 1
     return f"rank{'s' * several} {', '.join(map(str, ranks[:8]))}{', …' * (len(ranks) > 8)}"
 
 
-def _slowed(found: Diagnosis, step: float | None) -> bool:
+def _slowed(case: Diagnosis, step: float | None) -> bool:
     """Whether the profiler itself slowed the run; says so."""
     if step is None:
         return False
     lengths = [
         (steps[-1][1] - steps[0][0]) / len(steps) * 1e-9
-        for steps in (trace.steps() for trace in found.traces)
+        for steps in (trace.steps() for trace in case.traces)
         if steps
     ]
     if not lengths:
-        found.refused.append("--step: no steps are annotated, so there is none to compare with")
+        case.refused.append("--step: no steps are annotated, so there is none to compare with")
         return False
     ratio = max(lengths) / step
     if ratio > SLOWED:
-        found.refused.append(
+        case.refused.append(
             f"gains of the host: a step takes {max(lengths) * 1e3:.3g} ms here and"
             f" {step * 1e3:.3g} ms without the profiler, which makes launches late itself"
         )

@@ -191,9 +191,9 @@ def _reduce(job: Job, ranks: list[_Rank]) -> None:
     seconds = predict("all_reduce", size, job.ranks, 1, "h100").time
     time = ranks[0].near(1e9 * seconds * job.faults.get("slow_link", 1.0))
     end = max(start for start, _ in arrivals) + time
-    told = collective("allreduce", size, range(job.ranks), "default_pg")
+    details = collective("allreduce", size, range(job.ranks), "default_pg")
     for rank, (start, tie) in zip(ranks, arrivals, strict=True):
-        rank.runs(NCCL.format("AllReduce_Sum"), NETWORK, start, end - start, **tie, **told)
+        rank.runs(NCCL.format("AllReduce_Sum"), NETWORK, start, end - start, **tie, **details)
 
 
 def _wait(rank: _Rank) -> None:

@@ -125,12 +125,12 @@ def _grouped(name: str, dims: list, types: list[str], values: list[str]) -> Work
     flat = [d for d in dims if len(d) == 2]
     weights = [(d, t) for d, t in zip(dims, types, strict=False) if len(d) == 3]
     tokens, hidden = flat[0]
-    chosen = next((d[1] for d in flat[1:] if d[0] == tokens and d[1] <= weights[0][0][0]), 1)
+    top = next((d[1] for d in flat[1:] if d[0] == tokens and d[1] <= weights[0][0][0]), 1)
     experts, form = weights[0][0][0], FORMATS.get(weights[0][1], weights[0][1])
     each = sum(math.prod(d[1:]) for d, _ in weights if d[0] == experts)
-    reads = min(experts, tokens * chosen) * each * WIDTHS[form]
-    shape = (tokens, chosen, experts, hidden)
-    return Work("grouped", shape, form, 2.0 * tokens * chosen * each, reads + 4.0 * tokens * hidden)
+    reads = min(experts, tokens * top) * each * WIDTHS[form]
+    shape = (tokens, top, experts, hidden)
+    return Work("grouped", shape, form, 2.0 * tokens * top * each, reads + 4.0 * tokens * hidden)
 
 
 def _attention(name: str, dims: list, types: list[str], values: list[str]) -> Work | None:
@@ -158,8 +158,8 @@ def attention_flops(
     (64, 40.0)
     """
     rows = min(queries, keys)
-    seen = rows * (keys - rows) + rows * (rows + 1) / 2 if causal else queries * keys
-    return 4 * batch * heads * seen * width
+    pairs = rows * (keys - rows) + rows * (rows + 1) / 2 if causal else queries * keys
+    return 4 * batch * heads * pairs * width
 
 
 def _convolution(name: str, dims: list, types: list[str], values: list[str]) -> Work | None:
@@ -181,9 +181,9 @@ def _convolution(name: str, dims: list, types: list[str], values: list[str]) -> 
             places = image[2:]
     form = FORMATS.get(types[at], types[at])
     flops = count * 2.0 * image[0] * math.prod(places) * math.prod(filters)
-    read = math.prod(image) + math.prod(filters) + image[0] * filters[0] * math.prod(places)
+    reads = math.prod(image) + math.prod(filters) + image[0] * filters[0] * math.prod(places)
     shape = (tuple(image), tuple(filters), tuple(places), back)
-    return Work("convolution", shape, form, flops, count * WIDTHS[form] * read)
+    return Work("convolution", shape, form, flops, count * WIDTHS[form] * reads)
 
 
 def convolved(

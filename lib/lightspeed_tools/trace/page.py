@@ -14,13 +14,13 @@ from lightspeed_tools.trace.verdict import headline
 
 def to_html(diagnosis: Diagnosis) -> str:
     """One page for a diagnosis: the same input gives the same bytes."""
-    drawn = []
+    pictures = []
     for trace, accounts in zip(diagnosis.traces, diagnosis.accounts, strict=True):
         for account in accounts:
             which = f"rank {trace.rank}" if trace.rank is not None else trace.path
             caption = f"{which}, {account.name or 'device'} {account.device}: what ran, and when."
-            drawn.append((Markup(draw(tracks(trace, account), caption, caption)), caption))
-    told = "\n".join(lines(diagnosis)[1:])
+            pictures.append((Markup(draw(tracks(trace, account), caption, caption)), caption))
+    text = "\n".join(lines(diagnosis)[1:])
     return page(
-        "trace", title="A profile, read", headline=headline(diagnosis), drawn=drawn, told=told
+        "trace", title="A profile, read", headline=headline(diagnosis), drawn=pictures, told=text
     )

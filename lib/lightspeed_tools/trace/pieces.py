@@ -92,8 +92,8 @@ def _read(file: Any, raw: Any, heard: Callable[[int], None]) -> bytes:
     return block
 
 
-def _events(path: str | Path, read: Callable[[], bytes]) -> Iterator[Any]:
-    text = read()
+def _events(path: str | Path, read_block: Callable[[], bytes]) -> Iterator[Any]:
+    text = read_block()
     if text.startswith(b"\xef\xbb\xbf"):
         text = text[3:]
     if not text.strip():
@@ -102,23 +102,23 @@ def _events(path: str | Path, read: Callable[[], bytes]) -> Iterator[Any]:
         raise TraceError(f"{path}: this is no JSON: it begins with {text[:12]!r}; {EXPECTED}")
     head: dict[str, Any] = {}
     depth = 1
-    listed = text.lstrip()[:1] == b"["
-    if listed:
+    is_list = text.lstrip()[:1] == b"["
+    if is_list:
         begin = text.index(b"[") + 1
     else:
-        while not (found := EVENTS.search(text)) and len(text) < LARGEST_HEAD:
-            block = read()
+        while not (match := EVENTS.search(text)) and len(text) < LARGEST_HEAD:
+            block = read_block()
             text += block
             if not block:
                 break
-        if not found:
+        if not match:
             raise TraceError(f"{path}: {_stranger(text)}; {EXPECTED}")
-        begin, before = found.end(), text[: found.start()].rstrip().rstrip(b",")
+        begin, before = match.end(), text[: match.start()].rstrip().rstrip(b",")
         depth, head = _head(path, before)
     at, text = begin, text[begin:]
     decode = _decoder(text)
     while True:
-        block, cut = read(), _last_between(text)
+        block, cut = read_block(), _last_between(text)
         listing = decode(b"[" + text[:cut].rstrip().rstrip(b",") + b"]") if cut else None
         if listing is not None:
             yield listing
@@ -127,11 +127,11 @@ def _events(path: str | Path, read: Callable[[], bytes]) -> Iterator[Any]:
             listing, rest = ended
             yield listing
             end = at + len(text)
-            yield head | ({} if listed else _trailer(path, rest + block, read, depth, end))
+            yield head | ({} if is_list else _trailer(path, rest + block, read_block, depth, end))
             return
         elif not block:
             # Chrome's format lets the last bracket of a bare list be missing.
-            whole = decode(b"[" + text.strip().rstrip(b",") + b"]") if listed else None
+            whole = decode(b"[" + text.strip().rstrip(b",") + b"]") if is_list else None
             if whole is None:
                 raise _cut_off(path, text, at)
             yield whole
@@ -145,11 +145,11 @@ def _events(path: str | Path, read: Callable[[], bytes]) -> Iterator[Any]:
 def _last_between(text: bytes) -> int:
     """Where the last event of a piece begins, or 0; the search runs over the end of it first."""
     for start in (max(0, len(text) - (1 << 12)), max(0, len(text) - (1 << 16)), 0):
-        found = 0
+        end = 0
         for match in BETWEEN.finditer(text, start):
-            found = match.end()
-        if found:
-            return found
+            end = match.end()
+        if end:
+            return end
     return 0
 
 
@@ -202,39 +202,39 @@ def _head(path: str | Path, before: bytes) -> tuple[int, dict[str, Any]]:
     """How many objects are open before the events, and what the file says of itself there."""
     for depth in range(1, DEEPEST):
         try:
-            told = json.loads(before + b"}" * depth, strict=False)
+            head = json.loads(before + b"}" * depth, strict=False)
         except ValueError:
             continue
-        inner = told
+        inner = head
         for _ in range(depth - 1):
             inner = inner.popitem()[1]
-            told |= inner
-        return depth, told
+            head |= inner
+        return depth, head
     return 1, _whole(path, before + b"}", 0)
 
 
 def _trailer(
-    path: str | Path, rest: bytes, read: Callable[[], bytes], depth: int, at: int
+    path: str | Path, rest: bytes, read_block: Callable[[], bytes], depth: int, at: int
 ) -> dict[str, Any]:
-    while len(rest) < LARGEST_HEAD and (block := read()):
+    while len(rest) < LARGEST_HEAD and (block := read_block()):
         rest, at = rest + block, at + len(block)
     rest = rest.strip().lstrip(b",")
     if not rest.endswith(b"}"):
         raise TraceError(
             f"{path}: the file is cut off: what follows its events has no end at byte {at:,}"
         )
-    told = _whole(path, b'{"": ' * (depth - 1) + b"{" + rest, 0)
+    data = _whole(path, b'{"": ' * (depth - 1) + b"{" + rest, 0)
     for _ in range(depth - 1):
-        told |= told.pop("")
-    return told
+        data |= data.pop("")
+    return data
 
 
 def _whole(path: str | Path, text: bytes, at: int) -> dict[str, Any]:
     words = text.decode("utf-8", "replace")
     for attempt in (words, ESCAPE.sub(_escaped, words)):
         try:
-            found = json.JSONDecoder(strict=False).decode(attempt)
-            return found if isinstance(found, dict) else {}
+            data = json.JSONDecoder(strict=False).decode(attempt)
+            return data if isinstance(data, dict) else {}
         except json.JSONDecodeError as error:
             problem = error
     raise TraceError(f"{path}: damaged at byte {at + problem.pos:,}: {problem.msg}")

@@ -166,10 +166,10 @@ class Trace:
         """The name of a device, "" where neither the file nor the user has one."""
         if self.hardware:
             return self.hardware
-        listed = self.about.get("deviceProperties")
-        found = [p for p in listed if isinstance(p, dict)] if isinstance(listed, list) else []
-        named = [p for p in found if p.get("id") == device] or found
-        return str(named[0].get("name", "")) if named else ""
+        devices = self.about.get("deviceProperties")
+        entries = [p for p in devices if isinstance(p, dict)] if isinstance(devices, list) else []
+        matches = [p for p in entries if p.get("id") == device] or entries
+        return str(matches[0].get("name", "")) if matches else ""
 
     def arguments_of(self, row: int) -> tuple[str, bytes] | None:
         """What launched a row of the device, and with what shapes; None where that is unknown."""
@@ -183,13 +183,13 @@ class Trace:
 
     def step_marks(self) -> list[Mark]:
         """The marks of steps, in order, without those inside another one."""
-        kept: list[Mark] = []
+        outer: list[Mark] = []
         for mark in sorted(
             (m for m in self.marks if m.kind == "step"), key=lambda m: (m.start, -m.end)
         ):
-            if not kept or mark.end > kept[-1].end:
-                kept.append(mark)
-        return kept
+            if not outer or mark.end > outer[-1].end:
+                outer.append(mark)
+        return outer
 
 
 def read(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> Trace:
@@ -259,16 +259,16 @@ class _Places:
 
 def _take(trace: Trace, piece: list, places: _Places) -> None:
     """Add a piece's events to the trace."""
-    seen, names, marks, calls = trace.seen, places.names, places.marks, places.calls
+    counts, names, marks, calls = trace.seen, places.names, places.marks, places.calls
     for event in piece:
         if type(event) is not dict:
             continue
         phase = event.get("ph")
         if phase != "X":
             if phase == "M" and event.get("name") == "process_name":
-                _process(seen, event)
+                _process(counts, event)
             elif phase == "B":
-                seen["in pairs"] += 1
+                counts["in pairs"] += 1
             continue
         category, name = event.get("cat"), event.get("name")
         if type(name) is not str:
@@ -294,7 +294,7 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
                 _mark(trace, event, places)
             continue
         if not isinstance(category, str):
-            seen["without category"] += category is None
+            counts["without category"] += category is None
             continue
         kind = DEVICE.get(category)
         if kind is None:
@@ -307,7 +307,7 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
                 elif lower.endswith(("runtime", "_driver")):
                     _call(trace, event, places)
                 else:
-                    seen[category] += 1
+                    counts[category] += 1
                 continue
         start, duration = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
         args = event.get("args")
@@ -318,12 +318,12 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
             continue
         number = names.setdefault(name, len(names))
         if kind == COMPUTE:
-            known = places.kinds.get(name)
-            if known is None:
+            memo = places.kinds.get(name)
+            if memo is None:
                 sends = COMMUNICATES.search(name) and not FUSED.match(name)
-                known = COMMUNICATION if sends else COMPUTE
-                places.kinds[name] = known
-            kind = known
+                memo = COMMUNICATION if sends else COMPUTE
+                places.kinds[name] = memo
+            kind = memo
             if kind == COMMUNICATION and "Collective name" in args:
                 trace.collectives[len(trace.device)] = _collective(args)
                 label = args.get("Process Group Name"), args.get("Process Group Ranks")
@@ -384,8 +384,8 @@ def _call(trace: Trace, event: dict, places: _Places) -> None:
     """A call of the runtime, if it starts, awaits or allocates something."""
     name = event["name"]
     if name not in places.calls:
-        found = [at for at, (_, words) in enumerate(CALLS) if words.search(name)]
-        places.calls[name] = CAPTURES if CAPTURE.search(name) else found[0] if found else None
+        indices = [at for at, (_, words) in enumerate(CALLS) if words.search(name)]
+        places.calls[name] = CAPTURES if CAPTURE.search(name) else indices[0] if indices else None
     kind = places.calls[name]
     start, duration = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
     if kind is None or start is None or duration is None or duration < 0:
@@ -404,14 +404,14 @@ def _call(trace: Trace, event: dict, places: _Places) -> None:
 
 
 def _thread(event: dict, places: _Places) -> int:
-    written = event.get("pid"), event.get("tid")
-    known = places.written.get(written) if type(written[0]) is type(written[1]) is int else None
-    if known is None:
-        named = (str(written[0]), str(written[1]))
-        known = places.threads.setdefault(named, len(places.threads))
-        if type(written[0]) is type(written[1]) is int:
-            places.written[written] = known
-    return known
+    ids = event.get("pid"), event.get("tid")
+    thread = places.written.get(ids) if type(ids[0]) is type(ids[1]) is int else None
+    if thread is None:
+        key = (str(ids[0]), str(ids[1]))
+        thread = places.threads.setdefault(key, len(places.threads))
+        if type(ids[0]) is type(ids[1]) is int:
+            places.written[ids] = thread
+    return thread
 
 
 def _mark(trace: Trace, event: dict, places: _Places) -> None:
@@ -449,10 +449,10 @@ def _collective(args: dict) -> tuple[str, float, int]:
     return name, float(each * most), group if isinstance(group, int) else 0
 
 
-def _process(seen: Counter, event: dict) -> None:
+def _process(counts: Counter, event: dict) -> None:
     args = event.get("args")
     name = str(args.get("name", "")) if isinstance(args, dict) else ""
-    seen["of JAX"] += name.startswith(("/device:TPU", "/device:GPU", "/host:CPU"))
+    counts["of JAX"] += name.startswith(("/device:TPU", "/device:GPU", "/host:CPU"))
 
 
 def _foreign(trace: Trace) -> Counter:
@@ -479,8 +479,8 @@ def _no_device(trace: Trace) -> str:
     if isinstance(trace.about.get("otherData"), dict):
         return "no device events of PyTorch's profiler; rocprof and others write JSON like this"
     if others:
-        named = ", ".join(f"{n:,} of '{k}'" for k, n in others.most_common(3))
-        return f"no device events (kernel, gpu_memcpy, gpu_memset); it has {named}"
+        categories = ", ".join(f"{n:,} of '{k}'" for k, n in others.most_common(3))
+        return f"no device events (kernel, gpu_memcpy, gpu_memset); it has {categories}"
     return (
         "no device events: the profile is of the host alone. Ask the profiler for"
         " ProfilerActivity.CUDA, and see that a GPU was used while it ran"

@@ -119,19 +119,19 @@ def rebuild(traces: Sequence[Trace], accounts: Sequence[Account]) -> Run:
     collectives.
     """
     ranks = [_operations(trace, account) for trace, account in zip(traces, accounts, strict=True)]
-    operations = [found for found, _ in ranks]
+    operations = [ops for ops, _ in ranks]
     meetings = _meetings(operations)
     shifts = _clock_shifts(meetings, len(ranks))
     events: list[tuple[int, int, int, object]] = []
-    for rank, ((found, calls), trace, shift) in enumerate(zip(ranks, traces, shifts, strict=True)):
-        for op in found:
+    for rank, ((ops, calls), trace, shift) in enumerate(zip(ranks, traces, shifts, strict=True)):
+        for op in ops:
             op.start, op.end = op.start + shift, op.end + shift
         for call in calls:
             call.start, call.end = call.start + shift, call.end + shift
             events.append((call.start, BEGINS, rank, call))
             if call.until is not None or call.kind == ALLOCATE:
                 events.append((call.end, RETURNS, rank, call))
-        for op in found:  # some clocks let a kernel start before its launch
+        for op in ops:  # some clocks let a kernel start before its launch
             at = max(op.start, op.call.start) if op.call else op.start
             events.append((at, RUNS, rank, op))
         for cause in ANNOTATED:
@@ -145,8 +145,8 @@ def rebuild(traces: Sequence[Trace], accounts: Sequence[Account]) -> Run:
         ends = sorted(op.end for op in meeting.members)
         meeting.transfer = max(1, ends[len(ends) // 2] - last)
     _rank_factors(operations)
-    measured = max(op.end for found in operations for op in found) - min(
-        op.start for found in operations for op in found
+    measured = max(op.end for ops in operations for op in ops) - min(
+        op.start for ops in operations for op in ops
     )
     first_calls = [
         min(
@@ -170,7 +170,7 @@ def _operations(trace: Trace, account: Account) -> tuple[list[Operation], list[C
         )
         for row in range(len(calls))
     ]  # fmt: skip
-    found = []
+    result = []
     for row in account.rows[:LARGEST]:
         start, call = device.start[row], None
         at = by_correlation.get(device.correlation[row])
@@ -184,12 +184,12 @@ def _operations(trace: Trace, account: Account) -> tuple[list[Operation], list[C
             op.group = trace.groups.get(row, ("", ""))
         if call is not None and call.operation is None:
             call.operation = op
-        found.append(op)
-    if found:
-        horizon = found[-1].end
+        result.append(op)
+    if result:
+        horizon = result[-1].end
         called = [call for call in called if call.start <= horizon]
     called.sort(key=lambda call: call.start)
-    called = sorted([*called, *_inferred(found, called)], key=lambda call: call.start)
+    called = sorted([*called, *_inferred(result, called)], key=lambda call: call.start)
     last: dict[int, Call] = {}
     for call in called:
         before = last.get(call.thread, call)
@@ -199,30 +199,30 @@ def _operations(trace: Trace, account: Account) -> tuple[list[Operation], list[C
         if call.kind != WAIT:
             call.before = max(0, call.start - before.start)
         last[call.thread] = call
-    _lags(found)
-    _waits(found, called)
-    _blocked(found, called, trace)
-    return found, [call for call in called if call.kind != WAIT]
+    _lags(result)
+    _waits(result, called)
+    _blocked(result, called, trace)
+    return result, [call for call in called if call.kind != WAIT]
 
 
-def _inferred(found: list[Operation], called: list[Call]) -> list[Call]:
+def _inferred(operations: list[Operation], called: list[Call]) -> list[Call]:
     """Calls for operations whose launch is not in the file, between the launches of their stream's
     neighbours: as early as may be, so that gains stay bounds, and just before an operation that
     nothing but its launch can have held up. None where most launches are not in the file.
     """
-    if not called or 2 * sum(op.call is not None for op in found) < len(found):
+    if not called or 2 * sum(op.call is not None for op in operations) < len(operations):
         return []
     following: dict[int, Call] = {}
     latest = []
-    for op in reversed(found):
+    for op in reversed(operations):
         latest.append(following.get(op.stream))
         if op.call is not None:
             following[op.stream] = op.call
     waits = [call for call in called if call.kind == WAIT]
-    starts, ends = [call.start for call in waits], sorted(op.end for op in found)
+    starts, ends = [call.start for call in waits], sorted(op.end for op in operations)
     last: dict[int, Operation] = {}
     calls = []
-    for op, next_call in zip(found, reversed(latest), strict=True):
+    for op, next_call in zip(operations, reversed(latest), strict=True):
         before = last.get(op.stream)
         if op.call is None:
             call = before.call if before and before.call else called[0]
@@ -245,18 +245,18 @@ def of_a_pair(trace: Trace, row: int) -> bool:
     """Whether a kernel of communication sends and receives between ranks that the file doesn't
     name; the same kernels of NCCL make an all-to-all, where the file says so.
     """
-    told = trace.collectives.get(row, ("",))[0]
-    return bool(PAIR.search(trace.names[trace.device.name[row]])) and "alltoall" not in told
+    operation = trace.collectives.get(row, ("",))[0]
+    return bool(PAIR.search(trace.names[trace.device.name[row]])) and "alltoall" not in operation
 
 
-def _lags(found: list[Operation]) -> None:
+def _lags(operations: list[Operation]) -> None:
     """How long launches and the passing from kernel to kernel take, where nothing else held an
     operation up. Where something did, a launch takes the usual time, and the passing none: so
     gains stay bounds.
     """
     last: dict[int, Operation] = {}
     lags = []
-    for op in found:
+    for op in operations:
         before = last.get(op.stream)
         if op.call is not None and (before is None or before.end + CLOSE < op.call.start):
             lag = op.start - op.call.start
@@ -265,12 +265,12 @@ def _lags(found: list[Operation]) -> None:
         last[op.stream] = op
     usual = median_low(lags) if lags else CLOSE
     last = {}
-    for op in found:
+    for op in operations:
         before = last.get(op.stream)
         if op.call is not None:
             own = op.start - op.call.start
             # what ran before a profile began may have held the first operation up
-            op.lag = own if op is found[0] or 0 <= own <= LAUNCH_NS else min(own, usual)
+            op.lag = own if op is operations[0] or 0 <= own <= LAUNCH_NS else min(own, usual)
         if before is not None:
             passed = op.alone = op.start - before.end  # below 0 where kernels of a stream overlap
             queued = op.call is not None and op.call.start + LAUNCH_NS < before.end
@@ -278,7 +278,7 @@ def _lags(found: list[Operation]) -> None:
         last[op.stream] = op
 
 
-def _waits(found: list[Operation], called: list[Call]) -> None:
+def _waits(operations: list[Operation], called: list[Call]) -> None:
     """Which operations waited for one of another stream."""
     waited, pending = set(), {}
     for call in called:
@@ -288,7 +288,8 @@ def _waits(found: list[Operation], called: list[Call]) -> None:
             waited.add(id(call))
     # In order of launch: what was launched last on each stream, as far as it was done in time.
     launched = sorted(
-        (op for op in found if op.call is not None), key=lambda op: op.call.start if op.call else 0
+        (op for op in operations if op.call is not None),
+        key=lambda op: op.call.start if op.call else 0,
     )
     newest: dict[int, Operation] = {}
     for op in launched:
@@ -300,10 +301,10 @@ def _waits(found: list[Operation], called: list[Call]) -> None:
                 and (id(op.call) in waited or other.kind == COMPUTE)
             ]  # fmt: skip
         newest[op.stream] = op
-    by_end = sorted(found, key=lambda op: op.end)
+    by_end = sorted(operations, key=lambda op: op.end)
     ends = [op.end for op in by_end]
     last: dict[int, Operation] = {}
-    for op in found:
+    for op in operations:
         before = last.get(op.stream)
         reasons = [before.end if before else 0, *(other.end for other in op.after)]
         if op.call is not None:
@@ -318,9 +319,9 @@ def _waits(found: list[Operation], called: list[Call]) -> None:
         last[op.stream] = op
 
 
-def _blocked(found: list[Operation], called: list[Call], trace: Trace) -> None:
+def _blocked(operations: list[Operation], called: list[Call], trace: Trace) -> None:
     """Which operation a synchronize of the host, or a copy that blocks it, waited for."""
-    by_end = sorted((op for op in found if op.call is not None), key=lambda op: op.end)
+    by_end = sorted((op for op in operations if op.call is not None), key=lambda op: op.end)
     ends = [op.end for op in by_end]
     for call in called:
         own = call.operation
@@ -348,20 +349,20 @@ def _meetings(ranks: list[list[Operation]]) -> list[Meeting]:
     without one nothing is matched.
     """
     columns: dict[tuple, dict[int, list[Operation]]] = {}
-    for rank, found in enumerate(ranks):
+    for rank, operations in enumerate(ranks):
         streams: dict[int, int] = {}
-        ordered = [op for op in found if op.group is not None]
+        ordered = [op for op in operations if op.group is not None]
         ordered.sort(key=lambda op: op.call.start if op.call else op.start)
         for op in ordered:
-            named: tuple = op.group or ()
-            if named == ("", ""):
-                named = (streams.setdefault(op.stream, len(streams)),)
-            columns.setdefault(named, {}).setdefault(rank, []).append(op)
+            key: tuple = op.group or ()
+            if key == ("", ""):
+                key = (streams.setdefault(op.stream, len(streams)),)
+            columns.setdefault(key, {}).setdefault(rank, []).append(op)
     meetings = []
-    for named, of_rank in columns.items():
-        if len(named) == 1 and len(of_rank) < len(ranks):
+    for key, of_rank in columns.items():
+        if len(key) == 1 and len(of_rank) < len(ranks):
             return []
-        if len({len(listed) for listed in of_rank.values()}) > 1:
+        if len({len(ops) for ops in of_rank.values()}) > 1:
             of_rank = _aligned(of_rank)
             if not of_rank:
                 return []
@@ -379,18 +380,18 @@ def _aligned(of_rank: dict[int, list[Operation]]) -> dict[int, list[Operation]]:
     """
     shortest = min(of_rank.values(), key=len)
     count, aligned = len(shortest), {}
-    for rank, listed in of_rank.items():
-        if len(listed) - count > EDGES or count < FEWEST:
+    for rank, ops in of_rank.items():
+        if len(ops) - count > EDGES or count < FEWEST:
             return {}
         spreads = []
-        for first in range(len(listed) - count + 1):
-            apart = [a.end - b.end for a, b in zip(listed[first:], shortest, strict=False)]
+        for first in range(len(ops) - count + 1):
+            apart = [a.end - b.end for a, b in zip(ops[first:], shortest, strict=False)]
             middle = median_low(apart)
             spreads.append((sum(abs(gap - middle) for gap in apart) / count, first))
         (best, first), *others = sorted(spreads)
         if best > TOGETHER or (others and others[0][0] < 4 * max(best, TOGETHER // 10)):
             return {}
-        aligned[rank] = listed[first : first + count]
+        aligned[rank] = ops[first : first + count]
     return aligned
 
 
@@ -422,11 +423,11 @@ def _rank_factors(ranks: list[list[Operation]]) -> None:
     """How much shorter a slow rank's compute would be at the pace of the others."""
     if len(ranks) < 2:
         return
-    compute = [sum(op.duration for op in found if op.kind == COMPUTE) for found in ranks]
+    compute = [sum(op.duration for op in ops if op.kind == COMPUTE) for ops in ranks]
     usual = median_low(compute)
-    for found, total in zip(ranks, compute, strict=True):
+    for ops, total in zip(ranks, compute, strict=True):
         if usual and total > 1.03 * usual:
-            for op in found:
+            for op in ops:
                 op.factor = usual / total
 
 
@@ -434,8 +435,8 @@ def _of_the_host(trace: Trace, cause: str) -> list[tuple[int, int]]:
     """When the threads that launch were busy with a cause: the outermost of its annotations."""
     threads = set(trace.calls.place)
     marked = [(m.start, m.end) for m in trace.marks if m.kind == cause and m.thread in threads]
-    kept: list[tuple[int, int]] = []
+    outer: list[tuple[int, int]] = []
     for start, end in sorted(marked, key=lambda pair: (pair[0], -pair[1])):
-        if not kept or start >= kept[-1][1]:
-            kept.append((start, end))
-    return kept
+        if not outer or start >= outer[-1][1]:
+            outer.append((start, end))
+    return outer

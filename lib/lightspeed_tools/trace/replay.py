@@ -27,8 +27,8 @@ def replay(run: Run, without: Collection[str] = ()) -> int:
     anchor = list(run.first_calls)
     for meeting in run.meetings:
         meeting.began = -(2**62)
-    for found in run.operations:
-        for op in found:
+    for ops in run.operations:
+        for op in ops:
             op.began, op.ended = op.start, op.end
     for _, order, rank, what in run.events:
         if isinstance(what, Operation):
@@ -41,8 +41,8 @@ def replay(run: Run, without: Collection[str] = ()) -> int:
                 host[rank] -= length
             else:
                 anchor[rank] += length
-    began = min(op.began for found in run.operations for op in found)
-    span = max(op.ran[1] for found in run.operations for op in found) - began
+    began = min(op.began for ops in run.operations for op in ops)
+    span = max(op.ran[1] for ops in run.operations for op in ops) - began
     # What is hidden still takes its time on the links.
     return max(span, *_communicating(run, gone)) if gone["overlap"] else span
 
@@ -50,9 +50,9 @@ def replay(run: Run, without: Collection[str] = ()) -> int:
 def _communicating(run: Run, gone: dict[str, bool]) -> list[int]:
     """ns of communication of each rank, were nothing waited for."""
     totals = []
-    for found in run.operations:
+    for ops in run.operations:
         total = 0
-        for op in found:
+        for op in ops:
             if op.kind == COMMUNICATION:
                 meeting = op.meeting
                 total += _transfer(meeting, gone) if meeting else op.end - op.start

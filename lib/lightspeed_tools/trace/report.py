@@ -146,8 +146,8 @@ def shape_of(row: Row) -> str:
         mask = ", causal" * causal
         return f"attention {way}, {batch} × {heads} heads, {queries} on {keys}, {width}{mask}"
     if kind == "grouped":
-        tokens, chosen, experts, hidden = shape
-        return f"{tokens} tokens × {chosen} of {experts} experts, width {hidden}"
+        tokens, top, experts, hidden = shape
+        return f"{tokens} tokens × {top} of {experts} experts, width {hidden}"
     if kind == "convolution":
         image, filters, _, back = shape
         way = " backward" * back

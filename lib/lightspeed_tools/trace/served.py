@@ -65,27 +65,27 @@ def served(trace: Trace, account: Account, model: Decoder) -> list[Served]:
     steps = trace.step_marks()
     times: dict[tuple[int, int, float, float], list[float]] = defaultdict(list)
     for number, step in enumerate(steps):
-        if found := NAMED.match(step.name) or SUMMED.match(step.name) or SGLANG.match(step.name):
+        if match := NAMED.match(step.name) or SUMMED.match(step.name) or SGLANG.match(step.name):
             last = number + 1 == len(steps)
             following = max(step.end, account.end) if last else steps[number + 1].start
             if len(steps) == 1:
                 following = step.start + account.span - account.idle
-            n = {key: int(value or 0) for key, value in found.groupdict().items()}
+            n = {key: int(value or 0) for key, value in match.groupdict().items()}
             tokens, rows = n.get("tokens", 0), n.get("rows", 0)
-            seen = tokens / 2
+            context = tokens / 2
             if n.get("pairs") and tokens:
-                seen = (n["pairs"] - n["squares"] / 2) / tokens
+                context = (n["pairs"] - n["squares"] / 2) / tokens
             cached = n.get("keys", 0) / rows if rows else 0.0
-            times[tokens, rows, cached, seen].append((following - step.start) * 1e-9)
+            times[tokens, rows, cached, context].append((following - step.start) * 1e-9)
     if not times:
         raise TraceError(
             f"--model: {trace.path} has no steps named as vLLM or SGLang names them"
             " (execute_context_1(512)_generation_8(8), step[DECODE bs=8]), so tokens of a step"
             " aren't known"
         )
-    listed = [
-        Served(tokens, rows, cached, len(found), median(found), float(
-            mixed_step(model, replica, tokens, rows, cached, seen).time))
-        for (tokens, rows, cached, seen), found in times.items()
+    table = [
+        Served(tokens, rows, cached, len(match), median(match), float(
+            mixed_step(model, replica, tokens, rows, cached, context).time))
+        for (tokens, rows, cached, context), match in times.items()
     ]  # fmt: skip
-    return sorted(listed, key=lambda s: -s.count)
+    return sorted(table, key=lambda s: -s.count)

@@ -28,9 +28,9 @@ def of_schedule(timeline: Timeline, gradients: float = 1e-3) -> list[Recorder]:
             name = f"{NAMES[p.work.kind]}_{p.work.micro_batch}_gemm"
             rank.launched(name, COMPUTE, start, end)
             free = end
-        told = collective("allreduce", 0, range(timeline.stages), "default_pg")
+        details = collective("allreduce", 0, range(timeline.stages), "default_pg")
         name = NCCL.format("AllReduce_Sum")
-        rank.launched(name, NETWORK, free, last + _ns(gradients), **told)
+        rank.launched(name, NETWORK, free, last + _ns(gradients), **details)
         ranks.append(rank)
     return ranks
 

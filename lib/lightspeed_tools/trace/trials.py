@@ -42,9 +42,9 @@ def run_of(job: made.Job) -> Run:
     """The `Run` that a made job's profiles tell."""
     ranks = made.run(job)
     traces = [of_events(rank.events, about(rank.number, job.ranks, "trial")) for rank in ranks]
-    found = [accounts(trace)[0] for trace in traces]
-    run = rebuild(traces, found)
-    expect(run, traces, found)
+    by_rank = [accounts(trace)[0] for trace in traces]
+    run = rebuild(traces, by_rank)
+    expect(run, traces, by_rank)
     return run
 
 
@@ -52,8 +52,8 @@ def trials(each: int, seed: int = 11, least: float = 1.05) -> Iterator[Trial]:
     """So many jobs of each fault, drawn, in which it is worth `least` or more."""
     rng = random.Random(seed)
     for fault, mend in MENDS.items():
-        left = each
-        while left:
+        rest = each
+        while rest:
             size = rng.uniform(*SIZES[fault])
             job = made.Job(
                 ranks=2, layers=rng.randint(3, 5), hidden=rng.choice([1024, 2048]), tokens=4096,
@@ -63,7 +63,7 @@ def trials(each: int, seed: int = 11, least: float = 1.05) -> Iterator[Trial]:
             truth = made.span(made.run(job)) / made.span(made.run(job.without(fault)))
             if truth < least:
                 continue
-            left -= 1
+            rest -= 1
             run = run_of(job)
             base = replay(run)
             yield Trial(fault, base / run.measured - 1, base / replay(run, [mend]), truth)

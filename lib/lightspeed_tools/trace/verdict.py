@@ -211,8 +211,8 @@ def _of_compute(diagnosis: Diagnosis, trace: Trace, account: Account) -> str:
     if account.kernels < FEW:
         return f"Not judged: {'; '.join(unknown)}."
     if unknown:
-        said = f" Compute {share}." if compute.covered > SLOW else ""
-        return f"Not known: {'; '.join(unknown)}.{said} Nothing that is known {worth}."
+        note = f" Compute {share}." if compute.covered > SLOW else ""
+        return f"Not known: {'; '.join(unknown)}.{note} Nothing that is known {worth}."
     return f"Healthy: compute {share}, steps are alike, and nothing {worth}."
 
 

@@ -79,9 +79,9 @@ class Compute:
         """The share of its roofs that this part reaches; a kernel above its roof counts as at it,
         since caches hold what small kernels read.
         """
-        judged = [row for row in self.rows if row.roof]
-        time = sum(row.time for row in judged)
-        return sum(min(row.roof or 0.0, row.time) for row in judged) / time if time else 0.0
+        roofed = [row for row in self.rows if row.roof]
+        time = sum(row.time for row in roofed)
+        return sum(min(row.roof or 0.0, row.time) for row in roofed) / time if time else 0.0
 
 
 @dataclass(frozen=True)

@@ -80,14 +80,14 @@ def about(
 
 def save(
     ranks: Iterable[Recorder], world: int, folder: str | Path, name: str, packed: bool = False,
-    **told: Any,
+    **details: Any,
 ) -> list[Path]:  # fmt: skip
     """The files of ranks in a folder, `rank0.json` (or .json.gz) and so on; none is written over.
-    What else is `told` goes to `about`.
+    What else is `details` goes to `about`.
     """
     paths = []
     for rank in ranks:
-        head = about(rank.number, world, name, **told)
+        head = about(rank.number, world, name, **details)
         path = Path(folder) / f"rank{rank.number}.json{'.gz' if packed else ''}"
         events = ",\n  ".join(map(json.dumps, rank.events))
         text = json.dumps(head)[:-1] + f',\n  "traceEvents": [\n  {events}\n  ]\n}}\n'
