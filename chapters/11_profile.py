@@ -36,12 +36,43 @@ predict("profile.slow_rank", ..., seed="guess")
 # writes down when each kernel started and ended, and when the host asked for it. That's all. The
 # rest is your reading.
 #
+# What you get is a file, and most people look at it in Perfetto (drop it on `ui.perfetto.dev`). Here is
+# a real one, as it shows there: the first two thirds of a training step of a small network on a CPU.
+
+# %% tags=["figure"]
+from lightspeed_course import Axis, Boxes, Chart, Text
+from lightspeed_course.explorers.profile import recorded_slices
+
+rows, colors = recorded_slices(), ("grey", "blue", "green", "orange")
+ends, deep = max(end for _, end, *_ in rows), 1 + max(depth for *_, depth in rows)
+marks = []
+for depth in range(deep):
+    own = [(a, b, deep - depth - 0.9, deep - depth - 0.1) for a, b, _, d in rows if d == depth]
+    marks.append(Boxes(*zip(*own), color=colors[depth % 4], soft=depth == 0))
+wide = [(a, b, name, d) for a, b, name, d in rows if b - a > 0.011 * len(name) * ends]
+marks += [Text((a + b) / 2, deep - d - 0.5, name) for a, b, name, d in wide]
+figure(
+    Chart(Axis("time", "s", domain=(0, ends)), Axis(domain=(0, deep)), marks, height=250, bare=True),
+    caption="A real profile of the host: time runs to the right, and a box stands below whoever called it."
+    " With a GPU, its streams stand under this as tracks of their own.",
+    alt="Nested boxes over time. One box fills the first row; below it a row of operators such as"
+    " aten::linear, and below those what they call in turn, narrower with each row.",
+)  # fmt: skip
+
+# %% tags=["holds"]
+assert all(
+    any(a <= start and end <= b and d == depth - 1 for a, b, _, d in rows)
+    for start, end, _, depth in rows if depth
+), "a box stands below whoever called it"
+
+# %% [markdown]
+# The words are the operators' own. Put yours beside them with `torch.profiler.record_function("data")`,
+# or `torch.cuda.nvtx.range` for Nsight, and you find your code again.
+#
 # Our job exists on paper, so a simulator writes its profile. Here are the first layers under
 # ZeRO-3. Before you look closer: which of the two tracks waits for the other?
 
 # %% tags=["figure"]
-from lightspeed_course import Chart
-
 trace, account = job.profile()
 whole = tracks(trace, account)
 first = 6 * job.layer_arrives()
@@ -209,7 +240,7 @@ round(recorded / rebuilt.measured, 3), round(recorded / without, 2)
 #
 # Say *at most* all the same. A wait that never held anything up leaves no mark in a profile, and
 # with one cause gone, it may show up. And not all of what is exposed can be hidden: for gradients
-# at the end, the table's replay says more than the truth
+# at the end, the replay in the table promises a larger gain than there really is
 # ([proof](11_profile_proof.ipynb#How-far-a-replay-may-be-trusted)). Whether anything else could
 # have run meanwhile, no profile shows: there `lightspeed trace` names the cause, and no figure.
 
@@ -266,8 +297,8 @@ assert job.step("split").data + job.step("split").tensor < job.step().data and (
 # %% [markdown]
 # ## Try it
 #
-# Two GPUs, four tracks. Pick a fault, say what you'd take away and what it gains, and then take it
-# away. Which fault shows on the wrong GPU?
+# Two GPUs, four tracks. Pick a fault, write down how many times faster the step would be without it, and
+# then take it away. Which fault shows on the wrong GPU?
 
 # %%
 explore_profile()
@@ -365,12 +396,39 @@ assert any(row[4] > row[2] + 0.1 for row in told), "A share is no bound on"
 #         p.step()
 # ```
 #
-# The file is written when the three steps are over. If you export after the loop instead, and let the
-# schedule begin anew, what you recorded may be gone by then.
+# (`rank` is `torch.distributed.get_rank()`.) The file is written when the three steps are over. If you
+# export after the loop instead, and let the schedule begin anew, what you recorded may be gone by then.
 #
 # Then `lightspeed trace rank*.json --step TIME`, with the time of a step that you took without
 # the profiler. Its first line is where the time went, and what to fix first or what the file can't
 # tell; with all ranks it says who waits for whom.
+#
+# ## What do you do on Monday?
+#
+# A profile is the second thing. In this order:
+#
+# **Time a step, rightly.** The host only launches, so a clock around `train(batch)` times the launches.
+# Let it warm up, then take the median of many, between events that the GPU itself records:
+#
+# ```python
+# begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+# begin.record(); train(batch); end.record()
+# torch.cuda.synchronize()          # outside of what is timed
+# print(begin.elapsed_time(end))    # milliseconds
+# ```
+#
+# **Then see what fills the memory**, if a larger batch would help: `torch.cuda.memory._record_memory_history()`
+# before a step, `torch.cuda.memory._dump_snapshot("step.pickle")` after it, and drop the file on
+# `pytorch.org/memory_viz`. Blocks that stand for the whole step are states, those that pile up and vanish
+# are activations (lesson 6.1).
+#
+# **Then look for what runs in the wrong format or alone.** Under `torch.autocast` a product that still
+# takes fp32 shows as a slow kernel, and many short `aten::copy_` are casts that come again each step.
+# Under `torch.compile`, each *graph break* leaves the compiled code for Python:
+# `TORCH_LOGS=graph_breaks,recompiles python train.py` names the line. If launches are what you lack,
+# `mode="reduce-overhead"` records them as a CUDA graph.
+#
+# **Then record**, account, replay, and change one thing.
 #
 # ## One reading
 #

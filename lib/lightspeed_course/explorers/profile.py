@@ -5,6 +5,7 @@ import functools
 from lightspeed_show import Axis, Bars, Chart, Choice, View, explorer, si
 from lightspeed_tools.trace import made
 from lightspeed_tools.trace.account import accounts
+from lightspeed_tools.trace.cpu import recorded
 from lightspeed_tools.trace.reader import COMMUNICATION, COMPUTE, of_events
 from lightspeed_tools.trace.rebuild import rebuild
 from lightspeed_tools.trace.replay import replay
@@ -131,3 +132,23 @@ def explore_profile():
         caption="The same step above and below, on one axis: as recorded, and without a cause.",
         alt="Two Gantt charts of two GPUs, each with a track for computing and one for sending.",
     )
+
+
+def recorded_slices(share=2 / 3):
+    """(start, end, name, depth) of the host's slices in the first `share` of the step that
+    `benchmarks/cpu_profile.py` recorded, in seconds; a slice is one deeper than the one around it.
+    """
+    events = sorted(
+        (e for e in recorded()["traceEvents"] if e.get("ph") == "X" and "dur" in e),
+        key=lambda e: (e["ts"], -e["dur"]),
+    )
+    first = events[0]
+    limit, around, slices = first["ts"] + share * first["dur"], [], []
+    for e in (e for e in events if e["tid"] == first["tid"] and e["ts"] < limit):
+        start, end = e["ts"], min(e["ts"] + e["dur"], limit)
+        while around and around[-1] <= start:
+            around.pop()
+        seconds = (1e-6 * (start - first["ts"]), 1e-6 * (end - first["ts"]))
+        slices.append((*seconds, e["name"].partition("#")[0], len(around)))
+        around.append(end)
+    return slices
