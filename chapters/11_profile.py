@@ -37,20 +37,20 @@ predict("profile.slow_rank", ..., seed="guess")
 # rest is your reading.
 #
 # What you get is a file, and most people look at it in Perfetto (drop it on `ui.perfetto.dev`). Here is
-# a real one, as it shows there: the first two thirds of a training step of a small network on a CPU.
+# a real one, as it shows there: the first fifth of a training step of a small network on a CPU.
 
 # %% tags=["figure"]
-from lightspeed_course import Axis, Boxes, Chart, Text
+from lightspeed_course import Axis, Boxes, Chart
 from lightspeed_course.explorers.profile import recorded_slices
 
 rows, colors = recorded_slices(), ("grey", "blue", "green", "orange")
 ends, deep = max(end for _, end, *_ in rows), 1 + max(depth for *_, depth in rows)
 marks = []
 for depth in range(deep):
-    own = [(a, b, deep - depth - 0.9, deep - depth - 0.1) for a, b, _, d in rows if d == depth]
-    marks.append(Boxes(*zip(*own), color=colors[depth % 4], soft=depth == 0))
-wide = [(a, b, name, d) for a, b, name, d in rows if b - a > 0.011 * len(name) * ends]
-marks += [Text((a + b) / 2, deep - d - 0.5, name) for a, b, name, d in wide]
+    own = [(a, b, deep - depth - 0.9, deep - depth - 0.1, name * (b - a > 0.0085 * len(name) * ends))
+           for a, b, name, d in rows if d == depth]  # fmt: skip
+    *sides, names = zip(*own)
+    marks.append(Boxes(*sides, "", names, colors[depth % 4], soft=depth == 0))
 figure(
     Chart(Axis("time", "s", domain=(0, ends)), Axis(domain=(0, deep)), marks, height=250, bare=True),
     caption="A real profile of the host: time runs to the right, and a box stands below whoever called it."

@@ -134,7 +134,7 @@ def explore_profile():
     )
 
 
-def recorded_slices(share=2 / 3):
+def recorded_slices(share=1 / 5):
     """(start, end, name, depth) of the host's slices in the first `share` of the step that
     `benchmarks/cpu_profile.py` recorded, in seconds; a slice is one deeper than the one around it.
     """
