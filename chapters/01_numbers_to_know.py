@@ -116,14 +116,12 @@ felt
 #
 # Before you compare two rungs, check that they measure the same kind of waiting; that is what the
 # colours are for. In a memory it is the wait for one *load*, a read that the program needs before
-# it goes on. For a message it is the wait from program to program, software included: *NVLink*
+# can go on. For a message it is the wait from program to program, software included: *NVLink*
 # joins the GPUs of a host, and *InfiniBand* or Ethernet joins hosts, through the *leaf switch* that
 # each is plugged into. (*RoCE* is InfiniBand's way to reach another host's memory, over Ethernet.)
 #
-# Even among loads, stay on one chip. HBM is {{hbm.latency / l1.latency:.2g}} times as far away as
-# the GPU's own L1 cache. If you divide by the L1 of a *CPU* instead, you get
-# {{hbm.latency / memory("cpu_l1").latency:.0f}}, which mixes two chips and says little about
-# either.
+# Even among loads, stay on one chip: HBM is {{hbm.latency / l1.latency:.2g}} times as far away as
+# the GPU's own L1 cache.
 #
 # Like compared with like, the ladder has a surprise. Where the CPUs do the sending, from program to
 # program, a GPU in the next host is about as far away as the next GPU of the same host. The wires
@@ -215,8 +213,9 @@ assert small < 0.07 * big, "hardly more than a dot"
 # The blue dot is the multiplication. Fetching takes {{fetch / multiply:.0f}} times as much, and the
 # reason is distance: a wire has to be charged along its whole length, and the memory is centimetres
 # away, while the parts of a multiplier are micrometres apart. **So when you compare two ways to do
-# something, count what each of them moves.** In an older process both cost more, and the ratio was
-# in the hundreds, too. Keep that, and look the digits up.
+# something, count what each of them moves.** (This is memory on a board, GDDR6; the stacks of HBM
+# are nearer, and cheaper to read. In an older process both numbers were larger.) So remember that it
+# is hundreds of times as much, and look the digits up when you need them.
 # <small>[proof](01_numbers_to_know_proof.ipynb#What-it-costs-to-move-a-word)</small>
 #
 # ## Which number is yours?
@@ -227,8 +226,10 @@ assert small < 0.07 * big, "hardly more than a dot"
 # %% tags=["holds"]
 older = find("horowitz_45nm")
 assert fetch > 200 * multiply, "Fetching takes {{fetch / multiply:.0f}} times as much"
-assert older.fp32_multiply > multiply and older.dram_64b_least > fetch, "older process both cost"
-assert 100 < older.dram_64b_least / older.fp32_multiply < 1000, "in the hundreds, too"
+assert older.fp32_multiply > multiply and older.dram_64b_least > fetch, "In an older process both numbers were larger"
+assert 100 < older.dram_64b_least / older.fp32_multiply < 1000 and fetch > 100 * multiply, (
+    "it is hundreds of times as much"
+)
 
 # %%
 from math import log2
@@ -247,8 +248,9 @@ h100.bf16, h100.hbm_bandwidth, new.bf16, new.hbm_bandwidth
 # {{si(efa.bandwidth_per_node, "byte/s")}} of a P5 instance at Amazon are the node's, so each of its
 # {{efa.gpus:.0f}} GPUs has {{si(efa.bandwidth, "byte/s")}}.
 #
-# How long may you trust such a number? That depends on where it comes from. Physics and counting
-# stay. A ratio drifts, but keeps its order of magnitude. A rate of one product is soon out of date:
+# How long may you trust such a number? That depends on where it comes from. The speed of light and
+# the FLOPs of a product will be the same in ten years. A ratio drifts, but keeps its order of
+# magnitude. A rate of one product is soon out of date:
 # from the A100 to the B200, the peak doubled every {{si(doubling, digits=2)}} years.
 # <small>[proof](01_numbers_to_know_proof.ipynb#Which-ratios-survive-a-generation?)</small>
 #
@@ -276,10 +278,9 @@ si(ridge, "FLOP/byte")
 
 # %% [markdown]
 # So the library refuses what has the wrong dimension, and converts what has the right one, bits to
-# bytes and milliseconds to seconds. If you do it by hand, write the units beside the numbers. FLOPs
-# and bytes can't be traded directly; such a trade goes through time, at an exchange rate that is
-# peak over bandwidth: an H100 can do {{ridge:.0f}} FLOPs while one byte arrives. Chapter 2 calls
-# that the *ridge*.
+# bytes and milliseconds to seconds. If you do it by hand, write the units beside the numbers. To
+# compare FLOPs with bytes, turn both into time, each by its own rate. In the time in which one byte
+# arrives, an H100 can do {{ridge:.0f}} FLOPs. Chapter 2 calls that the *ridge*.
 # <small>[proof](01_numbers_to_know_proof.ipynb#Check-an-equation-by-its-units)</small>
 #
 # ## The job: is a week a sound plan?
@@ -288,7 +289,7 @@ si(ridge, "FLOP/byte")
 
 # %% tags=["holds"]
 assert abs(roofline.ridge_point(h100.bf16, h100.hbm_bandwidth) - ridge) < 1e-9 and ridge > 200, (
-    "while one byte arrives"
+    "In the time in which one byte arrives, an H100 can do"
 )
 
 # %%

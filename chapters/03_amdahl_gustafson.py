@@ -281,6 +281,9 @@ for name in ("mlperf_gpt3_coreweave", "mlperf_deepseek_coreweave"):
 gpt3, deepseek = ([share for _, share in rows] for rows in trends.values())
 [si(share, "%") for share in gpt3], [si(share, "%") for share in deepseek]
 
+# %% tags=["setup"]
+per_gpu = 0.84  # assumed
+
 # %% tags=["figure"]
 looks = {"GPT-3, H100": "blue", "DeepSeek-V3, GB300": "orange"}
 series = [(label, color, rows) for (label, color), rows in zip(looks.items(), trends.values())]
@@ -312,8 +315,30 @@ assert abs(gpt3[1] / gpt3[0] - 1) < 0.1 and deepseek[1] > 1.2 * deepseek[0], "th
 # **If the share is constant in $n$, the loss behaves like serial work; if it grows, some cost grows
 # with $n$.** The GPT-3 runs lose what a serial part of {{gpt3[-1]:.1%}} would take. Those of
 # DeepSeek-V3 were reported as near-linear, but their share grows, so by these times no serial part
-# explains it. <small>[proof](03_amdahl_gustafson_proof.ipynb#Two-published-runs)</small> What does?
+# explains it. What does? We'll come to that.
+# <small>[proof](03_amdahl_gustafson_proof.ipynb#Two-published-runs)</small>
 #
+# ### And from a table at a fixed batch for each GPU?
+#
+# That is the table which most teams have: the batch grew with the machine. Then Karp and Flatt's
+# formula is the wrong one, since it asks for one job in less time. Take the throughput *of a GPU*,
+# and divide it by that of the smallest run. With {{per_gpu:.0%}} left, a step spends
+# {{1 - per_gpu:.0%}} of its time on something other than work, and if you now split the same batch over
+# more GPUs, this is what doesn't shrink. So **one minus the efficiency at a fixed batch per GPU is the
+# share for Amdahl's law**: on twice the machine, {{amdahl_speedup(2, serial=1 - per_gpu):.2f}} times as
+# fast and on eight times {{amdahl_speedup(8, serial=1 - per_gpu):.2f}}, at most.
+
+# %% tags=["holds"]
+work, lost = per_gpu, 1 - per_gpu  # of a step
+assert all(
+    abs((work + lost) / (work / n + lost) - amdahl_speedup(n, serial=lost)) < 1e-9 for n in (2, 8, 64)
+), "one minus the efficiency at a fixed batch per GPU is the share for Amdahl's law"
+assert gpt3[-1] > 0, "what a serial part of"
+assert deepseek[1] > 1.2 * deepseek[0] and all(
+    abs(karp_flatt(amdahl_speedup(n, serial=s), n) - s) < 1e-9 for s in deepseek for n in (2, 64)
+), "no serial part explains it"
+
+# %% [markdown]
 # ## Can more processors make it slower?
 #
 # You double the GPUs, and the job takes *longer*. By either law this cannot happen. Yet it does,
@@ -336,7 +361,7 @@ assert abs(gpt3[1] / gpt3[0] - 1) < 0.1 and deepseek[1] > 1.2 * deepseek[0], "th
 #
 # $$\frac{T(n)}{T(1)} = s + \frac{1 - s}{n} + κ\,(n - 1) \qquad n^* = \sqrt{\frac{1 - s}{κ} }$$
 #
-# Mind the root: for a peak on a hundred times as many processors, $κ$ must be ten thousand times as
+# The root matters: for a peak on a hundred times as many processors, $κ$ must be ten thousand times as
 # small.
 
 # %% tags=["holds"]
@@ -345,10 +370,6 @@ assert all(
     for law in (amdahl_speedup, gustafson_speedup)
     for n in (1, 8, 64, 512)
 ), "law this cannot happen"
-assert gpt3[-1] > 0, "what a serial part of"
-assert deepseek[1] > 1.2 * deepseek[0] and all(
-    abs(karp_flatt(amdahl_speedup(n, serial=s), n) - s) < 1e-9 for s in deepseek for n in (2, 64)
-), "no serial part explains it"
 assert abs(usl_speedup(10, serial=0, kappa=0.01) - 1 / (1 / 10 + 0.09)) < 1e-9, (
     "Together {{1 / usl_speedup(10, serial=0, kappa=0.01):.0%}}: {{usl_speedup(10, serial=0, kappa=0.01):.1f}} times as fast"
 )
@@ -375,12 +396,11 @@ assert all(
     for n in range(1, 100)
 ), "the job is fastest at"
 
-# %%
+# %% tags=["setup"]
 p5, gib = runs["p5_allreduce"], 2**30  # all-reduces, by size
 rate, small_rate = p5["values_8GiB"], p5["values_128MiB"]
 large, small = rate[0] / rate[-1], small_rate[0] / small_rate[-1]
 far = p5["n_8GiB"][0], p5["n_8GiB"][-1]
-si(large), si(small)
 
 # %% [markdown]
 # Is the cost of real communication of this kind? Yes and no. To add up their gradients, GPUs often
@@ -428,14 +448,12 @@ figure(
             Line(gpus, days[needed], f"{needed:.1%}"),
             Rule(y=1, label="tomorrow", color="green"),
             Rule(x=job.OFFERED, label="offered"),
-            Points([job.OFFERED], [1.2], labels=["which? chapter 7"], size=7),
         ],
         height=300,
     ),
     caption=f"Where the offer ends depends on the share. Only below {needed:.1%} is it tomorrow.",
     alt="A band of falling curves over the number of GPUs, from a week on the machine that there "
-    "is. One curve of the band meets one day where the offer stands; a point above it is not "
-    "explained yet.",
+    "is. One curve of the band meets one day where the offer stands.",
 )
 
 # %% tags=["holds"]
@@ -450,20 +468,16 @@ assert all(
 # %% [markdown]
 # So the share must be below {{needed:.1%}} of the time on the machine that you have, and it must
 # not grow. Which share does *this* job have? That depends on what the GPUs have to send one
-# another, so the point in the picture is only one place where the job might end. Chapter 7 will
-# find the real one.
+# another. It ends somewhere in the band, and chapter 7 will find out where.
 #
 # The formula of chapter 1 won't tell you, because it divides by the GPUs as if the work split
 # perfectly. Everything that this lesson is about is hidden in its utilization: with a share of
 # {{serial:.0%}}, the {{reached:.0%}} of the plan become
 # {{reached * efficiency(fast, offered):.0%}}.
 #
-# When you compare that with other people's runs, ask which of two they print. *Model FLOPs
-# utilization* (MFU) counts the work that the model needs. *Hardware FLOPs utilization* (HFU) also
-# counts what is done twice to save memory, so it is never below MFU, but the surplus finishes no
-# run sooner. Neither of them asks if the tokens were text: where short sequences are padded to full
-# length, the padding is computed and counted like the rest, and teaches the model nothing.
-# <small>[proof](03_amdahl_gustafson_proof.ipynb#MFU-and-HFU)</small>
+# (Others call this share **MFU**, *model FLOPs utilization*. If they print HFU, of the hardware, it
+# also counts what is done twice to save memory, so it is never below MFU.
+# [proof](03_amdahl_gustafson_proof.ipynb#MFU-and-HFU))
 #
 # ## Try it
 #
@@ -542,7 +556,8 @@ assert perfect == offered == 8, "on {offered:.0f} times the machine"
 #
 # **What should you measure first?** Run the job for an hour on the machine you have, on twice, and
 # on four times as much, with the same batch in all three, since one that grows with the machine is
-# weak scaling. The speedup is the ratio of the steps done, and from each one you get a share. If
+# weak scaling, and its table is read as above. The speedup is the ratio of the steps done, and from
+# each one you get a share. If
 # the shares agree, Amdahl's law gives the time on the large machine. If they grow, the offer is
 # worse than that, and you should ask how the batch can grow or how the communication can hide,
 # before you ask for GPUs.
