@@ -20,7 +20,8 @@ assert naive_attention_bytes(8, 1, 8192, 128) / chip.hbm_bandwidth > 4 * pencil 
     0.2e-3 < pencil < 0.3e-3
 ), "whose products a pencil puts at a quarter of a millisecond, takes more than four times that"
 assert query_block_bytes(8, 8192, 128, 128) / chip.l2_bandwidth_measured < 0.5e-3, "it is done in less than half a millisecond"
-assert rescaling_flops(8, 8192, 128, 128) > 0, "No number was approximated, and the FLOPs even grew"
+from lightspeed_course.puzzles import attempt, references
+assert attempt("attention", references.attention).right and rescaling_flops(8, 8192, 128, 128) > 0, "No number was approximated, and the FLOPs even grew"
 
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator
@@ -326,7 +327,11 @@ reveal("kernels.softmax_bytes", seed="long")
 assert once / h100.hbm_bandwidth < large.times[1] < naive / h100.hbm_bandwidth, (
     "DRAM's clock fell from"
 )
-assert score_bytes(1, short) / (short * D * 2) < score_bytes(1, N) / (N * D * 2), "The square grows with the square of the text, all else with its length"
+assert all(
+    score_bytes(8, 2 * n) == 4 * score_bytes(8, n)
+    and naive_attention_bytes(8, 1, 2 * n, D, crossings=0) == 2 * naive_attention_bytes(8, 1, n, D, crossings=0)
+    for n in (short, N)
+), "The square grows with the square of the text, all else with its length"
 assert 0.5 < causal_block_bytes(8, N, D, 128) / query_block_bytes(8, N, D, 128) < 0.52, (
     "about half of them"
 )

@@ -496,7 +496,7 @@ assert busbw("all_reduce", n, asked) / efa.bandwidth_per_node < best < 1, "on mo
 assert 0.17 < steps / (message / asked) < 0.21, "about a fifth"
 assert tree_latency(n, nodes) < 0.01 * message / asked, "they'd be next to nothing"
 assert low < expected < asked, "nine runs of ten stay above"
-assert expected_by_model("all_reduce", 2.0**27, n, nodes, "p5").algbw < 0.5 * expected, (
+assert all(expected_by_model("all_reduce", 2.0**k, n, nodes, "p5").algbw < 0.5 * expected for k in (24, 27)), (
     "far less is normal, with the same nodes, so never judge a rate without its size"
 )
 

@@ -28,7 +28,7 @@ from lightspeed_authoring.new import todos
 from lightspeed_authoring.notebooks import BuildError, label
 from lightspeed_authoring.outputs import moved
 from lightspeed_authoring.prose import typed_in_code, typed_numbers
-from lightspeed_authoring.statements import loose_anchors
+from lightspeed_authoring.statements import loose_anchors, unquantified
 
 WIDTH, BEFORE = 160, 40  # characters of a line that are shown, and of them before a difference
 
@@ -59,7 +59,7 @@ def _in_the_sources(scripts: list[Path], root: Path) -> list[str]:
         return faults
     for path in scripts:
         with suppress(BuildError):  # a page that can't be read has said so already
-            faults += loose_anchors([path])
+            faults += loose_anchors([path]) + unquantified([path])
     if BIBLIOGRAPHY.read_text("utf-8") != bibliography():
         faults.append(
             "BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build 00`"

@@ -185,6 +185,52 @@ def loose_anchors(paths: Iterable[Path]) -> list[str]:
     ]
 
 
+_QUANTIFIER = re.compile(
+    r"(?<!\bat )(?<!\bin )(?<!nearly )(?<!almost )(?<!-)\b"
+    r"(?:all|every|always|whatever|whichever|only|never|nobody|no (?:other|two|one))\b(?!-)",
+    re.I,
+)
+# What a condition says of more than one case, or of a whole: a loop, a set, an equality of both.
+_OVER = {"all", "any", "max", "min", "sorted", "set", "sum", "len", "abs", "isclose"}
+_LOOPS = (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp, ast.Set)
+
+
+def unquantified(paths: Iterable[Path]) -> list[str]:
+    """The anchors with a quantifier whose condition has none, a fault each."""
+    return [
+        f"{label(path)}:{cell.metadata.holds_line + claim.line}: {match[0]!r} of"
+        f" “{claim.anchor}” is held by one case: assert it of each, all(... for ...), or narrow it"
+        for path in paths
+        if not label(path).startswith(LATER)
+        for cell in read(path)
+        for claim in claims(cell.metadata.holds or "")
+        if (match := _QUANTIFIER.search(re.sub(r"\{\{.*?\}\}", "", claim.anchor)))
+        and not _over_cases(claim.tree, cell.metadata.holds)
+    ]
+
+
+def _over_cases(condition: ast.expr, source: str) -> bool:
+    """Whether a condition, or what its cell assigns for it, says something of several cases."""
+    used = {node.id for node in ast.walk(condition) if isinstance(node, ast.Name)}
+    own = [
+        node.value
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign)
+        and used & {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+    ]
+    return any(
+        isinstance(node, _LOOPS)
+        or (isinstance(node, ast.Compare) and _of_a_whole(node))
+        or (isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _OVER)
+        for tree in (condition, *own)
+        for node in ast.walk(tree)
+    )
+
+
+def _of_a_whole(node: ast.Compare) -> bool:
+    return any(isinstance(sign, ast.Eq | ast.In | ast.NotIn) for sign in node.ops)
+
+
 def of_gallery(folder: Path = ROOT / "chapters") -> list[Statement]:
     """The statements of the gallery's rebuttals."""
     result = []

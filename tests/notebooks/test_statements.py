@@ -16,6 +16,7 @@ from lightspeed_authoring.statements import (
     of_page,
     of_question,
     trigger,
+    unquantified,
 )
 from lightspeed_cli import main
 from lightspeed_course.content.wrong_claims import claims
@@ -279,3 +280,37 @@ def test_a_changed_sentence_or_condition_is_to_be_read_again(tmp_path):
         signatures.sign([page], "", signed)
     page.write_text(text.replace("Well.", "Hm.").replace("a < b", "a  <  b"))
     assert not signatures.unsigned([page], signed), "another sentence, another layout"
+
+
+def test_a_quantifier_has_one_in_its_condition(tmp_path):
+    page = tmp_path / "chapters/01_page.py"
+    page.parent.mkdir()
+    text = (
+        "# %%\nwaits = [3, 2, 1]\n\n# %% [markdown]\n# Every wait is short. {}\n\n"
+        '# %% tags=["holds"]\nassert {}, "{}"\n'
+    )
+    for condition, words, faults in (
+        ("waits[0] < 4", "Every wait", 1),
+        ("all(w < 4 for w in waits)", "Every wait", 0),
+        ("sum(waits) == 6", "Every wait", 0),
+        ("waits[0] > 2", "nearly all", 0),
+        ("waits[0] > 2", "no other", 1),
+    ):
+        page.write_text(text.format(f"It is {words}." * (words not in text), condition, words))
+        assert len(unquantified([page])) == faults, (condition, words)
+
+
+def test_what_no_condition_holds_is_read_again_too(tmp_path):
+    page, signed = tmp_path / "chapters/01_page.py", tmp_path / "signed.json"
+    page.parent.mkdir()
+    text = (
+        "# %%\na, b = 1, 2\n\n# %% [markdown]\n# It waits, because memory is far. It takes half.\n"
+        '# It is {{a}} GB. A plain word.\n\n# %%\ncaption = "Bars that show how long it waits here."\n'
+    )
+    page.write_text(text)
+    assert signatures.sign([page], "", signed) == 4
+    for old, new in (("far", "near"), ("half", "a third"), ("GB", "TB"), ("long", "often")):
+        page.write_text(text.replace(old, new))
+        assert len(signatures.unsigned([page], signed)) == 1, new
+    page.write_text(text.replace("plain", "simple"))
+    assert not signatures.unsigned([page], signed)
