@@ -10,6 +10,7 @@ from lightspeed.catalog import accelerator
 from lightspeed.kernels import *
 from lightspeed_course import ask, check
 from lightspeed_course.puzzles import PUZZLES
+from lightspeed_course.puzzles.cases import TOY
 from lightspeed_models.simulators.kernels import tl
 
 # %% [markdown]

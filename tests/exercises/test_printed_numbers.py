@@ -1,5 +1,5 @@
-"""An answer worked out of the numbers that a prompt prints is right: what is printed is rounded, and
-an exact question must not ask for more than it shows.
+"""An answer worked out of the numbers that a prompt prints is right: what is printed is rounded,
+and an exact question must not ask for more than it shows.
 """
 
 import math
@@ -13,7 +13,7 @@ SCALES = [base**power for base in (10.0, 2.0**10) for power in range(-15, 16)]
 
 
 def as_printed(parameter, value):
-    """The value that somebody reads in the prompt; the value itself where no number stands there."""
+    """The value that somebody reads in the prompt; the value itself where no number stands."""
     number = re.search(r"\d[\d,]*\.?\d*", parameter.text(value))
     if type(value) not in (int, float) or not value or not number:
         return value

@@ -305,7 +305,8 @@ def test_what_no_condition_holds_is_read_again_too(tmp_path):
     page.parent.mkdir()
     text = (
         "# %%\na, b = 1, 2\n\n# %% [markdown]\n# It waits, because memory is far. It takes half.\n"
-        '# It is {{a}} GB. A plain word.\n\n# %%\ncaption = "Bars that show how long it waits here."\n'
+        "# It is {{a}} GB. A plain word.\n\n# %%\n"
+        'caption = "Bars that show how long it waits here."\n'
     )
     page.write_text(text)
     assert signatures.sign([page], "", signed) == 4
