@@ -69,8 +69,8 @@ def find(words: str) -> list[str]:
     }
     if matches := [name for name, (count, _) in has.items() if 0 < count >= len(terms) / 2]:
         return sorted(matches, key=has.__getitem__, reverse=True)
-    said = r"[^\W_]+(?:-[^\W_]+)*"
-    vocabulary = {*laws(), *(word for name in laws() for word in re.findall(said, _text(name)))}
+    letters = r"[^\W_]+(?:-[^\W_]+)*"
+    vocabulary = {*laws(), *(word for name in laws() for word in re.findall(letters, _text(name)))}
     close = nearest(text, sorted(vocabulary))
     hint = f"; did you mean {close!r}?" if close else ""
     raise LookupError(f"no law has {words!r} in its name, arguments or description{hint}")

@@ -58,8 +58,8 @@ def counts(like):
     if not like:
         return Stack(passes=8, logits_passes=8, optimizer_bytes=28)
     shipped = stack(like)
-    kept = {name: getattr(BOUND, name) for name in HEALTHY}
-    return Stack(**{**vars(shipped), **kept})
+    health = {name: getattr(BOUND, name) for name in HEALTHY}
+    return Stack(**{**vars(shipped), **health})
 
 
 def read(path, cluster):
@@ -125,15 +125,15 @@ def timed(name, cells, cluster):
     return Timed(name, shape(row, numbers), sequence, plan, cluster, float(time))
 
 
-def shape(told, numbers):
+def shape(words, numbers):
     """The model of a line."""
-    if "model" in told:
-        return decoder(told["model"])
+    if "model" in words:
+        return decoder(words["model"])
     sizes = {n: needed(numbers, n) for n in SHAPE}
     sizes |= {n: numbers[n] for n in MORE_SHAPE if n in numbers}
-    tied = told.get("tied", "no").lower()
+    tied = words.get("tied", "no").lower()
     if tied not in ("yes", "no", "true", "false", "1", "0"):
-        raise ValueError(f"tied is {told['tied']!r}, and must be yes or no")
+        raise ValueError(f"tied is {words['tied']!r}, and must be yes or no")
     return from_sizes(**sizes, tied_embeddings=tied in ("yes", "true", "1"))
 
 

@@ -42,8 +42,8 @@ def anchors(notebook):
     text = "\n\n".join("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] != "code")
     text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
     titles = re.findall(r"^#{1,4} +(.+)$", text, re.M)
-    named = cells.anchors(notebook).values()
-    live = [name for name in named if not name.startswith("cell")]
+    names = cells.anchors(notebook).values()
+    live = [name for name in names if not name.startswith("cell")]
     own = ["explore"] if any(name.startswith("explore") for name in live) else []
     return [*own, *live, *(make_id(re.sub(r"[`*$]", "", title)) for title in titles)]
 

@@ -116,13 +116,13 @@ def clocks_view(hardware, way, tokens, block, causal):
         },
         (now.bound, "s"),
     )
-    shown = (0, 0, 0) if spills else now.times
+    figure = (0, 0, 0) if spills else now.times
     chart = Chart(
         Axis("time at least", "s", domain=(0, 1.1 * now.bound)),
         Axis(scale="category", categories=ROWS),
         [
             Bars([row], [time], color=color, labels=["–" if spills else si(time, "s")])
-            for row, time, color in zip(ROWS, shown, ("blue", "orange", "green"), strict=True)
+            for row, time, color in zip(ROWS, times, ("blue", "orange", "green"), strict=True)
         ],
         height=230,
     )
