@@ -92,16 +92,18 @@ def test_check_names_the_cell_of_an_edited_number(course):
     assert re.search(r"^    -.* 777 ", result.stdout, re.M)
 
 
-# File of fitted constants -> the page that shows what they give.
+# File of fitted constants -> the page that shows what they give; tests/plan tries each by itself.
 FITTED = {
     "attention": "10_plan_a_run_proof",
+    "classes": "10_plan_a_run",
     "engines": "09_serving",
     "nccl": "07_nccl_bandwidth_proof",
     "products": "10_plan_a_run_proof",
     "stacks": "10_plan_a_run_proof",
 }
 _CONSTANT = re.compile(
-    r"\b((?:value|share|ramp|narrow|compute_share|memory_share|loop|latency|bandwidth) = )([\d.e+-]+)"
+    r"\b((?:value|share|ramp|narrow|compute_share|memory_share|loop|latency|bandwidth|centre) = )"
+    r"([\d.e+-]+)"
 )
 
 
