@@ -3,7 +3,8 @@
 
 A statement is a sentence that a learner reads and that compares, ranks or counts out: it matches
 one of `TRIGGERS`. It is *held* if a claim (`lightspeed_authoring.claims`) has its anchor in
-it, and an anchor has what matched; one whose anchors have not is *loose*. Questions and what begins
+it, and an anchor has what matched, and its “because” if it has one; one whose anchors have not what
+matched is *loose*. Questions and what begins
 with a word of `DEMANDS` ("Find the largest number") state nothing.
 
 Read are the Markdown and the strings of chapters and solutions, `because` and `sound` of the
@@ -92,6 +93,7 @@ DEMANDS = (
 )  # fmt: skip
 _read: Counter[tuple[str, str, str]] = Counter()  # every sentence that was looked at
 _DEMAND = re.compile(rf"[*_“\"(]*(?:{'|'.join(DEMANDS.split())})\b", re.I)
+_CAUSE = re.compile(r"\b(?:because|which is why|that is why)\b", re.I)
 # Pages whose loose sentences are only counted, until they are written anew.
 LATER = tuple(f"chapters/{chapter}" for chapter in ("04", "05", "06", "09", "10"))
 # The rooms of the library whose strings a user reads.
@@ -140,8 +142,12 @@ def _stated(
         if why := trigger(sentence):
             where = str(place + sentence.line) if isinstance(place, int) else place
             own = [words for words in anchors if occurs(words, sentence.text)]
-            is_held = any(_has_trigger(words, sentence) for words in own)
-            yield Statement(file, where, sentence.text, why, is_held, bool(own) and not is_held)
+            stated = any(_has_trigger(words, sentence) for words in own)
+            # A cause is held by an anchor that has it, and so by a condition that is about it.
+            is_held = stated and (
+                not _CAUSE.search(sentence.masked) or any(map(_CAUSE.search, own))
+            )
+            yield Statement(file, where, sentence.text, why, is_held, bool(own) and not stated)
 
 
 def _has_trigger(anchor: str, sentence: Sentence) -> bool:
