@@ -74,7 +74,7 @@ def test_the_lowest_intensity_of_the_roofline_is_on_the_chart():
 
 def test_verdict_and_fact_name_the_same_batch():
     shown = roofline.explore().first
-    batch = dict(shown.facts)["B_crit, exact"]
+    batch = dict(shown.facts)["batch at the ridge"]
     exact = roofline.roofline.critical_batch_exact(
         8192, 8192, accelerator("h100_sxm").bf16 / accelerator("h100_sxm").hbm_bandwidth
     )

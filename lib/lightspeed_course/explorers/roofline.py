@@ -23,8 +23,8 @@ STORIES = {
 }
 INTENSITIES = (0.1, 1e5)  # FLOP/byte, the ends of the axis
 FACTS = (
-    "T_math", "T_comms", "lower bound", "upper bound",
-    "intensity", "ridge", "B_crit, exact", "B_crit, B far below D and F",
+    "arithmetic alone", "bytes alone", "lower bound", "upper bound",
+    "intensity", "ridge", "batch at the ridge", "the same, if D and F are far larger",
 )  # fmt: skip
 
 
@@ -125,6 +125,7 @@ def elsewhere(t, flops, size, compute, here):
         if other.compute_bound != t.compute_bound:
             flips.append(name)
     what = "memory-bound" if t.compute_bound else "compute-bound"
+    flips.sort(key=lambda name: choices()[name] in measured())  # what one can buy comes first
     if not flips:
         return f"No other machine here with a peak for {compute} makes it {what}."
     return f"It would be {what} on {listed(flips, 3)}."

@@ -11,10 +11,10 @@ DRAWS = 6  # of each suspect; a reading of one that never looks like this rules 
 # Lesson -> the setting, what is wrong in it, the reading, and three suspects.
 BENCHES = {
     "01": (TRAINING, "sparse_peak", "settings", ("recompute", "sparse_peak", "padding")),
-    "02": (TRAINING, "numa", "roofline", ("numa", "sparse_peak", "padding")),
+    "02": (TRAINING, "padding", "roofline", ("recompute", "sparse_peak", "padding")),
     "03": (TRAINING, "slow_nic", "profile", ("slow_nic", "straggler", "padding")),
     "04": (SERVING, "bursty_arrivals", "busy", ("bursty_arrivals", "more_traffic", "replica_down")),
-    "05": (WEEK, "narrow_plan", "profile", ("narrow_plan", "numa", "recompute")),
+    "05": (WEEK, "narrow_plan", "profile", ("narrow_plan", "padding", "recompute")),
     "06.1": (TRAINING, "recompute", "profile", ("recompute", "numa", "sparse_peak")),
     "06.2": (
         TRAINING, "tensor_over_network", "nccl", ("slow_nic", "straggler", "tensor_over_network"),
@@ -55,13 +55,17 @@ def bench(lesson):
         if not values[0]:
             return "**Not answered.** Choose one of the three.", "Not answered.", "bad"
         now = case.findings[reading]
-        if now not in findings(setting, values[0], reading):
-            reply = f"**Right.** An expert reads: {now}. With that cause it would look otherwise."
+        then = findings(setting, values[0], reading)
+        if now not in then:
+            reply = (
+                f"**Right.** An expert reads: {now}. With that cause it would be:"
+                f" {' or '.join(sorted(then))}."
+            )
             return reply, "Right.", "good"
         reply = (
-            f"**That one stays.** An expert reads: {now}. With that cause, too, an expert would"
-            " read that, so what stands out does not clear it, though how far might. Which one"
-            " would have changed it?"
+            f"**That one stays.** An expert reads: {now}. With that cause it would be the"
+            " same, so this reading does not clear it. Which of the others would show here as"
+            " something else?"
         )
         return reply, "That one stays.", "bad"
 
