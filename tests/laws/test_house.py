@@ -210,8 +210,8 @@ PARTICIPLE_FUNCTIONS = 84  # that bind such a name
 # What was done is no name for a thing. `left` beside `right` is a side.
 PARTICIPLES = {
     "asked", "chosen", "counted", "drawn", "found", "given", "held", "judged", "kept", "known",
-    "left", "listed", "made", "meant", "named", "read", "said", "seen", "shown", "stated", "taken", "told",
-    "wanted", "written",
+    "left", "listed", "made", "meant", "named", "read", "said", "seen", "shown", "stated", "taken",
+    "told", "wanted", "written",
 }  # fmt: skip
 
 

@@ -116,7 +116,7 @@ def clocks_view(hardware, way, tokens, block, causal):
         },
         (now.bound, "s"),
     )
-    figure = (0, 0, 0) if spills else now.times
+    times = (0, 0, 0) if spills else now.times
     chart = Chart(
         Axis("time at least", "s", domain=(0, 1.1 * now.bound)),
         Axis(scale="category", categories=ROWS),
