@@ -355,8 +355,8 @@ explore_tiles()
 #
 # So, only once? For a few tokens, yes: our {{B}} fit into one row of tiles, where no two need the
 # same weights. For many it is more often, but it hardly matters, because the {{h100.sm_count:.0f}} multiprocessors
-# of an H100 make as many tiles at once, and what one of them has read is still in the L2 cache when
-# its neighbour wants it. Together they read like one large tile, whose intensity is
+# of an H100 make as many tiles at once, a *wave*, and what one of them has read is still in the L2
+# cache when its neighbour wants it. Together they read like one large tile, whose intensity is
 # {{wave:.0f}} ([proof](02_roofline_proof.ipynb#Tiling-in-numbers)).
 #
 # ## What else saves bytes?
