@@ -22,6 +22,7 @@ from lightspeed_course.explorers.allreduce import explore_all_reduce, explore_sw
 told, per_node, nodes = find("efa_note"), 8, 125
 message, asked, n = float(told.message), float(told.algbw_125), per_node * nodes
 efa, nvlink = link("efa_p5"), link("nvlink4")
+smallest, factor, each = 1024, 2, 1  # assumed: bytes to begin with, growth, GPUs of a process
 
 # %% [markdown]
 # Here is what the line said: {{nodes}} nodes, {{n:,}} GPUs, {{si(message, "byte")}} in
@@ -81,8 +82,15 @@ assert ring_steps("all_reduce", 4) == 2 * (4 - 1), "After three steps of adding"
 # %% [markdown]
 # ## What do the two columns count?
 #
-# `all_reduce_perf` times a call of NCCL and prints a line like this one, made up for the ring of
-# four above. Sizes are in bytes and times in µs.
+# The test is `all_reduce_perf` of NVIDIA's *nccl-tests*, a program in C that needs MPI and no PyTorch.
+# One process a GPU (`-g`), sizes that double (`-f`) from a kilobyte to the one in question:
+#
+# ```sh
+# mpirun -np {{n}} -N {{per_node}} ./build/all_reduce_perf -b {{smallest}} -e {{message:.0f}} -f {{factor}} -g {{each}}
+# ```
+#
+# It times a call of NCCL and prints a line a size, such as this one, made up for the ring of four above.
+# Sizes are in bytes and times in µs.
 
 # %%
 size, rate, ranks = 8e9, 200e9, 4  # assumed
@@ -238,12 +246,8 @@ explore_tree()
 # eighth to those of the GPUs in the same place of other nodes; and a gather inside brings the
 # eighths together. The node now counts as *one* rank: of $k$ nodes each must send
 # $2\,(k - 1)/k \cdot S$, and no algorithm gets below that while the network doesn't add. For few
-# nodes that is less than busbw says; for a hundred the two hardly differ.
-#
-# ### What if the switch did the adding?
-#
-# So far the GPUs did it. Some InfiniBand switches (*SHARP*), and NVLink's from the H100 on (*NVLS*),
-# add up what passes through them. Here is SHARP's way:
+# nodes that is less than busbw says, and for a hundred the two hardly differ. Here are public logs of the question's network, and one of another
+# (Oracle's, with A100), by busbw and by the node's own count:
 
 # %% tags=["holds"]
 from lightspeed_models.simulators.allreduce import states
@@ -261,8 +265,42 @@ few, many = (
     hierarchical_time(1.0, 8, k, nvlink.bandwidth, efa.bandwidth).across * efa.bandwidth_per_node
     for k in (2, 125)
 )
-assert abs(few - 1) < 1e-9 < busbw_factor("all_reduce", 16) - few, "For few nodes that is less than busbw says"
-assert 0.99 < many / busbw_factor("all_reduce", n) < 1, "for a hundred"
+assert abs(few - 1) < 1e-9 < busbw_factor("all_reduce", 16) - few, "nodes that is less than busbw says"
+assert 0.99 < many / busbw_factor("all_reduce", n) < 1, "for a hundred the two hardly differ"
+
+# %% tags=["figure"]
+from lightspeed_models.nccl_fit import measurements
+from lightspeed_tools.nccl.published import public_runs
+
+fabric = 2 * 8 * link("ethernet_100g").bandwidth  # sixteen ports
+(oracle,) = (r for r in public_runs() if r["source"].endswith("20_oci_a100_2nodes.log"))
+logs = [("A100, Oracle", 2, oracle["size"] / oracle["us"] * 1e6, fabric)]
+for k in (2, 4, 32):
+    of_k = [r for r in measurements() if r.series == "p5_all_reduce" and r.nodes == k]
+    row = max(of_k, key=lambda r: r.size)
+    logs.append(("H100, EFA", k, row.size / row.time, efa.bandwidth_per_node))
+node_own = [rate * busbw_factor("all_reduce", k) / line for _, k, rate, line in logs]
+by_busbw = [busbw("all_reduce", 8 * k, rate) / line for _, k, rate, line in logs]
+table(
+    [[what, k, si(rate, "byte/s"), f"{bus:.0%}", f"{own:.0%}"]
+     for (what, k, rate, _), bus, own in zip(logs, by_busbw, node_own)],
+    ["log", "nodes", "algbw", "busbw, of the node's line", "node's own count, of it"],
+    caption="With two nodes busbw is more than the line can carry, so it isn't what crosses it.",
+)  # fmt: skip
+
+# %% tags=["holds"]
+assert all(bus > 1 > own for (_, k, *_), bus, own in zip(logs, by_busbw, node_own) if k == 2), (
+    "With two nodes busbw is more than the line can carry"
+)
+
+# %% [markdown]
+# So where busbw stands above the line, nothing is wrong and nothing is a record: multiply algbw by
+# $2\,(k - 1)/k$ instead, which is exactly one for two nodes.
+#
+# ### What if the switch did the adding?
+#
+# So far the GPUs did it. Some InfiniBand switches (*SHARP*), and NVLink's from the H100 on (*NVLS*),
+# add up what passes through them. Here is SHARP's way:
 
 # %%
 explore_switch()

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 12. The call
 #
-# It is Tuesday, the job is below its plan, and it's your phone that rings. Half an hour from now
+# It is Tuesday, the job is below its plan, and it's your phone that rings. Before the day is over
 # somebody wants to know what it is and what it will cost. You know every law that you need; what is
 # left is the order in which to use them.
 
@@ -46,49 +46,6 @@ step, planned = job.step(), job.planned() * job.SEQUENCES * job.SEQUENCE / job.T
 alone = step.time - step.data
 assert abs(alone / (step.compute + step.memory) - 1) < 1e-6, "if nothing were sent"
 assert step.time > planned, "what you look for"
-
-# %% [markdown]
-# ## Which reading shows which suspect?
-#
-# Here are all suspects of the room. A reading is named where it would look different from a sound
-# job's, the cheapest first, and a suspect's last one is seldom what you need:
-
-# %% tags=["figure"]
-says = {c: incident_of("card", WEEK, c).findings for c in WEEK.causes}
-sound = {m.id: Counter(found[m.id] for found in says.values()).most_common(1)[0][0]
-         for m in WEEK.measurements if m.id != "profile"} | {"profile": "every term as planned"}  # fmt: skip
-shows = {
-    c: [m for m in sorted(WEEK.measurements, key=lambda m: m.minutes) if found[m.id] != sound[m.id]]
-    for c, found in says.items()
-}
-table(
-    [[f"`{c.id}`", c.name, "; ".join(f"**{m.id}** ({m.minutes} min): {says[c][m.id]}" for m in ms)]
-     for c, ms in shows.items()],
-    ["suspect", "in words", "readings that it changes"],
-    caption="The card for a call. Read a row to see how a suspect betrays itself, and look for a reading"
-    " in many rows to see what can't tell them apart.",
-)  # fmt: skip
-
-# %% tags=["holds"]
-assert all(shows.values()), "Read a row to see how"
-
-# %% [markdown]
-# Look at `profile`: it stands in {{sum("profile" in [m.id for m in ms] for ms in shows.values())}}
-# of {{len(shows)}} rows, but it never says *which* node or *why*. On your own cluster these
-# readings are `torch.profiler` with `lightspeed trace` (profile, ranks),
-# `nvidia-smi -q -d CLOCK,PERFORMANCE` or DCGM (clocks), `lightspeed measure` (roofline), and
-# nccl-tests with `lightspeed nccl` (inside, nccl, pairs). The habit behind the card works for any
-# machine, and it is a doctor's, *differential diagnosis*, with a price on each test: list the causes
-# that would look like this, buy the reading that tells most of them apart for its price, and cross
-# off. (Gregg's USE method is its neighbour. It walks over the resources instead, and asks each for its
-# utilization, its saturation and its errors.)
-
-# %% tags=["holds"]
-assert sum("profile" in [m.id for m in ms] for ms in shows.values()) > len(shows) / 2, (
-    "Look at `profile`"
-)
-per = [says[c]["profile"] for c in shows]
-assert len(set(per)) < len(per) / 2, "it never says"
 
 # %% [markdown]
 # ## One call, from the phone to the repair
@@ -189,6 +146,50 @@ incident(5, job="week")
 
 # %%
 incident(12, job="week")
+
+# %% [markdown]
+# ## Which reading shows which suspect?
+#
+# Now that you have bought readings for their price, here is what each suspect would have changed. A
+# reading is named where it would look different from a sound job's, the cheapest first; with the first
+# one you can often stop:
+
+# %% tags=["figure"]
+says = {c: incident_of("card", WEEK, c).findings for c in WEEK.causes}
+sound = {m.id: Counter(found[m.id] for found in says.values()).most_common(1)[0][0]
+         for m in WEEK.measurements if m.id != "profile"} | {"profile": "every term as planned"}  # fmt: skip
+shows = {
+    c: [m for m in sorted(WEEK.measurements, key=lambda m: m.minutes) if found[m.id] != sound[m.id]]
+    for c, found in says.items()
+}
+table(
+    [[f"`{c.id}`", c.name, "; ".join(f"**{m.id}** ({m.minutes} min): {says[c][m.id]}" for m in ms)]
+     for c, ms in shows.items()],
+    ["suspect", "in words", "readings that it changes"],
+    caption="The card for a call. Read a row to see how a suspect betrays itself, and look for a reading"
+    " in many rows to see what can't tell them apart.",
+)  # fmt: skip
+
+# %% tags=["holds"]
+assert all(shows.values()), "Read a row to see how"
+
+# %% [markdown]
+# Look at `profile`: it stands in {{sum("profile" in [m.id for m in ms] for ms in shows.values())}}
+# of {{len(shows)}} rows, but it never says *which* node or *why*. On your own cluster these
+# readings are `torch.profiler` with `lightspeed trace` (profile, ranks),
+# `nvidia-smi -q -d CLOCK,PERFORMANCE` or DCGM (clocks), `lightspeed measure` (roofline), and
+# nccl-tests with `lightspeed nccl` (inside, nccl, pairs). The habit behind the card works for any
+# machine, and it is a doctor's, *differential diagnosis*, with a price on each test: list the causes
+# that would look like this, buy the reading that tells most of them apart for its price, and cross
+# off. (Gregg's USE method is its neighbour. It walks over the resources instead, and asks each for its
+# utilization, its saturation and its errors.)
+
+# %% tags=["holds"]
+assert sum("profile" in [m.id for m in ms] for ms in shows.values()) > len(shows) / 2, (
+    "Look at `profile`"
+)
+per = [says[c]["profile"] for c in shows]
+assert len(set(per)) < len(per) / 2, "it never says"
 
 # %% [markdown]
 # And one that serves:
