@@ -1,4 +1,4 @@
-"""Formulas that pages print, in LaTeX, against the laws that they stand for: at three points each."""
+"""Formulas that pages print, in LaTeX, against the laws that they stand for: three points each."""
 
 import math
 import random
