@@ -22,6 +22,12 @@ from lightspeed_course.explorers.traffic import explore_fusion, explore_tiles, e
 job.sheet(until="02")
 
 # %% [markdown]
+# **First, one from lesson 1.** You'll need it here.
+
+# %%
+ask("numbers.crossover_size", seed="again")
+
+# %% [markdown]
 # **Guess first.** A ReLU sets the negative numbers of a large tensor to zero, so it looks at each
 # number just once. Write down what you expect before you go on; a wrong guess is worth more than
 # none.

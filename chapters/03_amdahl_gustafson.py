@@ -19,6 +19,12 @@ from lightspeed_models.profiles import scaling_runs
 job.sheet(until="03")
 
 # %% [markdown]
+# **First, one from lesson 2.** You'll need it here.
+
+# %%
+ask("roofline.h100_critical_batch", seed="again")
+
+# %% [markdown]
 # ## Guess first
 #
 # Say that a twentieth of the week does not care how many GPUs there are: the interpreter, a logger,

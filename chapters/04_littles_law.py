@@ -21,6 +21,12 @@ from lightspeed_models.llm import decoder
 job.sheet(until="04")
 
 # %% [markdown]
+# **First, one from lesson 2.** You'll need it here.
+
+# %%
+ask("roofline.claim_more_users", seed="again")
+
+# %% [markdown]
 # ## Guess first
 #
 # The story of the opening, with numbers. M/M/1 is explained below.

@@ -24,6 +24,12 @@ from lightspeed_models.llm import decoder
 job.sheet(until="04.2")
 
 # %% [markdown]
+# **First, one from lesson 4.** You'll need it here.
+
+# %%
+ask("serving.cache_of_a_request", seed="again")
+
+# %% [markdown]
 # **Guess.** A layer may keep something for each token of the text. Or it may keep one table of
 # numbers, a *state*, that never grows. From which length on is the table the better deal?
 

@@ -22,6 +22,12 @@ from lightspeed.roofline import *
 job.sheet(until="05")
 
 # %% [markdown]
+# **First, one from lesson 4.** You'll need it here.
+
+# %%
+ask("serving.step_time", seed="again")
+
+# %% [markdown]
 # ## Guess first
 #
 # One guess is about speed, the other about a sum. Write them down before you go on; a wrong one is

@@ -14,6 +14,7 @@ import pytest
 from lightspeed_authoring.notebooks import read
 from lightspeed_authoring.site import reading
 from lightspeed_authoring.site.cells import call_of
+from lightspeed_course.practice.questions import question
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
 FAMILIES = reading.families(path.stem for path in CHAPTERS.glob("[0-9][0-9]_*.py"))
@@ -31,6 +32,7 @@ MOST = {
     "06_parallelism_2_sent": 3000,
     "09_serving": 3000,
 }
+RECALLING = [n for n in LESSONS if "02" <= n[:2] <= "05" and n != "02_roofline_2_kernels"]
 # Headings under which a proof keeps its audit.
 OF_A_PROOF = re.compile(
     r"^#+ (Check\b|Measure it here|(Gallery of )?[Ww]rong claims|What .* leaves? out"
@@ -122,7 +124,7 @@ def test_a_lesson_leads_to_its_proof_and_keeps_none_of_it(name):
 def test_a_lesson_asks_shows_and_carries_the_job(name):
     own = cells(name)
     code = [cell.source for cell in own if cell.cell_type == "code"]
-    assert 3 <= sum(bool(re.search(r"^ask\(", source, re.M)) for source in code) <= 5
+    assert 3 <= sum(bool(re.search(r"^ask\(", source, re.M)) for source in code) <= 6
     assert any("job.sheet(until=" in source for source in code)
     assert any("predict(" in source for source in code)
     before = 0
@@ -131,6 +133,16 @@ def test_a_lesson_asks_shows_and_carries_the_job(name):
             break
         before += words(cell) if cell.cell_type == "markdown" else 0
     assert before <= 550, "the first picture within two screens"
+
+
+@pytest.mark.parametrize("name", RECALLING)
+def test_a_lesson_opens_with_a_question_of_an_earlier_one(name):
+    code = [cell.source for cell in cells(name) if cell.cell_type == "code"]
+    first = next(i for i, source in enumerate(code) if "ask(" in source)
+    assert any("job.sheet(" in source for source in code[:first])
+    assert not any(re.search(r"predict\(\"|explore\w*\(\)", source) for source in code[:first])
+    earlier = question(re.search(r"ask\(\"([\w.]+)", code[first])[1]).chapter
+    assert (CHAPTERS / f"{earlier}.py").exists() and earlier < name
 
 
 @pytest.mark.parametrize("name", PROOFS)
