@@ -28,11 +28,11 @@ def runs(rate):
         "to nearest": lambda weight, update: BF16.round(weight + update),
         "at random": lambda weight, update: BF16.round(weight + update, rng=coin),
     }
-    found = {
+    narrow = {
         how: list(accumulate(repeat(rate, UPDATES), add, initial=FIRST))
         for how, add in added.items()
     }
-    return exact, found | {"with a copy in fp32": [BF16.round(weight) for weight in exact]}
+    return exact, narrow | {"with a copy in fp32": [BF16.round(weight) for weight in exact]}
 
 
 @functools.lru_cache(maxsize=8)
@@ -45,28 +45,28 @@ def standing_still(rate, spread=0.02, count=1000):
 
 def view(rate, moment):
     """The weight after so many updates, beside what it should be."""
-    exact, found = runs(rate)
+    exact, weights = runs(rate)
     so_far = moment * EACH
     gap = float(BF16.spacing(FIRST))
-    low, high = FIRST - gap, max(exact[-1], *(max(w) for w in found.values())) + gap
+    low, high = FIRST - gap, max(exact[-1], *(max(w) for w in weights.values())) + gap
     grid = [low + n * gap for n in range(round((high - low) / gap) + 1)]
     marks = [Line([0, UPDATES], [v, v], "", "grey", width=0.5) for v in grid if len(grid) < 40]
     marks += [Line([0, UPDATES], [exact[0], exact[-1]], "exact", "black", dash=True)]
     for how, (color, marker) in LOOKS.items():
-        seen = range(0, so_far + 1, EACH)
-        values = [found[how][n] for n in seen]
+        steps = range(0, so_far + 1, EACH)
+        values = [weights[how][n] for n in steps]
         marks.append(
-            Points([*seen], values, how, color=color, marker=marker, size=4,
-                   keys=[f"{how} {n}" for n in seen])
+            Points([*steps], values, how, color=color, marker=marker, size=4,
+                   keys=[f"{how} {n}" for n in steps])
         )  # fmt: skip
     chart = Chart(
         Axis("updates", domain=(0, UPDATES)), Axis("weight", domain=(low, high)), marks, height=320
     )
-    moved = {how: values[so_far] - FIRST for how, values in found.items()}
+    changes = {how: values[so_far] - FIRST for how, values in weights.items()}
     facts = {
         "updates so far": si(so_far),
         "should have moved": si(so_far * rate),
-        **{f"moved, {how}": si(far) for how, far in moved.items()},
+        **{f"moved, {how}": si(far) for how, far in changes.items()},
         "weights that stand still at this rate": si(standing_still(rate), "%", 2),
     }
     least = Formula("least update", "step / 2", {"step": (gap, "")}, (gap / 2, ""))
