@@ -27,7 +27,7 @@ test: dev  ## prove the course in minutes; a part of it: make test ARGS=tests/la
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not install" $(ARGS)
 
 test-slow: dev  ## the rest of the proof: a real JupyterLab in a real Chromium, damaged copies, hostile notebooks
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m slow $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m slow $(ARGS)
 
 test-install: dev  ## whatever installs: the lock by uv and by pip, a Dask cluster
 	@$(BIN)/python -m pytest -m install tests/install tests/classroom/test_cluster.py tests/classroom/test_similarity.py

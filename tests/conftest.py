@@ -25,14 +25,19 @@ CHROMIUM_OPTIONS = [
 ]
 
 
+LONGEST = ("test_kernels_alike", "test_changed_laws", "test_site", "test_proofs", "test_lab")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """At each commit the chapters run; their solutions, whose answers test_banks holds, with what
-    is slow. Who asks for solutions alone does not load this file, and gets them.
+    is slow. Who asks for solutions alone does not load this file, and gets them. Of what is slow
+    the few long tests come first, so that no worker begins one when the other has ended.
     """
     for item in items:
         if item.path.suffix == ".ipynb" and item.path.parent.name == "solutions":
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 def pytest_terminal_summary(terminalreporter):

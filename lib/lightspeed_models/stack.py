@@ -49,11 +49,11 @@ class Stack:
     `optimizer_bytes` that its step moves for a parameter; `drops_weights`, whether ZeRO-2 gathers
     them for each micro-batch too (SHARD_GRAD_OP); `whole_layers`, whether a stage holds whole
     layers, and how they are `cut`, "weighted" or "even", as `layers_of_stage` says; `split`,
-    "tensor+sequence" where sequence parallelism splits what lies between the products too. Of
-    experts: `token_bytes` of an element that is dispatched and combined, in the mean;
-    `expert_nodes`, over which a router spreads a token at most (0: any); `expert_overlap`, the
-    part of their exchanges that runs behind the arithmetic of another micro-batch, on `sm_tax` of
-    the processors.
+    "tensor+sequence" where sequence parallelism splits what lies between the products too;
+    `context`, whose context parallelism runs, as `context_parallel_bytes` counts it. Of experts:
+    `token_bytes` of an element that is dispatched and combined, in the mean; `expert_nodes`, over
+    which a router spreads a token at most (0: any); `expert_overlap`, the part of their exchanges
+    that runs behind the arithmetic of another micro-batch, on `sm_tax` of the processors.
 
     A state: `slow`, seconds a layer, micro-batch and further rank of a node, and `far`, the same
     for a further node, stand in for `ring`; `stall`, seconds a slot of the pipeline.
@@ -89,6 +89,7 @@ class Stack:
     whole_layers: bool = False
     cut: str = "weighted"
     split: str = "tensor"
+    context: str = "megatron"
     slow: float = 0.0
     far: float = 0.0
     stall: float = 0.0
@@ -106,6 +107,7 @@ class Stack:
         check_fields(self, ELEMENT_BYTES, "weight_bytes", "gradient_bytes", "token_bytes")
         check_fields(self, nonnegative("byte"), "optimizer_bytes")
         check_fields(self, SPLITS, "split")
+        check_fields(self, ("megatron", "pytorch"), "context")
         check_fields(self, CUTS, "cut")
 
     def wait(self, ways: Value, near: Value, across: Value) -> Result:

@@ -252,7 +252,7 @@ def work(model: Decoder, sequence: int, plan: Plan, machine: Machine, stack: Sta
         permute=(1 + again / 2) * copies_of_tokens / machine.memory,
         tensor=bytes_of_tensor / _rate(plan, machine, "tensor"),
         expert=_expert(model, tokens, plan, machine, stack),
-        context=context_parallel_bytes(tokens, keys, plan.context, forward_again=again)
+        context=context_parallel_bytes(tokens, keys, plan.context, 1, stack.context, again)
         / (model.depth * plan.tensor * _rate(plan, machine, "context")),
         head=logits / split / wide,
         logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,

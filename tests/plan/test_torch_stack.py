@@ -7,7 +7,11 @@ from lightspeed.catalog import fitted
 from lightspeed_models.evidence.pairings import products, torch_fsdp
 from lightspeed_models.evidence.residuals import weigh
 from lightspeed_models.evidence.sets import dataset
+from lightspeed_models.llm import decoder
+from lightspeed_models.plan import Plan
 from lightspeed_models.stack import fsdp_stack, stack
+from lightspeed_models.training_step import work
+from lightspeed_tools.plan.inputs import cluster_of
 
 
 def rows_of_catalog():
@@ -79,3 +83,15 @@ def test_large_products_of_each_chip():
     whole = fitted("products")["bfloat16"]["all"]["compute_share"]
     for chip in {"h100_sxm", "h200_sxm", "gb300"}:
         assert products.share_of_chip(rows, chip, "bfloat16")[1] == pytest.approx(whole, rel=0.03)
+
+
+def test_context_parallelism_is_that_of_the_stack():
+    """PyTorch's gradients of K and V go round in fp32: twice the bytes on two GPUs that Megatron's
+    have, beside the two gathers.
+    """
+    model, machine = decoder("llama3_8b"), cluster_of("h100:16").machine
+    ours, theirs = (
+        work(model, 8192, Plan(data=8, context=2, stage=3), machine, one).context
+        for one in (stack("pytorch_fsdp"), stack("megatron_h100"))
+    )
+    assert ours / theirs == pytest.approx((2 * 2 + 4 * 2) / (3 * 2))

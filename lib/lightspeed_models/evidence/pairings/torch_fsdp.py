@@ -35,7 +35,7 @@ PORTS = {"a100_40gb": "infiniband_hdr", "a100_80gb": "infiniband_hdr"}
 # What is counted, measured elsewhere or set by eye: catalog/fitted_stacks.toml says which.
 COUNTED = Stack(
     inside=0.75, between=0.75, launch=1.04e-5, passes=8, logits_passes=8, optimizer_bytes=28,
-    bare=1, drops_weights=True, split="tensor+sequence",
+    bare=1, drops_weights=True, split="tensor+sequence", context="pytorch",
 )  # fmt: skip
 # Constant -> (where a fit starts, which is also what rows that don't tell are left with; and how
 # far, in the logarithm, it may be from there).
