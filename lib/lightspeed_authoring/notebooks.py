@@ -64,11 +64,11 @@ def label(path: Path) -> str:
 
 
 def read(path: Path) -> list[NotebookNode]:
-    """The cells of a percent script that readers get; metadata has the tags of each and, under
-    `line`, where its text starts in the file.
+    """Read the cells of a percent script that readers get. The metadata of each has its tags and
+    the `line` of the file on which its text starts.
 
-    `holds` is what a cell of that tag behind it says, "" without one
-    (lightspeed_authoring.claims), and `holds_line` where that starts.
+    `holds` is the source of the `holds` cell behind it, "" if there is none
+    (lightspeed_authoring.claims), and `holds_line` the line on which that starts.
     """
     text = path.read_text(encoding="utf-8")
     starts = [n for n, line in enumerate(text.splitlines(), 2) if line.startswith("# %%")]

@@ -40,7 +40,7 @@ def _carry(store, options):
             tell_of_the_store(store)
             print(f"{count} new event{'s' * (count != 1)} taken in.")
     except FileExistsError:
-        raise UserError(f"{name} is there already, and stays: name a new file.") from None
+        raise UserError(f"{name} exists and is not overwritten: name a new file.") from None
     except OSError as error:
         raise UserError(cause(error)) from None
     except ValueError as error:

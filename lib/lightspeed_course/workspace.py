@@ -71,7 +71,7 @@ def workspace_meant(choice=None):
     folder = workspace_root(choice) if choice or not around else around
     if not (folder / PRIVATE).is_dir():
         raise WorkspaceError(
-            f"{folder} is no workspace of the course; stand in yours, or name it with --dir FOLDER"
+            f"{folder} is no workspace of the course; change to yours, or name it with --dir FOLDER"
         )
     return folder
 
@@ -110,7 +110,7 @@ def reset(name, workspace, course=None, now=None):
     name = _find(name, delivered)
     if _same(workspace, course):
         raise WorkspaceError(
-            f"{workspace} is the course itself, not a workspace; git restores its files"
+            f"{workspace} is the course itself, not a workspace; restore its files with git"
         )
     path = workspace / name
     with _locked(workspace) as manifest:

@@ -237,7 +237,7 @@ SLIPS = {
     ),
     "points 02 ada roofline.ridge --points -1": "roofline.ridge takes 0 to 1 points",
     "points 02 ada --points 0,5": "'0,5' is not a number; with a point: 0.5",
-    "points 02 ada --remove": "ada has nothing by hand for the whole",
+    "points 02 ada --remove": "ada has no points by hand to remove for the whole",
     "points 02 ada --remove --points 1": "or --remove alone",
     "points 02 Lovelace --points 1": (
         "Lovelace is not on the roster; did you mean ada (Ada Lovelace)?"

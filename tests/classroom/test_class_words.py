@@ -113,7 +113,7 @@ def test_more_than_there_is_is_told(released, say):
         f"{OUT_OF} of {OUT_OF}\n" in (out := say("points", "2", "ada", "--points", OUT_OF))
         and "more than" not in out
     )
-    assert f"99 of {OUT_OF}\n  That is more than there is; --remove takes it back." in say(
+    assert f"99 of {OUT_OF}\n  That is above the maximum; --remove takes it back." in say(
         "points", "2", "ada", "--points", 99
     )
     assert "less than nothing" in say("points", "2", "ada", "--points", "-1")

@@ -95,7 +95,7 @@ def test_it_is_loaded_again_as_it_was_changed(mine):
 
 def test_a_step_may_not_hide_the_python_beside_it(mine):
     text = COPY.replace("left = rate", "half = rate")
-    with pytest.raises(QuestionError, match=r"'half' is taken by the Python beside .*, mine\.py"):
+    with pytest.raises(QuestionError, match=r"'half' already means the Python beside .*, mine\.py"):
         load(mine(text, "def half(x):\n    return x / 2\n"))
 
 
@@ -126,13 +126,13 @@ SLIPS = [
     ("- level: apply", "- level: hard", 5, "level is one of recall"),
     ("- unit: ms", "- unti: ms", 8, "Did you mean 'unit'?"),
     ("- unit: ms", "- unit: fortnite", 8, "no unit 'fortnite'"),
-    ("- tolerance: 5 %", "- tolerance: tight", 9, "expected is a share, such as 2 %"),
+    ("- tolerance: 5 %", "- tolerance: tight", 9, "expected a share, such as 2 %"),
     ('unit="GB/s"', 'unit="GB/parsek"', 12, "no unit 'parsek'"),
     ("- valid: `size != link`", "- edges: `3`", 14, "edges: 3: expected are values by name"),
     ("{{slow}}", "{{nope}}", 5, "{{nope}}: name 'nope' is not defined"),
     ("{{slow}}", "{{slow +}}", 5, "'{{slow +}}' is not Python"),
     ('link, "is given"', "link, is given", 34, "is not Python"),
-    ("given(0.5, 0.25, 0.5)", "0.5", 13, "expected is a parameter, as given("),
+    ("given(0.5, 0.25, 0.5)", "0.5", 13, "expected a parameter, as given("),
     ("given(0.5, 0.25, 0.5)", "gven(0.5)", 13, "name 'gven' is not defined"),
     ("{{si(link", "{{so(link", 5, "name 'so'"),
     ("`8 * size / left`", "`8 * sise / left`", 31, "name 'sise'"),
@@ -141,19 +141,24 @@ SLIPS = [
     ("size / left ==", "size * left ==", 22, "comes out in byte*byte/s"),
     ("size / left ==", "2 * size / left ==", 22, "the library says"),
     ("rate = link[byte/s]", "rate = link[byte]", 22, "comes out in no unit"),
-    ("left = rate", "size = rate", 19, "the name 'size' is taken by a parameter of this question"),
-    ("left = rate", "given = rate", 19, "the name 'given' is taken by a verb"),
+    (
+        "left = rate",
+        "size = rate",
+        19,
+        "the name 'size' already means a parameter of this question",
+    ),
+    ("left = rate", "given = rate", 19, "the name 'given' already means a function"),
     ("`size / link`", "`size / `", 27, "is not Python"),
-    ("`size / link`", "`*size`", 27, "'*size': expected is a formula"),
-    ("`size / link`", "`size / (link * slow)`", 27, "is the right answer; expected is a wrong one"),
+    ("`size / link`", "`*size`", 27, "'*size': expected a formula"),
+    ("`size / link`", "`size / (link * slow)`", 27, "is the right answer; expected a wrong one"),
     ("`size / link`", "`roofline.ridge_point(size, link)`", 27, "float(...)"),
     (
         "size / left ==",
         'size / accelerator("h100_sxm").bf16 ==',
         22,
-        "accelerator('h100_sxm').bf16: expected is arithmetic on names, constants and ceil,",
+        "accelerator('h100_sxm').bf16: expected arithmetic on names, constants and ceil,",
     ),
-    ("size / left ==", "size / -left ==", 22, "-left: expected is arithmetic on names"),
+    ("size / left ==", "size / -left ==", 22, "-left: expected arithmetic on names"),
     ("size / left ==", "size / (left - left) ==", 22, "division by zero"),
     ("`size / link`", "`16 * size / (2 * left)`", 31, "bits: comes to the same as the full rate,"),
     ("link * slow < link", "link < 0", 35, "does not hold: is given"),
@@ -213,7 +218,7 @@ def test_misconceptions_that_no_answer_tells_apart_are_so_by_a_word(mine):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(QuestionError, match="no such file; expected is one such as"):
+    with pytest.raises(QuestionError, match="no such file; expected one such as"):
         load(tmp_path / "none.md")
 
 

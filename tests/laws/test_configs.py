@@ -134,7 +134,7 @@ def test_an_unknown_key_is_refused_by_name_and_one_that_is_off_is_not(name):
     ({"architectures": None}, "architectures = None"),
     ({"hidden_size": "4096"}, "hidden_size = '4096': a whole number"),
     ({"num_hidden_layers": 0}, "num_hidden_layers = 0: a whole number of at least 1"),
-    ({"num_key_value_heads": 5}, "num_key_value_heads = 5: a divisor of 32 heads"),
+    ({"num_key_value_heads": 5}, "num_key_value_heads = 5: expected a divisor of 32 heads"),
     ({"head_dim": None, "hidden_size": 4097}, "32 heads don't divide 4097"),
     ({"vocab_size": None}, "vocab_size is missing"),
     ({"layer_types": ["full_attention", "wavelet"] * 16}, "layer_types has 'wavelet'"),

@@ -366,7 +366,7 @@ def test_two_runs_stand_side_by_side(tmp_path):
     assert any("the second file takes 2 times as long as the first file" in x for x in lines)
     gathered = printed(rows, 8, collective="all_gather", device="NVIDIA A100-SXM4-80GB")
     two.write_text(gathered)
-    with pytest.raises(ReportError, match="no run of one collective"):
+    with pytest.raises(ReportError, match="share no collective"):
         report_lines([one, two], [read_runs(one), read_runs(two)])
 
 

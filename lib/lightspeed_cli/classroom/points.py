@@ -46,7 +46,7 @@ def run(options, course, book):
     if options.remove == (options.points is not None or options.comment is not None):
         raise UserError("give --points X, --comment TEXT, or both; or --remove alone")
     if options.remove and not mark:
-        raise UserError(f"{student} has nothing by hand for {question or 'the whole'}")
+        raise UserError(f"{student} has no points by hand to remove for {question or 'the whole'}")
     if question and points is not None and not 0 <= points <= worth[question]:
         raise UserError(
             f"{question} takes 0 to {worth[question]:g} points; to add to the whole, or take off"
@@ -68,7 +68,7 @@ def run(options, course, book):
     print(f"{student}: {total(before)} -> {total(after)}")
     if after.points is not None and not 0 <= after.points <= after.out_of:
         print(
-            f"  That is {'more than there is' if after.points > 0 else 'less than nothing'};"
+            f"  That is {'above the maximum' if after.points > 0 else 'below zero'};"
             " --remove takes it back."
         )
 

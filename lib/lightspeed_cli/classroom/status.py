@@ -94,7 +94,7 @@ def _show_status(course, book, name, section):
         ("excused:", [who(r.student) for r in results if r.excused]),
         ("more time for", [who(r.student) for r in results if r.extended]),
         (
-            "late by nobody knows how much, so nothing is taken off:",
+            "handed in at an unknown time, so no late penalty:",
             [who(r.student) for r in handed_in if r.lateness.seconds is None]
             if book.late_rule.points_per_day or book.late_rule.late_days
             else [],

@@ -124,7 +124,7 @@ def fields_of(variant):
 
 
 def read_answer(q, values):
-    """What was entered, as `check` takes it. Raises Unreadable."""
+    """Return the values of a form as an answer for `check`. Raises Unreadable."""
     if q.kind == "choice":
         if not values[0]:
             raise Unreadable("unanswered", "Choose one of the options.")

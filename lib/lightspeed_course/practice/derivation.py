@@ -107,7 +107,7 @@ class Step:
         expected = (
             f"arithmetic on names, constants and {verbs}; give it a name in a line of its own"
         )
-        return ValueError(f"{self.formula}: {part}: expected is {expected}, `name = {part}`")
+        return ValueError(f"{self.formula}: {part}: expected {expected}, `name = {part}`")
 
     def _same(self, parts):
         if any(p[1] != parts[0][1] for p in parts[1:]):

@@ -48,7 +48,7 @@ def own_numbers(student, sealed):
         else "Write your id as the class's lists have it, or the login or e-mail address that they"
         " have. If you joined later, ask for the notebook as it is handed out now."
     )
-    raise NoStudent(f'STUDENT = "{name}": nobody in this class goes by that. {hint}')
+    raise NoStudent(f'STUDENT = "{name}": no student of this class goes by that name. {hint}')
 
 
 def seal(seeds, salt):

@@ -170,7 +170,7 @@ def _name(unit):
 
 
 def option(answer, options):
-    """The key of the option that the answer names, by its key or its text. Raises Unreadable."""
+    """Return the key of the option named by its key or its text. Raises Unreadable for none."""
     if answer is None or answer is Ellipsis:
         raise Unreadable("unanswered", "Put the name of an option in place of the dots.")
     names = ", ".join(f'"{key}"' for key in options)

@@ -33,13 +33,13 @@ class _Python:
         self.arguments, self.results = tuple(text.parameters), {}  # name -> the number of its step
         owners = dict.fromkeys(names, f"the Python beside this file, {Path(file).stem}.py")
         owners |= dict.fromkeys(names.keys() & _modules(), "a module of the library")
-        owners |= dict.fromkeys(VERBS, "a verb that every formula may call")
+        owners |= dict.fromkeys(VERBS, "a function that every formula can call")
         owners |= dict.fromkeys(self.arguments, "a parameter of this question")
         for n, (words, lines, line) in enumerate(text.steps):
             if words and lines and (name := NAMED.match(lines[0])[1]):
                 if name in owners:
-                    whose = f"the name {name!r} is taken by {owners[name]}"
-                    self.fail(line, f"{whose}: expected is another")
+                    whose = f"the name {name!r} already means {owners[name]}"
+                    self.fail(line, f"{whose}; choose another name")
                 owners[name], self.results[name] = "a step before", n
 
     def fail(self, line, reason):
@@ -117,7 +117,7 @@ class _Python:
             if used not in self.names:
                 expected = "a parameter, the result of a step before, or below it a line"
                 missing = f"{ast.unparse(formula)}: there is no {used!r}"
-                self.fail(line, f"{missing}: expected is {expected} `{used} = ...`")
+                self.fail(line, f"{missing}: expected {expected} `{used} = ...`")
         return name, formula, law, inputs
 
     def result(self, n):
@@ -171,7 +171,7 @@ def _share(python, text, line):
     try:
         return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
-        python.fail(line, f"tolerance: {text}: expected is a share, such as 2 % or 0.02")
+        python.fail(line, f"tolerance: {text}: expected a share, such as 2 % or 0.02")
 
 
 def _edges(python, text, line):
@@ -201,7 +201,7 @@ def built(text, names, file, beside=None):
         with faults:
             parameters[name] = python.value(source, line)
             if not isinstance(parameters[name], Parameter):
-                usage = "expected is a parameter, as given(2, 1, 2, 8)"
+                usage = "expected a parameter, as given(2, 1, 2, 8)"
                 python.fail(line, f"{name} = {source}: {usage}")
             _known_unit(python, parameters[name].unit, line)
     with faults:
@@ -215,7 +215,7 @@ def built(text, names, file, beside=None):
     expected = facts.pop("answer", None)
     with faults:
         if expected is None and not formulas:
-            missing = "no answer: expected is a formula in the last step, or - answer:"
+            missing = "no answer: expected a formula in the last step, or - answer:"
             python.fail(text.line, missing)
         expected = expected or python.result(formulas[-1])
     misconceptions = []
@@ -253,7 +253,7 @@ def _known_unit(python, name, line):
     try:
         unit(name)
     except UnknownUnit as error:
-        python.fail(line, f"{error}; expected is one of the course, such as GB/s, or none")
+        python.fail(line, f"{error}; expected one of the course, such as GB/s, or none")
 
 
 def _solution(python, parameters):

@@ -53,7 +53,7 @@ def _of_solution(text, q, variant):
             yield text.steps[-1][2], f"the last step comes out in {of or 'no unit'}, not {q.unit!r}"
     if q.kind == "choice" and variant.right not in q.options:
         options = ", ".join(q.options)
-        yield text.line, f"the answer is {variant.right!r}: expected is one of {options}"
+        yield text.line, f"the answer is {variant.right!r}: expected one of {options}"
 
 
 def _of_misconception(q, variant, n, mark, line):
@@ -66,11 +66,11 @@ def _of_misconception(q, variant, n, mark, line):
     if variant.seed is None and not any(map(math.isfinite, wrong)):
         yield line, f"{m.name}: comes to no number"
     elif close(wrong, variant.right, q.tolerance):
-        yield line, f"{m.name}: is the right answer; expected is a wrong one"
+        yield line, f"{m.name}: is the right answer; expected a wrong one"
     same = [o.name for o in q.misconceptions[:n] if close(wrong, variant.wrong(o), SAME)]
     if same and "also" not in mark and variant.seed is None:
         others = f"comes to the same as {' and '.join(same)}, {amount(wrong[0], q.unit)}"
-        expected = "expected is another answer, or (also) behind the name, and both are told"
+        expected = "expected another answer, or (also) behind the name, and both are told"
         yield line, f"{m.name}: {others}: {expected}"
     own = _own_unit(variant, m) if q.kind == "number" else ""
     if own and _dimensions(own) != _dimensions(q.unit):

@@ -247,7 +247,7 @@ def _formula(python, naming=False):
         case [ast.Assign([ast.Name()])] if naming:
             return python
     also = ", or name = formula" if naming else ""
-    raise ValueError(f"{python!r}: expected is a formula{also}")
+    raise ValueError(f"{python!r}: expected a formula{also}")
 
 
 def _joined(text):

@@ -90,13 +90,13 @@ def load(path):
 
     file = Path(path).resolve()
     if not file.is_file():
-        missing = "there is no such file; expected is one such as energy.md"
+        missing = "there is no such file; expected one such as energy.md"
         raise QuestionError(path, (1, missing))
     (pairs, wrong), mine = of_file(file), _own.get(file, ())
     for text, one in pairs:
         topic = one.id.partition(".")[0]
         if topic in topics():
-            reason = "is a topic of the course; expected is a name of your own before the dot"
+            reason = "is a topic of the course; expected a name of your own before the dot"
             wrong.append((text.line, f"{topic} {reason}"))
         if one.id in _registry and one.id not in mine:
             wrong.append((text.line, f"another file has {one.id} already"))

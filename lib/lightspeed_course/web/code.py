@@ -82,7 +82,7 @@ def begun(source, above):
 
 
 class Sheet:
-    """A namespace where cells run, why names lack, and the package the last cell stopped for."""
+    """A namespace in which cells run, with reasons for missing names and the missing package."""
 
     def __init__(self):
         self.names = {"__name__": "__main__", "display": _display, "input": _input}

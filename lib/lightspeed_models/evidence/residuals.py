@@ -83,8 +83,8 @@ def weigh(pairing, data=None):
 
 
 def counted(pairing):
-    """The `Residuals` of a set that does not ship, as they were counted on all of its rows, which
-    they do not name: `to_count` has written them.
+    """Load the `Residuals` of a set that does not ship, as `to_count` wrote them from all of its
+    rows, none of which they name.
     """
     record = json.loads(files(__package__).joinpath("counted.json").read_text("utf-8"))[pairing.key]
     everything, *regimes = (

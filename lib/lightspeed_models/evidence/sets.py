@@ -115,8 +115,8 @@ def dataset(name, data=None):
     record = records()[one_of("dataset", "name", name, tuple(records()))]
     if data is None and not record.ships:
         raise FileNotFoundError(
-            f"{name} does not ship: its rows are in {record.repository}, and a checkout of it is"
-            " read with --data DIR"
+            f"{name} does not ship with the course: check out {record.repository} and give its"
+            " folder as --data DIR"
         )
     return _shipped(name) if data is None else checked(record, read_full(record, data), True)
 

@@ -281,7 +281,7 @@ def _minimax_m1(k: Keys) -> Decoder:
     k.only("shared_intermediate_size", 0)
     kinds = k.list("attn_type_list", count, (), (0, 1))
     if not kinds and k.config.get("layer_types") is None:
-        raise ConfigRefused(["attn_type_list is missing: which layers see all is not said"])
+        raise ConfigRefused(["attn_type_list is missing: it says which layers have full attention"])
     if k.config.get("layer_types") is not None:
         names = ("full_attention", "linear_attention")
         kinds = [kind == names[0] for kind in k.list("layer_types", count, choices=names)]
@@ -423,7 +423,9 @@ def _nemotron_nas(k: Keys) -> Decoder:
         if not attention.flag("no_op"):
             group = attention.whole("n_heads_in_group")
             if heads % group:
-                raise ConfigRefused([f"n_heads_in_group = {group}: a divisor of {heads} heads"])
+                raise ConfigRefused(
+                    [f"n_heads_in_group = {group}: expected a divisor of {heads} heads"]
+                )
             mixer = Attention(width, heads, heads // group, each)
         hidden = ffn.size("intermediate_size")
         if not ffn.flag("no_op") and not hidden:

@@ -30,7 +30,9 @@ def attention(
     heads = k.whole("num_attention_heads", "n_head", "num_heads", "n_heads")
     kv_heads = k.whole("num_key_value_heads", default=heads if kv == "heads" else kv)
     if heads % kv_heads:
-        raise ConfigRefused([f"num_key_value_heads = {kv_heads}: a divisor of {heads} heads"])
+        raise ConfigRefused(
+            [f"num_key_value_heads = {kv_heads}: expected a divisor of {heads} heads"]
+        )
     if head_width and "head_dim" not in k.config:
         each = k.whole("head_dim", default=head_width)
     else:

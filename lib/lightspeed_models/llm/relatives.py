@@ -230,7 +230,7 @@ def _dbrx(k: Keys) -> Decoder:
     heads = k.whole("n_heads")
     kv = attention.whole("kv_n_heads")
     if width % heads or heads % kv:
-        raise ConfigRefused([f"kv_n_heads = {kv}: a divisor of {heads} heads"])
+        raise ConfigRefused([f"kv_n_heads = {kv}: expected a divisor of {heads} heads"])
     mixer = Attention(width, heads, kv, width // heads)
     sizes = ("ffn_hidden_size", "moe_num_experts", "moe_top_k")
     mlp.asked.update(

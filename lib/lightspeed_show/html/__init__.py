@@ -22,7 +22,7 @@ def page(template, **data):
 
 
 def seen(text):
-    """One line of text as in a page or a table: the unseen is shown as such, and it ends."""
+    """Return one line of text for a page or table, shortened, its control characters visible."""
     line = _visible(str(text).strip())
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 

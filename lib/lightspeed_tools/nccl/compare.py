@@ -43,7 +43,7 @@ def alike(runs):
 
 
 def compared_in_words(compared, names=("the first run", "the second run")):
-    """Lines: the largest size, the range, and what differs in the runs themselves."""
+    """Describe two runs in lines: the largest size, the range, and what else differs."""
     one, other = names
     size, ratio = compared.ratios[-1]
     rates = [size / t for t in compared.times[-1][1:]]

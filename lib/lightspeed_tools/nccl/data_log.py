@@ -41,7 +41,7 @@ def parse_data(text, collective=None):
         return (_report(document, collective),)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ReportError(
-            0, f"the JSON is not that of nccl-tests -J: {type(error).__name__} {error}"
+            0, f"nccl-tests -J did not write this JSON: {type(error).__name__} {error}"
         ) from None
 
 

@@ -64,7 +64,7 @@ def compared(files):
     comparisons = comparisons or [compare(first[-1], second[-1])]
     if not any(comparisons):
         raise ReportError(
-            0, "the two files have no run of one collective with a size in common to compare"
+            0, "the two files share no collective with a common size, so nothing can be compared"
         )
     return [pair for pair in comparisons if pair]
 

@@ -99,7 +99,7 @@ def read_row(number, match, columns=None):
     values = words[before:]
     root = next((int(w) for w in words[:before] if w.lstrip("-").isdigit()), None)
     if root is None and "root" in columns.before:
-        raise Unreadable("there is no root, which the header names")
+        raise Unreadable("the header names a root, and this row has none")
     if columns.stamped:
         values = values[: columns.groups * len(columns.group)]
     if len(values) != columns.groups * len(columns.group):

@@ -378,7 +378,7 @@ def rows(path: Path, other: Checkpoint | None) -> Answer:
             ratio = verdict.per_token if key == "tpot" else verdict.first_token
             lines.append(
                 f"  {words:<26} off by {median:.3g} % in the median, {mean:.3g} in the mean,"
-                f" {worst:.3g} at p90; told too long in {(ratio > 1).mean():.0%}"
+                f" {worst:.3g} at p90; predicted too long in {(ratio > 1).mean():.0%}"
             )
     for name in ENGINES:
         own = [i for i, one in enumerate(verdict.judged) if one.engine == name]

@@ -37,7 +37,7 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     if missing := [name for name in NEEDED if name not in (table.fieldnames or ())]:
         raise ValueError(f"{path} has no column {', '.join(missing)}")
     if not rows:
-        raise ValueError(f"{path} has the names of columns, and no row")
+        raise ValueError(f"{path} has a header and no rows")
     return list(rows)
 
 

@@ -143,7 +143,7 @@ def stack_of(runs, constants):
 
 
 def stack_as_shipped(run):
-    """The catalog's `Stack` as a run had it."""
+    """Return the catalog's `Stack` with the attention kernel and products of a run."""
     kernel = "flash2" if run.flash2 else "cudnn"
     shipped = fsdp_stack("h100_sxm" if run.hopper else "a100_80gb", True, not run.eager, kernel)
     own = ("gradient_bytes", "weight_bytes", "overlap")

@@ -50,7 +50,9 @@ def axis_of(key: object) -> int:
         return 1
     if key == (None, slice(None)):
         return 0
-    raise KernelError(f"A block is widened by [:, None] or [None, :], not by [{key!r}].")
+    raise KernelError(
+        f"A block gets a new axis by [:, None] or [None, :]; [{key!r}] is not supported."
+    )
 
 
 class Index:

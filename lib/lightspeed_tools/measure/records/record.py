@@ -154,7 +154,7 @@ def dumps(record):
 
 
 def load(path):
-    """The record in a file. Raises RecordError for a damaged, newer or no record; OSError."""
+    """Read a record. Raises RecordError if it is damaged, newer or none; OSError for a file."""
     try:
         document = json.loads(Path(path).read_text("utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
