@@ -28,6 +28,7 @@ def test_a_smaller_batch_makes_the_bubble_the_largest_loss(chapter, explorer):
     for _ in range(3):
         chapter.keyboard.press("ArrowLeft")
     chapter.says(explorer, "loses most to bubble")
+    explorer.get_by_role("button", name="what to change first").click()
     chapter.says(explorer, "set pipeline stages to 1")
 
 

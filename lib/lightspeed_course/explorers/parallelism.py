@@ -324,14 +324,14 @@ def charts(here):
     terms = {SHOWN[name]: (v / whole, si(v, "s", 2)) for name, v in seconds.items()}
     beside = {HIDDEN: (hidden / whole, si(hidden, "s", 2))}
     return (
-        waterfall(parts, "memory a GPU, of its capacity", 2, "Does it fit?", height=152),
-        waterfall(terms, "share of the step", 1, "Where the step goes", beside, height=184),
+        waterfall(parts, "memory a GPU, of its capacity", 2, "Does it fit?", height=138),
+        waterfall(terms, "share of the step", 1, "Where the step goes", beside, height=164),
         Chart(
             Axis("of the way through the step", "%", domain=(0, 1)),
             Axis("", "%", domain=(0, 1.05)),
             (Line(*busy(here.plan), "", "green"),) if runs else (Rule(y=0),),
             title="Busy GPUs of a pipeline: fill and drain (1F1B, equal stages)",
-            height=118,
+            height=104,
         ),
     )
 
@@ -448,7 +448,6 @@ def explore():
             "a large one on many nodes": SMALL
             | {"tensor": 8, "pipeline": 4, "stage": 1, "gpus": 512},
             "a large one, FSDP alone": SMALL | {"stage": 3, "gpus": 512},
-            "the same, hybrid": SMALL | {"stage": 3, "gpus": 512, "shard": 32},
             "MoE, experts over eight": SMALL
             | {"model": "mixtral_8x7b", "gpus": 64, "expert": 8, "pipeline": 4, "stage": 2},
         },
