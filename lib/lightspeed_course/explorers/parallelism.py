@@ -325,13 +325,13 @@ def charts(here):
     beside = {HIDDEN: (hidden / whole, si(hidden, "s", 2))}
     return (
         waterfall(parts, "memory a GPU, of its capacity", 2, "Does it fit?", height=138),
-        waterfall(terms, "share of the step", 1, "Where the step goes", beside, height=164),
+        waterfall(terms, "share of the step", 1, "Where the step goes", beside, height=158),
         Chart(
             Axis("of the way through the step", "%", domain=(0, 1)),
             Axis("", "%", domain=(0, 1.05)),
             (Line(*busy(here.plan), "", "green"),) if runs else (Rule(y=0),),
             title="Busy GPUs of a pipeline: fill and drain (1F1B, equal stages)",
-            height=104,
+            height=100,
         ),
     )
 
