@@ -436,7 +436,7 @@ delays = [
 ]
 rows = [[m["name"], *(si(d, "s") for d in of)] for m, of in zip((recorded, other), delays)]
 table(rows, ["machine", "a service ends late by", "the way there and back"], "Means over the run.")
-ratios = [np.array([L / rate / W for *_, L, rate, W in little(m)]) for m in (recorded, other)]
+ratios = [np.array([L / rate / W for *_, L, rate, W in little(m)], float) for m in (recorded, other)]
 
 # %% [markdown]
 # It does not: in every row $L$ and $\lambda \times W$ agree within a tenth, although none is in a

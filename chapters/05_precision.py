@@ -494,7 +494,7 @@ assert abs(moved[1] / moved[0] - 4) < 0.01, "for small shifts it grows as their 
 import math
 from statistics import linear_regression, median, quantiles
 
-from lightspeed_models.accuracy import LONG, compared_recipes, scores
+from lightspeed_models.accuracy import compared_recipes, scores
 
 kl = {m: [s for s in scores("kld") if s.model == m] for m in ("Llama-3-8B", "Llama-2-7B")}
 
@@ -526,7 +526,7 @@ def strip(test, color):
         (s.left, place[name] + 0.5 * ((i * 0.618) % 1 - 0.5))
         for name, of in of_kind.items()
         for i, s in enumerate(of)
-        if s.test == test or (test == many and s.test in LONG)
+        if s.test == test or (test == many and s.long)
     ]
     return Points(*zip(*dots), test, color=color, size=3)
 
@@ -612,7 +612,7 @@ sized = {n: median(s.left for s in on_mmlu if low <= s.parameters < high)
          for n, (low, high) in sizes.items()}  # fmt: skip
 
 # %% tags=["setup"]
-hard = median(s.left for s in of_kind["int4 weights"] if s.test in LONG)
+hard = median(s.left for s in of_kind["int4 weights"] if s.long)
 points = {n: sum(s.value - s.baseline for s in of) / len(of) for n, of in common.items()}
 pairs = compared_recipes(easy)
 quiet = sum(abs(s.left - 1) <= 2 * s.noise for s in common["fp8"]) / len(common["fp8"])

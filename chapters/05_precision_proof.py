@@ -366,7 +366,7 @@ draws = np.random.default_rng(0).random((90, 4096))
 rows, n = [], draws.shape[1]
 for name, kind in types.items():
     stored = FORMATS[name].round(draws).astype(kind)
-    exact = np.array([math.fsum(row) for row in stored.astype(float)])
+    exact = np.array([math.fsum(row) for row in stored.astype(float)], float)
     sums = {
         "predicted": accumulate(draws, FORMATS[name]),
         "one after another": np.add.accumulate(stored, axis=-1)[:, -1],

@@ -271,7 +271,7 @@ def score_error(changed: Value, questions: Value) -> Result:
     if both answer the same questions, and 2 p (1 - p) for two draws that are right with chance p.
 
     >>> score_error(2 * 0.8 * 0.2, 1319)
-    0.015576
+    0.0156
     """
     return (changed / questions) ** 0.5
 

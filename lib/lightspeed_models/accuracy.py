@@ -13,9 +13,8 @@ from statistics import fmean
 
 from lightspeed.quantization import score_error
 
-__all__ = ("LONG", "Score", "compared_recipes", "scores")
+__all__ = ("Score", "compared_recipes", "scores")
 
-# Tests that ask for long reasoning or for code.
 LONG = ("GPQA", "GPQA-Diamond", "AIME-2025", "LiveCodeBench", "HumanEval", "BBH")
 
 
@@ -43,6 +42,11 @@ class Score:
     def left(self) -> float:
         """The share of the baseline's score that is left."""
         return self.value / self.baseline
+
+    @property
+    def long(self) -> bool:
+        """Whether the test asks for long reasoning or for code."""
+        return self.test in LONG
 
     @property
     def noise(self) -> float:
