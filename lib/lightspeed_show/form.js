@@ -24,6 +24,7 @@ function field(spec, name) {
 }
 
 const PATIENCE = 4000; // ms
+const WAITS = "Python is on its way. Your answer is judged as soon as it is there.";
 const SILENCE = "No answer from Python, and nothing was kept. If it is busy, wait: this line goes when it answers. If the kernel was restarted, run this cell again and answer there.";
 
 function render({ model, el }) {
@@ -39,7 +40,7 @@ function render({ model, el }) {
   const form = element("form", { className: "sol-form", noValidate: true }, fields, buttons, silence, status);
   let turn = model.get("heard"), patience;
   // Whoever restarted the kernel would else press a button that nobody hears.
-  const unheard = () => (silence.hidden = false);
+  const unheard = () => Object.assign(silence, { hidden: false, textContent: model.waits ? WAITS : SILENCE });
   const send = (message) => {
     clearTimeout(patience);
     patience = setTimeout(unheard, PATIENCE);

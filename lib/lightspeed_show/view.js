@@ -21,6 +21,7 @@ const KEPT = "kept", BEFORE = "before";
 const REST = 1500; // ms; how long a picture that played by itself shows its end before it goes back to where it opened
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+const WAITS = "Python is on its way. What you set is taken up as soon as it is there.";
 const SILENCE = "No answer from the kernel. It may be busy: move a control to ask again. If it was restarted, run this cell again.";
 
 function element(tag, className, content, attributes = {}) {
@@ -365,7 +366,7 @@ function render({model, el}) {
   // What was on its way may be lost (a connection that dropped), so it must not keep later changes back.
   function giveUp() {
     answered = turn;
-    silence = SILENCE;
+    silence = model.waits ? WAITS : SILENCE;
     say(model.get("content"));
     send();
   }
@@ -595,6 +596,7 @@ function render({model, el}) {
   // there first, or came by a link to another moment.
   const seen = new IntersectionObserver((entries) => {
     if (!entries.some(({isIntersecting}) => isIntersecting)) return;
+    if (model.waits) return; // nobody would answer yet
     seen.disconnect();
     if (!turn && play.at() === opens && !still()) play.once(opens);
   }, {threshold: 0.5});
@@ -602,6 +604,7 @@ function render({model, el}) {
   // What was never near the window is drawn for the printer.
   const printed = () => measure(charts.clientWidth);
   addEventListener("beforeprint", printed);
+  el.addEventListener("sol-placed", printed); // a host that puts it before the first frame says so
   model.on("change:content", update);
   turn = answered = model.get("content").turn;
   update();

@@ -325,6 +325,7 @@ def finish(site, packages, address=""):
         urls = [n for n in names if not re.search(r"(404|search|genindex)\.html$", n)]
         (site / "sitemap.xml").write_text(edition.sitemap(address, urls), "utf-8")
         (site / "robots.txt").write_text(f"Sitemap: {address}sitemap.xml\n", "utf-8")
+    open_before_python(pages, site / "_static" / "live")
     asks = json.dumps({page.stem: ids for page in pages if (ids := asks_of(page))})
     (site / "_static" / "live" / "asked.json").write_text(asks, "utf-8")
     mark = hashlib.sha256()
@@ -339,6 +340,32 @@ def finish(site, packages, address=""):
     manifest(site)
     (site / ".nojekyll").touch()  # GitHub Pages else leaves out folders that begin with _
     return pages
+
+
+OPENED_EARLY = r'(<div class="sol-live sol-(?:ask|predict|explore)[^>]*data-call="([^"]*)")'
+LIVE_CELL = re.compile(OPENED_EARLY)
+
+
+def open_before_python(pages, live):
+    """Write into each box and explorer what Python says when it opens it, so that a page shows it
+    at first paint; and have the page's script run before that.
+    """
+    texts = {page: page.read_text("utf-8") for page in pages}
+    calls = sorted({call for text in texts.values() for _, call in LIVE_CELL.findall(text)})
+    cells = live / "cells.json"
+    cells.write_text(json.dumps([json.loads(html.unescape(call)) for call in calls]), "utf-8")
+    fault = "Cells that Python does not open"
+    lines = by_node("run.mjs", live, HERE / "open_cells.py", cells, fault=fault).splitlines()
+    cells.unlink()
+    openings = dict(zip(calls, lines, strict=True))
+    for page, text in texts.items():
+        text = LIVE_CELL.sub(
+            lambda cell: f'{cell[1]} data-opening="{html.escape(openings[cell[2]])}"', text
+        )
+        if script := re.search(r'<script type="module" src="[^"]*/page\.js[^"]*"></script>', text):
+            early = script[0].replace("<script", '<script blocking="render"')
+            text = text.replace(script[0], "").replace("</head>", f"{early}\n</head>", 1)
+        page.write_text(text, "utf-8")
 
 
 def asks_of(page):

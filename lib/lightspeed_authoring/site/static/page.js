@@ -22,7 +22,7 @@ function element(tag, className, content) {
 
 class Model {
   constructor(name, kind, state) {
-    Object.assign(this, {name, kind, state, listeners: new Map()});
+    Object.assign(this, {name, kind, state, listeners: new Map(), waits: null}); // waits: what Python hears once it is there
   }
   get(name) {
     return this.state[name];
@@ -34,7 +34,10 @@ class Model {
     for (const event of events.split(" ")) this.listeners.set(event, (this.listeners.get(event) ?? []).filter((each) => each !== listener));
   }
   send(content) {
-    ask({to: this.name, content});
+    if (!this.waits) return ask({to: this.name, content});
+    if (this.kind === "chart") this.waits = []; // only where it was moved to last
+    this.waits.push(content);
+    start();
   }
   set(name, value) {
     this.state[name] = value;
@@ -57,8 +60,7 @@ function text({model, el}) {
 function stack({model, el}) {
   const drawn = new Set();
   const draw = () => {
-    for (const part of model.get("parts")) if (!drawn.has(part)) el.append(shown(models.get(part)));
-    model.get("parts").forEach((part) => drawn.add(part));
+    for (const part of model.get("parts").map((name) => models.get(name))) if (!drawn.has(part)) drawn.add(part), el.append(shown(part));
   };
   model.on("change:parts", draw);
   draw();
@@ -221,6 +223,47 @@ function shown(model) {
   return el;
 }
 
+// --- before Python is there ---------------------------------------------------------------------------------------------
+
+// A cell brings along what Python says when it opens it. The page shows that at once, takes what the reader does, and hands it to Python.
+const early = new Map(); // cell -> {root, el}
+function showEarly(cell) {
+  const own = (name) => `${cell.id} ${name}`;
+  let root;
+  for (const message of JSON.parse(cell.dataset.opening)) {
+    if (message.made) {
+      const model = new Model(own(message.made), message.kind, message.state);
+      if (model.state.parts) model.state.parts = model.state.parts.map(own);
+      model.waits = [];
+      models.set(model.name, model);
+    } else if (message.set) models.get(own(message.set)).state[message.name] = message.name === "parts" ? message.value.map(own) : message.value;
+    else if (message.opened) root = models.get(own(message.model));
+  }
+  if (!root) return;
+  const el = shown(cell.dataset.first ? brief(root) : root);
+  cell.querySelector(".sol-still").replaceWith(el);
+  early.set(cell, {root, el});
+  if (cell.dataset.first) fold(cell, root);
+}
+
+const partsOf = (model) => (model.state.parts ?? []).map((name) => models.get(name));
+const alike = (mine, its) => mine.kind === its.kind && partsOf(mine).length === partsOf(its).length && partsOf(mine).every((part, i) => alike(part, partsOf(its)[i]));
+
+// What is shown already becomes Python's, with what has changed since the page was built; what the reader did goes to Python.
+function adopt(mine, its) {
+  partsOf(mine).forEach((part, i) => adopt(part, partsOf(its)[i]));
+  models.delete(mine.name);
+  mine.name = its.name;
+  models.set(mine.name, mine);
+  const queue = mine.waits;
+  mine.waits = null;
+  for (const [name, value] of Object.entries(its.state)) {
+    if (name === "parts") mine.state.parts = value;
+    else if (!queue.length && JSON.stringify(mine.state[name]) !== JSON.stringify(value)) mine.set(name, value);
+  }
+  queue.forEach((content) => mine.send(content));
+}
+
 // Formulas of replies; those of the page itself were set when it was built.
 let setter;
 async function typeset(el) {
@@ -249,13 +292,13 @@ function say(words, {gone = false, bad = false} = {}) {
 
 function start() {
   if (worker) return;
-  const early = (globalThis.solEarly ??= {});
-  worker = early.worker ?? new Worker(new URL("./worker.js?build=BUILD", import.meta.url), {type: "module"});
+  const begun = (globalThis.solEarly ??= {});
+  worker = begun.worker ?? new Worker(new URL("./worker.js?build=BUILD", import.meta.url), {type: "module"});
   worker.onmessage = ({data}) => hear(JSON.parse(data));
   worker.onerror = (event) => say(`Explorers and answers stay still: ${event.message ?? "the worker did not start"}.`, {bad: true});
-  early.heard?.forEach(worker.onmessage);
-  if (early.failed) worker.onerror(early.failed);
-  Object.assign(early, {taken: true, worker: null, heard: [], failed: null});
+  begun.heard?.forEach(worker.onmessage);
+  if (begun.failed) worker.onerror(begun.failed);
+  Object.assign(begun, {taken: true, worker: null, heard: [], failed: null});
   const places = new Map(cells.map((cell) => [cell, place(cell)]));
   const sooner = ([mine, far], [its, away]) => mine - its || far - away;
   [first, ...rest] = [...cells].sort((a, b) => sooner(places.get(a), places.get(b)));
@@ -389,21 +432,24 @@ function failed({failed: id, words, trace}) {
   else say(words, {bad: true});
 }
 
-function live(cell, model) {
-  const still = cell.querySelector(".sol-still");
-  const el = shown(cell.dataset.first ? brief(model) : model);
+function live(cell, its) {
+  const before = early.get(cell), same = before && !stateOf(cell) && alike(before.root, its), model = same ? before.root : its;
+  early.delete(cell);
+  const still = before?.el ?? cell.querySelector(".sol-still");
+  const el = same ? before.el : shown(cell.dataset.first ? brief(model) : model);
   const keep = still?.contains(document.activeElement);
-  if (still) still.replaceWith(el);
+  if (same) adopt(model, its);
+  else if (still) still.replaceWith(el);
   else if (cell.matches(".sol-cell")) cell.querySelector(".sol-editor").replaceWith(el); // opened again, as below
   else cell.replaceChildren(el);
   cell.classList.add("sol-is-live");
   cell.inert = false;
   shownBy.set(cell, model);
   putBack(cell, model);
-  if (cell.dataset.first) fold(cell, model);
+  if (cell.dataset.first && !same) fold(cell, model);
   if (cell.classList.contains("sol-explore")) cell.append(linker(cell));
   if (cell.classList.contains("sol-predict") || cell.classList.contains("sol-reveal")) refresh(cell);
-  if (keep || cell.wanted) el.querySelector("input, select, textarea, button")?.focus();
+  if ((keep && !same) || cell.wanted) el.querySelector("input, select, textarea, button")?.focus();
   cell.wanted = false;
   arrive();
   if (cells.every((each) => each.classList.contains("sol-is-live"))) {
@@ -549,6 +595,13 @@ const soon = window.requestIdleCallback?.bind(window) ?? ((work) => setTimeout(w
 (document.querySelector("article") ?? document.body).append(note);
 note.hidden = true;
 moved();
+for (const cell of cells) if (cell.dataset.opening && !stateOf(cell)) showEarly(cell);
+// What the first window shows has its own height from the first frame on, not the one that site.css assumes.
+for (const cell of document.querySelectorAll(".sol-live, .sol-cell")) {
+  if (cell.getBoundingClientRect().top > 1.5 * innerHeight) break;
+  cell.classList.add("sol-seen");
+}
+for (const [cell, {el}] of early) if (cell.getBoundingClientRect().top < 2 * innerHeight) for (const view of [el, ...el.querySelectorAll(".sol-view")]) view.dispatchEvent(new Event("sol-placed"));
 document.querySelectorAll(".sol-cell:not(.sol-lab):has(.sol-code)").forEach(editable);
 if (cells.length) {
   soon(start, {timeout: 1500});
