@@ -37,7 +37,7 @@ def test_an_answer_before_python_is_judged_when_it_is_there(chromium, address):
     context.route("**/image.bin*", lambda route: waiting.append(route))
     page = context.new_page()
     page.goto(address + "chapters/02_roofline.html")
-    cell = page.locator(".sol-ask").first
+    cell = page.locator(".sol-ask:has(input[type=text])").first
     box = cell.locator("input[type=text]")
     box.fill("12345")
     box.press("Enter")

@@ -43,7 +43,7 @@ def test_progress_moves_to_a_second_profile_by_the_first_click(profile, address,
     assert exported(first, tmp_path / "empty.json") == [], "before anything else was touched"
     first.goto(address + LESSON)
     alive(first)
-    cell = first.locator(".sol-ask").first
+    cell = first.locator(".sol-ask:has(input[type=text])").first
     name = cell.get_attribute("id")
     answer(cell)
     first.goto(address + PROGRESS)
@@ -81,7 +81,7 @@ def test_two_tabs_know_one_another_and_cleared_data_are_written_again(profile, a
     table.goto(address + PROGRESS)
     alive(lesson)
     alive(table)
-    first, second = lesson.locator(".sol-ask").all()[:2]
+    first, second = lesson.locator(".sol-ask:has(input[type=text])").all()[:2]
     answer(first)
     table.wait_for_function(SOLVED, arg="The roofline")
     assert len(exported(table, tmp_path / "one.json")) == 1, "the other tab's answer is in it"
@@ -107,5 +107,5 @@ def test_a_browser_that_keeps_nothing_says_so_and_exports(profile, address, tmp_
     page = context.new_page()
     page.goto(address + LESSON)
     alive(page)
-    answer(page.locator(".sol-ask").first)
+    answer(page.locator(".sol-ask:has(input[type=text])").first)
     page.get_by_text("This browser does not keep your progress").wait_for()
