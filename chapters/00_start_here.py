@@ -8,7 +8,10 @@
 # whether the plan is any good: what it weighs, what one layer costs, whether twice the GPUs would
 # help, why it runs at half of its speed, and which cable it was. Each lesson of this course answers
 # one such question, with a law that fits on a card, and puts it to work on this job. The sheet
-# below begins nearly empty, and you fill it.
+# below begins nearly empty, and each lesson fills in a line.
+#
+# It is for whoever trains, serves or pays for models on more than one GPU. You need Python enough to
+# read ten lines, school arithmetic, and no GPU. Each lesson takes half an hour or a little more.
 
 # %% tags=["setup"]
 from lightspeed.catalog import accelerator
@@ -43,9 +46,7 @@ reveal("roofline.token_of_the_job")
 # these pages is computed, never typed. Constants carry their source, and a test fails when one goes
 # stale.
 #
-# In a notebook, choose *Run*, *Run All Cells* first, because what a page imports is folded away at its
-# top, as is code that only draws. From then on Shift and Enter run the cell you are in. Questions are checked at once, and a wrong answer gets a diagnosis, not a red cross. The
-# next one belongs to lesson 2, which explains its letters, so be wrong on purpose: divide its peak
+# Questions are checked at once, and a wrong answer gets a diagnosis, not a red cross. The next one belongs to lesson 2, which explains its letters, so be wrong on purpose: divide its peak
 # by the {{si(accelerator("h100_sxm").hbm_bandwidth, "byte/s")}} of the memory.
 
 # %% tags=["holds"]
@@ -55,6 +56,10 @@ assert all(
     any("\nexplore" in page.read_text("utf-8") for page in Path().glob(f"{chapter}_*.py"))
     for chapter in {page.name[:2] for page in Path().glob("[01][0-9]_*.py")} - {"00", "12"}
 ), "every chapter has an explorer"
+
+# %% [markdown] tags=["lab"]
+# In a notebook, choose *Run*, *Run All Cells* first, because what a page imports is folded away at its
+# top, as is code that only draws. From then on Shift and Enter run the cell you are in.
 
 # %%
 ask("roofline.h100_critical_batch")
@@ -81,14 +86,16 @@ ask("roofline.h100_critical_batch")
 # 10. [Plan a run](10_plan_a_run.ipynb): the best of all plans, and how far to trust it.
 # 11. [Reading a profile](11_profile.ipynb): where the step went, and what is worth fixing.
 #
-# Then comes [the call](12_the_call.ipynb). Each chapter has exercises in `exercises/`, next to this
-# folder. Start with lesson 1, or with lesson 2 if you know what HBM is and roughly how far away it
+# 12. [The call](12_the_call.ipynb): your phone rings, and you know how to work.
+#
+# Each chapter has exercises; the first are [those of lesson
+# 1](../exercises/01_numbers_to_know.ipynb). Words are in the [glossary](00_glossary.ipynb). Start with lesson 1, or with lesson 2 if you know what HBM is and roughly how far away it
 # is.
 #
 # ## The incident room
 #
 # A job misses its plan, and you are called. You buy measurements, which cost minutes, and then name
-# the cause and the fix. Take one now and fail; take it again after lesson 8.
+# the cause and the fix. Take one now and fail; take it again after lesson 12.
 
 # %%
 incident(1)
@@ -97,8 +104,7 @@ incident(1)
 # ## Ten minutes a day
 #
 # Run this cell on any day: it asks what is due and what comes next, with fresh numbers.
-# `today(placement=True)` finds out first what you know already. In a terminal, `lightspeed today`
-# does the same.
+# `today(placement=True)` finds out first what you know already, and says with which lesson to begin.
 
 # %%
 today()
@@ -106,10 +112,14 @@ today()
 # %% [markdown]
 # ## Your work is yours
 #
+# Predictions and progress stay on your machine, and nothing is sent anywhere.
+
+# %% [markdown] tags=["lab"]
 # This folder is your personal copy. Updates of the course never touch a page that you changed: the
 # new version lands beside it. `lightspeed reset 02_roofline` in a terminal gives you a page as
-# delivered and keeps a backup of yours. Predictions and progress live in one file in your home
-# folder, and survive a crashed kernel.
+# delivered and keeps a backup of yours. What you
+# answered lives in one file in your home folder, and survives a crashed kernel. In a terminal,
+# `lightspeed today` asks what is due, and `lightspeed --help` lists the tools for your own questions.
 
 # %%
 progress()

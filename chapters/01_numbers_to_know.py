@@ -74,7 +74,8 @@ turn
 #
 # A register holds a number that the processor is just using. If it were a pencil on your desk,
 # where would main memory be, and where the server across the country? Multiply each latency by one
-# factor, so that the quickest takes as long as picking up the pencil. In this ladder of waits, the
+# factor, so that the quickest takes as long as picking up the pencil. In this ladder of waits,
+# the **memory hierarchy** and the networks beyond it, the
 # rung you guessed is blank.
 
 # %% tags=["holds"]
@@ -164,7 +165,8 @@ country.round_trip, hall.round_trip
 #
 # ## What does it cost to move a number?
 #
-# So far you've paid in time. You also pay in energy, and there the distance counts even where the
+# So far you've paid in time. You also pay in energy, so many joules or **picojoules** a byte, and
+# there the distance counts even where the
 # wait is hidden. How much more energy does it take to fetch two numbers than to multiply them?
 
 # %% tags=["holds"]
@@ -241,7 +243,7 @@ h100.bf16, h100.hbm_bandwidth, new.bf16, new.hbm_bandwidth
 
 # %% [markdown]
 # Looking them up has three traps, and each is worth a factor of two or more. Data sheets like to
-# print the *sparse* peak, which counts zeros that are skipped: of the
+# print the *sparse* peak, which counts zeros that are skipped (**structured sparsity**): of the
 # {{si(h100.bf16_sparse, "FLOP/s")}} of an H100 your dense matrices get half. They add up both
 # directions of a link, but a transfer goes one way: {{si(nvlink.bandwidth, "byte/s")}} of NVLink's
 # {{si(nvlink.bandwidth_bidirectional, "byte/s")}}. And they don't say who shares it: the
@@ -278,14 +280,16 @@ si(ridge, "FLOP/byte")
 
 # %% [markdown]
 # So the library refuses what has the wrong dimension, and converts what has the right one, bits to
-# bytes and milliseconds to seconds. If you do it by hand, write the units beside the numbers. To
+# bytes and milliseconds to seconds. If you do it by hand, write the units beside the numbers:
+# that is **dimensional analysis**. To
 # compare FLOPs with bytes, turn both into time, each by its own rate. In the time in which one byte
 # arrives, an H100 can do {{ridge:.0f}} FLOPs. Chapter 2 calls that the *ridge*.
 # <small>[proof](01_numbers_to_know_proof.ipynb#Check-an-equation-by-its-units)</small>
 #
 # ## The job: is a week a sound plan?
 #
-# Let's plan something with these numbers. This job stays with us through all chapters.
+# Let's plan something with these numbers, as **napkin math**. This job stays with us through all
+# chapters.
 
 # %% tags=["holds"]
 assert abs(roofline.ridge_point(h100.bf16, h100.hbm_bandwidth) - ridge) < 1e-9 and ridge > 200, (
@@ -346,8 +350,9 @@ si(forward, "FLOP"), si(training, "FLOP")
 # its row, {{looked_up:.1%}} of the weights here. And they leave out attention, which is small as long as
 # the context is short beside the length of a token's vector, {{shape.width:,}}.)
 #
-# **How long does it take?** All the FLOPs, over what the machine gets done. With $P$ parameters and
-# $D$ tokens, on $N$ chips with a peak of $X$, of which the run reaches a share $U$:
+# **How long does it take?** All the FLOPs, over what the machine gets done. With $P$ parameters
+# and $D$ tokens (how many tokens a model deserves is what **scaling laws** such as Chinchilla's
+# say), on $N$ chips with a peak of $X$, of which the run reaches a share $U$:
 #
 # $$T = \frac{6\,P\,D}{N\,X\,U}$$
 #

@@ -44,7 +44,8 @@ predict("roofline.relu_of_vector", ...)
 # $$T_\text{math} = \frac{\text{FLOPs} }{\text{peak FLOP/s} }
 # \qquad T_\text{comms} = \frac{\text{bytes} }{\text{bandwidth} }$$
 #
-# These are the two rates of an H100, of its *tensor cores*, the units that multiply matrices, and of
+# These are the two rates of an H100, of its **tensor cores**, the units that multiply matrices,
+# and of
 # its memory:
 
 # %%
@@ -94,7 +95,8 @@ explore_two_clocks()
 #
 # ## And the ReLU?
 #
-# Now for your guess, by the same two clocks. Follow a single number. It starts in memory, two bytes
+# Now for your guess, an **elementwise operation**, by the same two clocks. Follow a single
+# number. It starts in memory, two bytes
 # wide. The chip has to fetch it, look at its sign once, and carry two bytes back, so four bytes
 # travel for every operation. In a steady stream, where the wait of chapter 1 is hidden behind the
 # numbers that are already on their way, only the bandwidth counts:
@@ -142,8 +144,8 @@ reveal("roofline.relu_of_vector")
 # > \underbrace{\frac{\text{peak FLOP/s} }{\text{bandwidth} } }_\text{ridge of the machine}$$
 #
 # If the intensity is above the ridge, arithmetic is the limit, and the operation is called
-# *compute-bound*. If it is below, the chip waits for bytes, and it is called *memory-bound*,
-# or *communication-bound* where the bytes cross a link between chips.
+# **compute-bound**. If it is below, the chip waits for bytes, and it is called **memory-bound**,
+# or **communication-bound** where the bytes cross a link between chips.
 
 # %% tags=["holds"]
 assert (slow := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).lower == slow.comms and abs(
@@ -179,7 +181,7 @@ elementwise_intensity(), round(flops / moved), ridge
 # [your chip](02_roofline_proof.ipynb#The-ridges-of-ten-chips).
 #
 # Now draw the rate that these two limits allow, from low intensity to high, and you have the
-# picture that gave the law its name:
+# picture that gave the law its name, the **roofline**:
 #
 # $$\text{attainable} = \min(\text{peak},\ \text{intensity} \times \text{bandwidth})$$
 
@@ -238,7 +240,8 @@ assert h100.fp32_vector < h100.bf16, "lower roof at"
 #
 # ## Why does a batch help?
 #
-# Take one matrix of weights, and tokens that pass it. The matrix comes down from memory once, and
+# Take one matrix of weights, and tokens that pass it (a **GEMM**; with one token alone a
+# **GEMV**). The matrix comes down from memory once, and
 # every token that passes is multiplied with all of it. Count along with the picture.
 
 # %% tags=["holds"]
@@ -270,7 +273,7 @@ explore_tokens()
 # FLOP per byte for the first token, two once the second has passed, and $B$ for $B$ of them. So you
 # need about as many tokens as the ridge has FLOPs per byte. **A large bf16 matmul is limited by
 # arithmetic once its batch is about the ridge: {{critical_batch(ridge):.0f}} tokens on an H100.**
-# That's its *critical batch*.
+# That's its **critical batch**.
 #
 # The tokens bring bytes of their own, which is why it's only "about". In
 # $X[B, D]\,Y[D, F] = Z[B, F]$ all three matrices are read or written, and each element of $Z$ takes
@@ -288,9 +291,10 @@ explore_tokens()
 # users on eight copies make a batch of a hundred for each. And weights that are stored in one byte
 # arrive in half the time, so half as many tokens will do: {{critical_batch(ridge, 1):.0f}}.
 #
-# Now you know why serving systems batch. A model that *decodes* makes one token for each request
+# Now you know why serving systems batch. A model that decodes (**decode**) makes one token for
+# each request
 # and step, and each step reads every weight once. With one user the batch is one, and the tensor
-# cores idle nearly the whole time. When it reads a prompt (*prefill*), the tokens of the prompt
+# cores idle nearly the whole time. When it reads a prompt (**prefill**), the tokens of the prompt
 # pass together, and the batch is there for free.
 #
 # ## The job: one layer, on one GPU
@@ -336,7 +340,8 @@ one.comms, many.comms, many.math
 # ## Does each matrix really come from memory only once?
 #
 # We assumed so, but a matrix of this size doesn't even fit on the chip. So the kernel cuts the
-# result into tiles, and for each tile it reads a strip of rows from the left matrix and a strip of
+# result into tiles (**tiling**), and for each tile it reads a strip of rows from the left matrix
+# and a strip of
 # columns from the right one. The next tile needs a strip that was read before. Unless it was kept,
 # it is read again; the numbers on the strips say how often.
 
@@ -398,14 +403,14 @@ explore_fusion()
 # You batch hundreds of users, the matmuls of the model are past the ridge, and attention still does
 # a few per cent of the peak. What's different there?
 #
-# When a model decodes, a new token looks at a cached key and a cached value for each earlier token
+# When a model decodes, a new token looks at a cached key and a cached value, its **KV cache**,
+# for each earlier token
 # of *its own* sequence. With each number of the cache it does a multiplication and an addition, and
 # it reads two bytes for that: one FLOP per byte, however long the context. Another user brings
 # another cache. **The cache is to attention what the weights are to a matmul, but users don't share
 # it.**
 #
-# Two things do share it. In most models a group of query heads uses the keys and values of one *KV
-# head*, so the intensity of decoding is nearly the size of that group: {{heads}} heads in the
+# Two things do share it. In most models a group of query heads uses the keys and values of one *KV head* (**grouped-query attention**, GQA), so the intensity of decoding is nearly the size of that group: {{heads}} heads in the
 # model of our job. That is far below the ridge, so attention stays memory-bound while it decodes.
 # And in prefill the tokens of a prompt pass the cache together, as a batch passes a weight matrix, so
 # a few hundred of them reach the ridge ([proof](02_roofline_proof.ipynb#Attention-derived)).

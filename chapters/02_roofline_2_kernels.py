@@ -134,7 +134,8 @@ def attention(q, k, v, o, N, D, B):
 
 # %% [markdown]
 # That is FlashAttention's forward pass, whole. It runs here, without a GPU, on a machine that does
-# nothing but count: `launch` runs one *program*, a block of threads, for each block of queries, and
+# nothing but count: `launch` runs one *program*, a **thread block** in CUDA, for each block of
+# queries, and
 # keeps a record of each load and store. One head of our layer, shapes only:
 
 # %%

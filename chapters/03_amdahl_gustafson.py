@@ -113,7 +113,8 @@ assert abs(orange / (grey + blue + orange) - 0.5) < 1e-9, "Half of it is orange"
 # minutes, which is twice the old bill. **In the serial minute you pay for all of them, and use
 # one.**
 #
-# *Efficiency* is speedup over processors: what you get for what you pay. From Amdahl's law it is
+# **Parallel efficiency** is speedup over processors: what you get for what you pay. From Amdahl's
+# law it is
 # $1 / (1 + s (n - 1))$, and the price of the job is one over that. It reaches one half at
 # $n = 1 + 1/s$, one more than the limit of the speedup. So on that many processors half of the
 # money is gone, and if $s$ is small, you have about half of the largest speedup that you could ever
@@ -187,8 +188,9 @@ table(
 #
 # ## What if the job grows, too?
 #
-# People who get a thousand GPUs rarely train last year's model in ten minutes. They train a larger
-# one in the same time. So turn the question around: take the ten minutes again, one of them serial,
+# People who get a thousand GPUs rarely train last year's model in ten minutes. They train a
+# larger one in the same time. (Or with a larger batch, as far as the **critical batch size** lets
+# that pay.) So turn the question around: take the ten minutes again, one of them serial,
 # but now as measured on *nine* processors. How long would one processor need for this job?
 #
 # The serial minute stays a minute. The other nine minutes were done by nine processors at once, so
@@ -234,8 +236,9 @@ assert (
 #
 # $$S(n) = s + n (1 - s) = n - s (n - 1)$$
 #
-# This is Gustafson's law. If $s$ is less than one, it has no limit. A job that is made larger along
-# with the machine scales *weakly*, and its efficiency never falls below {{1 - serial:.0%}} if
+# This is **Gustafson's law**. If $s$ is less than one, it has no limit. A job that is made larger
+# along
+# with the machine scales *weakly* (**weak scaling**), and its efficiency never falls below {{1 - serial:.0%}} if
 # {{serial:.0%}} of each run is serial.
 #
 # How can two laws give two speedups for one job? They don't. **Amdahl's share is a share of the
@@ -254,7 +257,7 @@ assert (
 #
 # $$e(n) = \frac{ \frac{1}{S} - \frac{1}{n} }{1 - \frac{1}{n} }$$
 #
-# This is the metric of Karp and Flatt. The ten-minute job has a speedup of
+# This is the **Karp-Flatt metric**. The ten-minute job has a speedup of
 # {{amdahl_speedup(3, serial=0.1):.1f}} on three processors and of
 # {{amdahl_speedup(9, serial=0.1):.0f}} on nine, and both give {{karp_flatt(2.5, 3):.0%}}. Real jobs
 # need not agree with themselves like that. Here are two, each trained to a fixed quality on three

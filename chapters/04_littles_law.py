@@ -186,15 +186,18 @@ explore_queue()
 #   second are one fifth of it, and the wait is {{md1(0.8, 1).Wq:.0f}} s.
 #
 # **Your wait contains the waits of those in front of you.** At four fifths of full load that turns
-# less than half a second into two. In general, $\lambda$ requests a second come to a server that
-# can do $\mu$ a second; its load is $\rho = \lambda/\mu$. With $R$ for what is left, on average, of
+# less than half a second into two. In general, $\lambda$ requests a second, the **arrival rate**,
+# come to a server that
+# can do $\mu$ a second; its load, or **utilization**, is $\rho = \lambda/\mu$. With $R$ for what
+# is left, on average, of
 # the service in progress (nothing, if the server is idle), the wait is
 #
 # $$W_q = R + \rho\,W_q \qquad\Longrightarrow\qquad W_q = \frac{R}{1 - \rho}$$
 #
 # Three assumptions went in. Requests are served in the order in which they come. How long a service
 # takes does not depend on how many wait. And you see the server in its average state, which holds
-# if requests come independently of one another (*Poisson* arrivals). People who chat do, nearly; an
+# if requests come independently of one another (**Poisson arrivals**). People who chat do,
+# nearly; an
 # editor that asks for completions sends them in bursts. [proof](04_littles_law_proof.ipynb#Do-requests-come-at-random?)
 #
 # Now for $R$. Take the seven requests from above, and draw what is left of the service in progress
@@ -234,7 +237,8 @@ assert sorted(services)[-2:] == [2, 2] and min(services) == 1, "two of them twic
 # %% [markdown]
 # A service of $s$ seconds makes a triangle with an area of $s^2/2$. A service twice as long counts
 # four times: you are twice as likely to meet it, and twice as much of it is left. With $\lambda$
-# triangles a second, $R$ is $\lambda/2$ times the mean of $s^2$.
+# triangles a second, $R$ is $\lambda/2$ times the mean of $s^2$. (So far services may have any
+# spread: that is an **M/G/1** queue, and this its *Pollaczek-Khinchine* formula.)
 #
 # In the case on paper each service took a second. But the answers of a language model differ in
 # length, and a common model is the *exponential* distribution: many short ones, a few long ones.
@@ -245,7 +249,8 @@ assert sorted(services)[-2:] == [2, 2] and min(services) == 1, "two of them twic
 # $$W = \frac{\rho/\mu}{1 - \rho} + \frac{1}{\mu} = \frac{1/\mu}{1 - \rho}
 # = \frac{1}{\mu - \lambda}$$
 #
-# This queue is called M/M/1, and each M stands for *memoryless*: however long a service has lasted,
+# This queue is called **M/M/1**, and each M stands for *memoryless*: however long a service has
+# lasted,
 # a whole mean one is still to come. For a server that can do ten requests a second:
 
 # %% tags=["holds"]
@@ -282,7 +287,8 @@ reveal("queueing.a_little_more_traffic", seed="dusk")
 # In this queue the whole time of a request is exponential again, so a share of $e^{-x}$ takes more
 # than $x$ times the mean: one in a hundred more than
 # {{sojourn_percentile(0.99, 5, 10) / mm1(5, 10).W:.1f}} times, at *every* load. A tail of that size is
-# normal; a rising mean is the sign of trouble. [proof](04_littles_law_proof.ipynb#The-tail)
+# normal; a rising mean is the sign of trouble. (Such a time is the **p99**, or *tail latency*,
+# and a promise about it an **SLO**.) [proof](04_littles_law_proof.ipynb#The-tail)
 #
 # Lengths matter as squares, like the triangles. Cap the longest answers at half their length, and
 # everybody's wait falls for two reasons: less is left of the service in progress, and more of the
@@ -391,7 +397,8 @@ full = {room: mmck(burst, capacity, 1, room) for room in (20, 500)}
 # {{capacity - normal}}, and takes {{si(after, "s")}} more to drain, twice as long as the burst.
 # Clients that time out and try again make it worse.
 #
-# The cure is to **shed** load: hold a limited number of requests and turn the rest away at once.
+# The cure is to **shed** load (admission control, or **backpressure**): hold a limited number of
+# requests and turn the rest away at once.
 # Room for {{max(full)}} serves hardly anybody more than room for {{min(full)}}:
 # {{full[500].throughput:.1f}} a second against {{full[20].throughput:.1f}}. It only keeps those who
 # are served for {{si(full[500].W, "s")}}, against {{si(full[20].W, "s")}}.
@@ -731,8 +738,9 @@ assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, (
 #
 # A vLLM server exports how many requests are running, how many it finished, and how long they
 # stayed: multiply the rate by the stay and you should get the first number. If a load tester sends
-# its next request only after an answer (a *closed loop*), it never sees the queue: it holds back what
-# your users would have sent, and nobody times how long that waits. Ask for an open loop.
+# its next request only after an answer (a **closed loop**), it never sees the queue: it holds
+# back what
+# your users would have sent, and nobody times how long that waits. Ask for an **open loop**.
 # [proof](04_littles_law_proof.ipynb#What-a-closed-loop-does-not-see)
 
 # %% [markdown]

@@ -125,8 +125,10 @@ window = decoder("gpt-oss-120b").layers[0].mixer.window
 held, many = job.long_request()
 
 # %% [markdown]
-# The smallest Llama 2 gives every head a key and a value of its own. In your Llama 3 eight heads
-# **share** one, and although it has ten times the parameters, a token costs it less:
+# The smallest Llama 2 gives every head a key and a value of its own (**MHA**). In your Llama 3
+# eight heads
+# **share** one (**GQA**; where all share one, **MQA**), and although it has ten times the
+# parameters, a token costs it less:
 # {{si(llama.kv_cache_bytes_per_token(), "byte")}} in place of
 # {{si(old.kv_cache_bytes_per_token(), "byte")}}. The slope of a line in the first chart is what a
 # token costs, and its flat part is what does not depend on the text.
@@ -140,7 +142,7 @@ assert 10 * old.parameters < 1.05 * llama.parameters and (
 # ## Can a head do without a key of its own?
 #
 # DeepSeek-V3 has {{mla.heads}} heads and keeps nothing for any of them. A layer keeps *one* vector
-# of {{mla.kv_rank}} numbers a token, the **latent** one, and {{mla.rotary}} more that say where the
+# of {{mla.kv_rank}} numbers a token, the **latent** one (**multi-head latent attention**, MLA), and {{mla.rotary}} more that say where the
 # token stood. Keys and values are made from it by a matrix: the key is $Wc$, and a head compares it
 # with its query $q$. Here is the trick. In place of making a key of each vector you can change the
 # query, once:
@@ -171,8 +173,9 @@ assert mla.kv_rank * (mla.plain + mla.value_width) / (
 # %% [markdown]
 # ## Must it read everything?
 #
-# No. A **window** lets a layer see only the last tokens, {{window}} in half of gpt-oss's layers, so
-# what lies further back is neither kept nor read. An **index** keeps everything but reads little: a
+# No. A **window** (sliding-window attention) lets a layer see only the last tokens, {{window}} in half of gpt-oss's layers, so
+# what lies further back is neither kept nor read. An **index** (**sparse attention**) keeps
+# everything but reads little: a
 # small second attention, narrow and in one byte a number, looks at every token and picks
 # {{pick:,}}, and only those are read in full. DeepSeek-V3 got one in its release V3.2: at
 # {{context:,}} tokens a step reads {{si(sparse.read_bytes(context), "byte")}} of a request in place
@@ -186,7 +189,8 @@ assert sparse.request_bytes(context) > latent.request_bytes(context), "it *keeps
 # ## Must it keep the text at all?
 #
 # The last idea drops the cache. A layer keeps a matrix for each head; a new token corrects it a
-# little, and a query reads it. Linear attention, gated delta, Mamba-2: the rules differ, the bytes
+# little, and a query reads it. **Linear attention**, gated delta, Mamba-2: the rules differ, the
+# bytes
 # don't. The state has a size, and a million tokens later it has the same size. Every step has to
 # read it and write it back, from the first token on.
 

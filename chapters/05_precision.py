@@ -345,8 +345,10 @@ assert all(reached[n] == n for n in ones if n <= total) and {reached[n] for n in
 reveal("precision.sum_of_ones", seed="first")
 
 # %% [markdown]
-# That is why matrix units multiply narrow numbers and *accumulate in fp32*. It costs no memory
-# traffic, since the sum stays in the unit. In your own code, sums, means and losses want the same.
+# That is why matrix units multiply narrow numbers and *accumulate in fp32* (**mixed precision**).
+# It costs no memory
+# traffic, since the sum stays in the unit. In your own code, sums, means and losses want the
+# same. (**Stochastic rounding**, up or down by chance, keeps such a sum right on average.)
 # [proof](05_precision_proof.ipynb#Long-sums-stall)
 #
 # ## When does a weight stop learning?
@@ -405,7 +407,9 @@ codes, float(scale)
 # %% [markdown]
 # The scale is what *one step* is worth: multiply the code by it, and you have the number back. After
 # a ReLU nothing is negative, and half of the codes stand idle; then a
-# [zero point](05_precision_proof.ipynb#Zero-points) shifts them.
+# [zero point](05_precision_proof.ipynb#Zero-points) shifts them. Where weights alone are stored
+# so and widened before the product (**weight-only quantization**, as in int4), **GPTQ** and
+# **AWQ** choose the codes, **NF4** spaces them like a bell curve, and **GGUF** files mix widths.
 
 # %% tags=["holds"]
 assert all(abs(code * scale - v) <= scale / 2 + 1e-12 for code, v in zip(codes, x)), (
@@ -464,7 +468,8 @@ assert fine > 60 and coarse == 3, "only three ticks are left"
 # **Every doubling of the peak costs all of them a bit.** Activations of language models have such
 # outliers, in a few fixed channels (Dettmers et al., 2022). So let fewer numbers share a scale: one
 # for each output channel of the weights costs next to nothing more, and one for each block of a few
-# dozen confines the outlier to its neighbours.
+# dozen confines the outlier to its neighbours. Or move it: **SmoothQuant** hands a channel's
+# factor to the weights.
 # [proof](05_precision_proof.ipynb#Share-the-scale-with-fewer)
 #
 # The scales are bytes too. If {{block}} weights of four bits share a scale that has sixteen, each
@@ -721,7 +726,7 @@ assert kept_at_once[2] == 2 * kept_at_once[0] and shared[1] < shared[0], "twice 
 # Narrow caches double it, to {{promised["caches"].rate:.1f}}, and after that narrow weights add
 # next to nothing.
 #
-# So **ask what the step reads before you choose a format.** Do the answers survive? Caches in int8
+# So **ask what the step reads before you choose a format.** Do the answers survive **KV cache quantization**? Caches in int8
 # left {{left["caches in int8"]:.1%}} of the scores above, though no test with a very long text is
 # among those. And fp8 for the training week, where arithmetic decides? Chapter 6 comes back to that.
 

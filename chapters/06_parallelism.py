@@ -96,11 +96,13 @@ assert node > 2 * sizes[0] and begins[-1] + sizes[-1] > 1.5 * node, "ends far be
 # %% [markdown]
 # ## What if more GPUs join in?
 #
-# The plainest way to use many GPUs is *data parallelism*: each takes different samples, and a copy of
-# the whole model. Each such GPU is a *rank*. But a thousand GPUs would keep a thousand copies of
+# The plainest way to use many GPUs is **data parallelism** (PyTorch's DDP): each takes different
+# samples, and a copy of
+# the whole model. Each such GPU is a **rank**. But a thousand GPUs would keep a thousand copies of
 # the optimizer, all identical, and each GPU would be exactly as full as one alone.
 #
-# *ZeRO* stops the repetition. It gives each weight an owner, and each of its stages leaves one
+# **ZeRO**, *sharding*, stops the repetition. It gives each weight an owner, and each of its
+# stages leaves one
 # thing more to the owner alone: first the optimizer's bytes, then the gradient, then the weight.
 # Move the lever, and watch the squares off the diagonal, which a GPU keeps for weights of
 # others:
@@ -118,7 +120,7 @@ explore_states()
 # bytes for each weight. The first stage saves the most, because the optimizer is three
 # quarters of the sixteen bytes. In stages 1 and 2 something stays whole on each GPU, so there is a
 # floor that no number of GPUs gets below, and in stage 3 there is none. In PyTorch, `DDP` is stage 0 and
-# `fully_shard` (FSDP) stage 3. There is no switch called stage 1 or 2;
+# `fully_shard` (**FSDP**) stage 3. There is no switch called stage 1 or 2;
 # [lesson 6.2](06_parallelism_2_sent.ipynb#Which-switch-is-that?) has those that make them.
 #
 # So is the job saved? Over its {{job.GPUS}} GPUs, stage 3 leaves

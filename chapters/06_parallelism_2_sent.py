@@ -227,7 +227,8 @@ assert len(recorded) == len(switches) and all(
 # lines are worth knowing by heart. `reshard_after_forward=False`, which the older FSDP calls
 # `SHARD_GRAD_OP`, is not yet stage 2: it drops the weights after each backward pass and gathers them
 # again. Summing in fp32 makes gradients twice as wide. And on a two-dimensional mesh, *hybrid sharding*
-# (HSDP), each node has a copy of all states, so little of it has to cross the network: a shard of the
+# (**HSDP**), each node has a copy of all states, so little of it has to cross the network: a
+# shard of the
 # gradients. What you pay is memory, since the states are shared by {{node}} GPUs and not by {{n}}.
 #
 # Still, bytes aren't seconds. While a GPU sends, it also computes. When is that enough?
@@ -425,7 +426,8 @@ assert whole["NVLink"] < whole["a port each"] / 10, "On NVLink it is over almost
 assert sums["a port each"] > 10 * part, "with slivers of arithmetic before each"
 
 # %% [markdown]
-# What decides, then, is the *critical path*: the longest chain of things that each have to wait for
+# What decides, then, is the **critical path**: the longest chain of things that each have to wait
+# for
 # the one before. Make something faster that isn't on it, and the step takes just as long. A profile
 # that adds up the time of each kind of work can't show you the path, because it doesn't know what
 # waits for what. ([An example](06_parallelism_proof.ipynb#The-critical-path-of-a-training-step), in
@@ -446,7 +448,7 @@ assert (
 # %% [markdown]
 # ## Who should sit next to whom?
 #
-# Now we can place the groups. Here is a split of our {{job.GPUS}} GPUs that uses everything so far,
+# Now we can place the groups, which frameworks call a **device mesh**. Here is a split of our {{job.GPUS}} GPUs that uses everything so far,
 # and a *pipeline*, which gives each GPU some of the layers: a stage just hands its activations on
 # to the next stage, once for each micro-batch. The black GPU has three groups to talk to:
 

@@ -137,13 +137,15 @@ assert max(runs["1f1b"].peak_activations) < min(runs["gpipe"].peak_activations),
 )
 
 # %% [markdown]
-# In GPipe a GPU holds the activations of all $m$ micro-batches at once. *1F1B*, which nearly
+# In **GPipe** a GPU holds the activations of all $m$ micro-batches at once. **1F1B**, which nearly
 # everybody uses, has the same bubble and holds only as many as there are stages, however many more
-# there are in the batch. *Interleaving* gives each GPU several smaller pieces of the model, $v$ of
+# there are in the batch. **Interleaving** (virtual stages) gives each GPU several smaller pieces
+# of the model, $v$ of
 # them, and divides idle over work by $v$, but sends $v$ times as often. (Idle over step falls by less:
 # of eight stages and sixteen micro-batches, two pieces bring it from {{bubble_over_total(8, 16):.0%}}
-# to {{bubble_over_total(8, 16, 2):.0%}}.) *Zero-bubble* schedules fill the gaps with gradients of
-# weights, which no other GPU waits for.
+# to {{bubble_over_total(8, 16, 2):.0%}}.) **Zero-bubble** schedules fill the gaps with gradients of
+# weights, which no other GPU waits for. DeepSeek's **DualPipe** sends micro-batches in from both
+# ends.
 # ([Their timelines and their price](06_parallelism_proof.ipynb#Schedules,-side-by-side))
 #
 # All of this assumes that the stages need the same time. If they don't,
@@ -170,7 +172,8 @@ assert all(
 #
 # In a mixture of experts a router picks, for each token, the experts that it passes. With the
 # experts on different GPUs the tokens have to travel, each GPU sending something else to each of
-# the others. That's an **all-to-all**. What if half of all tokens want the same expert?
+# the others. That's an **all-to-all**, and the split **expert parallelism**. What if half of all
+# tokens want the same expert?
 
 # %%
 from lightspeed_course.explorers.experts import explore_experts
@@ -182,7 +185,8 @@ explore_experts()
 # receives eighteen, so the exchange takes twice as long; then its expert has the most to compute,
 # while all others wait for it; and on the way back it has the most to send. **The fullest column is
 # the clock.** A layer has four such exchanges, there and back, forward and backward, which is why
-# so much effort goes into balance: extra losses, biases, and limits to what an expert takes.
+# so much effort goes into balance: extra losses, biases, and limits to what an expert takes (its
+# *capacity factor*).
 
 # %% tags=["holds"]
 assert [
@@ -193,7 +197,8 @@ assert [
 # %% [markdown]
 # ## Who waits for the long end of a sequence?
 #
-# What if a single sequence is too long for a GPU? *Context parallelism* cuts the sequence: four
+# What if a single sequence is too long for a GPU? **Context parallelism** (ring attention) cuts
+# the sequence: four
 # GPUs take the first tokens, the next ones, and so on. Norms, projections and the MLP don't notice,
 # as they treat each token by itself. Attention does, because a query meets the keys and values of
 # all tokens before it:
@@ -251,8 +256,9 @@ assert context_parallel_bytes(1024, 8 * 128, 4) == 3 * 3 * 4 * 1024 * 8 * 128, "
 # %% [markdown]
 # ## Who waits for the last rank?
 #
-# Everybody does, so what counts is not how slow a GPU is on average, but how likely *any* of them is
-# slow. If a rank is slow with a chance $q$ in a step, and then takes $f$ times as long,
+# Everybody does, so what counts is not how slow a GPU is on average, but how likely *any* of them
+# is slow, the **straggler**. If a rank is slow with a chance $q$ in a step, and then takes $f$
+# times as long,
 #
 # $$\frac{\text{mean step} }{\text{usual step} } = 1 + (f - 1)\left(1 - (1 - q)^n\right)$$
 #
@@ -288,7 +294,7 @@ reveal("parallelism.cluster_mtbf", seed="run")
 #
 # Now in letters. A save takes $\delta$ and follows each stretch $\tau$ of work, so saving costs a share
 # $\delta/\tau$. A failure comes once in a time $M$ and destroys half of a stretch on average, a share
-# $\tau/2M$. Their sum is least where both are equal, at Young's interval, which is twenty minutes here:
+# $\tau/2M$. Their sum is least where both are equal, at Young's interval (**Young-Daly**), which is twenty minutes here:
 #
 # $$\tau = \sqrt{2\,\delta\,M}$$
 #
@@ -349,7 +355,8 @@ assert stretch(6 * 3600, write, mtbf) - 1 > lost_share(6 * 3600, write, mtbf), (
 # %% [markdown]
 # Near the bottom the curve is so flat that the simple formula will do, though there are finer ones,
 # such as [Daly's](06_parallelism_proof.ipynb#How-often-to-save,-to-all-orders). A copy to host
-# memory that is written out while the job goes on makes $\delta$ the time of that copy. Then saving
+# memory that is written out while the job goes on (**asynchronous checkpointing**) makes $\delta$
+# the time of that copy. Then saving
 # every few minutes costs little, and what counts is how fast you find the bad node and start again.
 
 # %% tags=["holds"]

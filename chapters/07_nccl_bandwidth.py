@@ -163,20 +163,22 @@ explore_wire()
 #   {{si(nvlink.bandwidth_bidirectional, "byte/s")}}, of which {{si(nvlink.bandwidth, "byte/s")}} is
 #   yours.
 # - **A GPU or a node.** NVLink is a GPU's own, but a network is sold by the node or by the port.
-#   NCCL cuts the buffer among many rings, each through another adapter, so all adapters together
+#   NCCL cuts the buffer among many rings, each a **channel** through another adapter, so all
+# adapters together
 #   carry what *one* rank sends: compare with the *node's* rate.
 # - **Bits or bytes.** Adapters are named in bits: a port of four hundred gigabits is
 #   {{si(link("infiniband_ndr").bandwidth, "byte/s")}}.
 #
 # A rate can also really be low, because between a GPU and its adapter stands a computer. A server
-# has two processors, each in a *socket* of its own with half of the GPUs and adapters around it,
+# has two processors, each in a *socket*, a **NUMA** node, of its own with half of the GPUs and
+# adapters around it,
 # and one bridge between the two. If processes sit on the wrong socket and data passes through their
 # memory, or if adapters were listed in the wrong order, every byte crosses that bridge on its way
 # out, and all eight GPUs share it. You'll recognise this fault by how even it is: every pair of
 # nodes is slow by the same share, while the test inside a node is in perfect health, because NVLink
 # never goes near the sockets. A bad cable would slow only the pairs of one node.
 # `nvidia-smi topo -m` prints `SYS` for a GPU and an adapter on different sockets, and `PIX` or
-# `PXB` where all is well.
+# `PXB` where all is well and the adapter reads the GPU's memory itself (**GPUDirect RDMA**).
 
 # %% tags=["holds"]
 from random import Random
@@ -205,8 +207,9 @@ assert (
 #
 # $$t_\text{ring} = 2\,(n - 1)\left(\alpha + \frac{S}{n\,W}\right)$$
 #
-# which is the *α–β model*, with $1/W$ for β. For a long message the bytes decide, for a short one
-# the steps, and half of the best rate is reached where both are equal, at $S = n\,\alpha\,W$. So
+# which is the **alpha-beta model**, *α–β*, with $1/W$ for β. For a long message the bytes decide,
+# for a short one, which is **latency-bound**, the steps, and half of the best rate is reached
+# where both are equal, at $S = n\,\alpha\,W$. So
 # **the longer the ring, the larger the message that it needs.** If each step of the question's ring
 # cost the {{si(number("infiniband_ndr.nccl_step_simple"), "s")}} that NCCL's tables charge over
 # InfiniBand, half of the rate would need
@@ -235,13 +238,14 @@ explore_tree()
 # buffer, and in each round at least half of the GPUs send nothing, so a tree takes
 # $2 \log_2 n\,(\alpha + S/W)$: good for short messages, bad for long ones. Cut the buffer into
 # chunks that follow each other, half of them along a second tree that puts the idle GPUs to work:
-# that takes few steps *and* nearly the ring's bytes. No algorithm wins at every size, which is why
-# NCCL has several. [proof](07_nccl_bandwidth_proof.ipynb#Between-ring-and-tree)
+# that takes few steps *and* nearly the ring's bytes. No algorithm wins at every size, which is
+# why NCCL has several, and protocols of its own for short messages (LL, LL128) and long ones
+# (Simple). [proof](07_nccl_bandwidth_proof.ipynb#Between-ring-and-tree)
 #
 # ### Two levels
 #
 # Inside a node a GPU sends {{si(nvlink.bandwidth, "byte/s")}}, outside
-# {{si(efa.bandwidth, "byte/s")}}. So do the work in three stages: a reduce-scatter inside the node
+# {{si(efa.bandwidth, "byte/s")}}. So do the work in three stages (a **hierarchical all-reduce**): a reduce-scatter inside the node
 # leaves each of its eight GPUs with an eighth of the buffer, added up; an all-reduce adds that
 # eighth to those of the GPUs in the same place of other nodes; and a gather inside brings the
 # eighths together. The node now counts as *one* rank: of $k$ nodes each must send
@@ -299,7 +303,8 @@ assert all(bus > 1 > own for (_, k, *_), bus, own in zip(logs, by_busbw, node_ow
 #
 # ### What if the switch did the adding?
 #
-# So far the GPUs did it. Some InfiniBand switches (*SHARP*), and NVLink's from the H100 on (*NVLS*),
+# So far the GPUs did it. Some InfiniBand switches (**SHARP**), and **NVSwitch** from the H100 on
+# (**NVLS**),
 # add up what passes through them. Here is SHARP's way:
 
 # %%

@@ -59,12 +59,12 @@ window
 
 # %% [markdown]
 # An adapter of {{si(wire, "byte/s")}} sends packets of {{packet:.0f}} bytes, and across a few
-# switches a round trip is some {{si(round_trip, "s")}}. Rate × round trip ÷ packet makes a window
+# switches a round trip is some {{si(round_trip, "s")}}. Rate × round trip (the **bandwidth-delay product**) ÷ packet makes a window
 # of {{window:.0f}} packets. On a line four times as fast it would be four times as many.
 #
 # What's that as a share of the line? A packet that gets through costs itself, and a window of $W$
 # packets for each try that failed. With a loss of $p$, there are $p/(1-p)$ failures for each
-# success, so the *goodput*, the share of the line that carries new packets, is
+# success, so the **goodput**, the share of the line that carries new packets, is
 #
 # $$\text{selective repeat: } 1 - p \qquad\qquad
 # \text{go back n: } \frac{1}{1 + \frac{p}{1-p}\,W}$$
@@ -86,7 +86,7 @@ table(
 
 # %% [markdown]
 # And it can be worse. The receiver asks for a missing packet once only, so if that one is lost
-# again, nobody tells the sender, and it waits for a timer of its own. As NCCL {{nccl.release}} sets it,
+# again, nobody tells the sender, and it waits for a timer of its own (a **retransmission timeout**). As NCCL {{nccl.release}} sets it,
 # that is {{si(nccl.timeout, "s")}}: tens of millions of packets.
 # [proof](08_network_proof.ipynb#Lost-again)
 #
@@ -192,7 +192,7 @@ assert all(abs(any_hit(1 - quantile_of_one(0.5, n), n) - 0.5) < 1e-9 for n in (1
 #
 # $$\text{queue} = (N - 1) \cdot \text{burst}$$
 #
-# This is *incast*. What does the port do when its buffer is full, or about to be? Ethernet knows
+# This is **incast**. What does the port do when its buffer is full, or about to be? Ethernet knows
 # three answers, and RoCE, RDMA over Ethernet, can use the last two together.
 #
 # - **Drop.** The packets are lost, and the adapters send them again.
@@ -200,7 +200,8 @@ assert all(abs(any_hit(1 - quantile_of_one(0.5, n), n) - 0.5) < 1e-9 for n in (1
 #   it, until the queue is short again. Nothing is lost, as long as there is room for what is on the
 #   way when the pause is sent: the *headroom*.
 # - **Mark** (ECN, *explicit congestion notification*). A switch marks packets when a queue grows,
-#   the receiver tells the sender, and the sender slows down.
+#   the receiver tells the sender, and the sender slows down: **congestion control**, by DCQCN's
+# rule on RoCE.
 #
 # Before you play them: which of the four settings will finish first? And who will stand still
 # meanwhile?
@@ -247,11 +248,14 @@ assert pause_spread(3, find("dcqcn").pfc_threshold, wire, 1e-6) < 1e-3, "three s
 # ## Where should a job sit?
 #
 # Packets also wait where too many take the same way, so it matters which GPUs are neighbours. A
-# node's adapters hang on *leaf* switches, and leaves hang on *spines*; nodes that share leaves are
+# node's adapters hang on *leaf* switches, and leaves hang on *spines* (a **leaf-spine** fabric,
+# or **fat tree**); nodes that share leaves are
 # a *pod*. Which GPUs should share a leaf? The obvious answer is: those of one rack. The better one
 # is: those that talk to each other. In a ring between nodes, and in the all-reduce of two levels,
 # GPU 3 of a node talks to GPU 3 of the next. So let GPU 3 of *every* node hang on leaf 3: a
-# **rail**. Now rings stay under their leaf, however many nodes the leaf joins.
+# **rail**. Now rings stay under their leaf, however many nodes the leaf joins. (A fabric with
+# fewer ways up than down is **oversubscribed**; what crosses its middle at once is its
+# **bisection bandwidth**.)
 
 # %% tags=["figure"]
 colors, at = ("blue", "orange", "green", "purple"), (1.7, 5.1, 8.5, 11.9)
@@ -293,7 +297,7 @@ figure(
 # ### Hash and hope
 #
 # Between two leaves there are many ways, all alike. A switch picks one by a hash of addresses and
-# ports (ECMP), so that the packets of a flow stay in order. A web server has thousands of small
+# ports (**ECMP**), so that the packets of a flow stay in order. A web server has thousands of small
 # flows, and a hash spreads them well. A GPU has a few, each as fast as a link, and two that share
 # one get half. Throw eight flows on eight links:
 
@@ -316,7 +320,7 @@ eight.none, eight.idle, eight.fullest
 # Of $L$ links, a given one is missed by one flow with a chance of $1 - 1/L$, and by all $F$ flows
 # with $(1 - 1/L)^F$, so {{eight.idle:.0%}} of the links stay idle. The fullest has
 # {{eight.fullest:.2f}} flows on average, and the job waits for that one. That every flow gets a
-# link of its own happens in {{eight.none:.2%}} of throws. What helps is more flows than links: with
+# link of its own happens in {{eight.none:.2%}} of throws. What helps is **adaptive routing**, where a switch chooses by how full a way is, or more flows than links: with
 # each cut into four connections the fullest carries {{cut.fullest / 4:.2f}} times the mean, and
 # Meta reports up to {{gain:.0%}} more performance for an all-reduce.
 

@@ -50,7 +50,8 @@ engine = find("vllm")
 # %% [markdown]
 # ## What does an engine do all day?
 #
-# It goes round a loop: choose who takes part in the next step, run the model once over all their tokens,
+# It goes round a loop: choose who takes part in the next step (the **scheduler**), run the model
+# once over all their tokens,
 # hand out what it wrote. To read a prompt is *prefill*, to write a token *decode*. A step has a *budget*
 # of tokens, and the choice is how to spend it. Say that A, B and C write, D has just brought a prompt of
 # {{prompt:,}} tokens and E one of {{short}}, and the budget is {{budget:,}}:
@@ -112,7 +113,8 @@ first = {"beside": "who writes; prompts get the rest", "apart": "a waiting promp
 full = {"evicts": "drops one, reads it again later", "reserves": "none: it admits whom it can end"}
 
 # %% [markdown]
-# D's prompt is cut into *chunks* (*chunked prefill*), and it takes four steps. Which picture is yours?
+# D's prompt is cut into *chunks* (**chunked prefill**), and it takes four steps. Which picture is
+# yours?
 #
 # | as it comes | vLLM | SGLang | TensorRT-LLM |
 # |---|---|---|---|
@@ -132,7 +134,8 @@ full = {"evicts": "drops one, reads it again later", "reserves": "none: it admit
 # You know two items of its bill from chapter 4: it reads the weights, once for everybody, and it
 # reads everyone's cache. Three more belong on it. Because the GPUs split each layer, they have to
 # exchange results, twice a layer. Both they and their links reach only a share of what the data
-# sheet promises. And the host has to launch each kernel, which takes its time even where there is
+# sheet promises. And the host has to launch each kernel (**launch overhead**), which takes its
+# time even where there is
 # little to compute.
 
 # %% tags=["holds"]
@@ -149,7 +152,8 @@ unseen = fitted("engines")["vllm"]["left_out"]  # how far off it is on models it
 {"a step": alone.time, "host": alone.host, "exchange": alone.exchange, "by data sheet": bound.time}
 
 # %% [markdown]
-# Take vLLM, with constants that were fitted to published runs. A lone user gets a token every
+# Take vLLM, with constants that were fitted to published runs. A lone user gets a token (the
+# **time per output token**, TPOT) every
 # {{si(alone.time, "s")}}, where the data sheet would allow one in {{si(bound.time, "s")}}, and the
 # host and the exchange together take {{(alone.host + alone.exchange) / alone.time:.0%}} of the
 # step. Now let others in.
@@ -187,7 +191,7 @@ assert 1.7 * promise < steps[-1].time < 2 * promise, "nearly twice as long as"
 
 # %% [markdown]
 # The batch of the plan would take {{si(steps[-1].time, "s")}} a step, so it is the engine's step
-# that we have to plan with. How many requests does *it* allow within the promise?
+# that we have to plan with. How many requests does *it* allow within the promise, its **goodput**?
 
 # %% tags=["setup"]
 def allowed(engine):
@@ -240,8 +244,8 @@ two.first, two.last
 # %% [markdown]
 # Real engines plan a step while the one before it runs. That keeps the GPUs busy, and it costs the
 # newcomer one step more. On average there is half a step to go of the one that is running, then
-# comes the one that has been planned already, and then their own. Add them up, and compare with
-# your guess.
+# comes the one that has been planned already, and then their own. Add them up, and compare the
+# **time to first token**, TTFT, with your guess.
 
 # %% tags=["holds"]
 late = [
@@ -268,7 +272,8 @@ launches
 # $$R = \\sqrt{\\text{launches}^2 + \\text{work}^2}$$
 #
 # And the others? What happens to them is a rule of the engine. vLLM and TensorRT-LLM give them their
-# token in the same step; SGLang runs a waiting prompt first, alone, and they get none until it is
+# token in the same step; SGLang runs a waiting prompt first, alone (**prefill priority**), and
+# they get none until it is
 # done. Either way a long prompt has thousands of tokens to multiply, so arithmetic decides how long
 # it takes, and everyone who writes waits it out. That is what the budget is for. With a small one each
 # step that reads is held up for less, but there are more such steps.
@@ -319,7 +324,8 @@ assert 0.3 < mixed_step(model, gpus, 8000, 16, 8000, 4000, engine=vllm).time < 0
 # %% [markdown]
 # ## Why does a first token suddenly take ten times as long?
 #
-# A request holds memory for as long as it stays. Engines hand it out in *blocks* of a few tokens,
+# A request holds memory for as long as it stays. Engines hand it out in *blocks*
+# (**PagedAttention**) of a few tokens,
 # as a sequence grows (*paged attention*), so that nothing is kept in reserve. That lets many in, and then
 # each of them wants more. Here is a small pool:
 
@@ -441,7 +447,8 @@ assert slower[0] > 1.8 * slower[1], "times as long, those of"
 # ## Must every prompt be read?
 #
 # Not if somebody has read its beginning before. A chat sends its whole history again with each
-# message, an agent its instructions, so an engine keeps the caches of *prefixes* for as long as it
+# message, an agent its instructions, so an engine keeps the caches of *prefixes* (**prefix
+# caching**) for as long as it
 # has blocks to spare. What it finds, it need not read: pull the last slider above to one half and
 # see how many requests a second the promise allows then. In a cache that is too small the entry you
 # need has just been thrown out. Here are forty chats, none of which is in a hurry, and pools of five sizes:
@@ -487,7 +494,8 @@ assert list(found.values()) == sorted(found.values()), "no room for theirs"
 # ## One pool, or two?
 #
 # Reading is arithmetic and writing is memory traffic (chapter 2), and in one replica each gets in
-# the other's way. So give each its own GPUs: some read prompts and send the caches over, the others
+# the other's way. So give each its own GPUs (**disaggregated prefill**): some read prompts and
+# send the caches over, the others
 # write, and no chunk holds up their steps. The price is that neither helps out when the other is
 # busy, and that each half holds the weights. `lightspeed serve` tries all such divisions:
 
@@ -531,7 +539,8 @@ firsts = [curve[0] - 1 for curve in curves]
 #
 # ## Can a step give more than one token?
 #
-# A lone user's step reads all the weights for one token. If something cheap *drafts* the next few,
+# A lone user's step reads all the weights for one token. If something cheap *drafts*
+# (**speculative decoding**) the next few,
 # the model can check these guesses in that same reading, and keep those that it would have written
 # itself, up to the first wrong one. Kept with a chance of $a$ each, $k$ guesses make
 #

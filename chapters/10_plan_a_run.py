@@ -34,7 +34,8 @@ predict("planning.ways", ..., seed="c")
 # %% [markdown]
 # ## What is a plan?
 #
-# It starts with three factors whose product is the number of GPUs. Here each of them is a power of
+# It starts with three factors whose product is the number of GPUs, a **parallelism layout**. Here
+# each of them is a power of
 # two, so six factors of two have to be dealt out to three owners. Lay six stones in a row, and put
 # two sticks between them: the stones before the first stick belong to the data ways, those between
 # the sticks to the tensor ways, and the rest to the pipeline. That makes eight places, of which you
@@ -354,7 +355,8 @@ ask("planning.front", seed="again")
 # that nobody needed, and paid for that in traffic.
 #
 # **What would you do on Monday?** Measure three plans that differ, an hour each; take the one that
-# wins on your cluster; and write down which of its numbers were outside what anyone had measured.
+# wins on your cluster; and write down which of its numbers were outside what anyone had measured
+# (**extrapolation**).
 
 # %% tags=["holds"]
 assert 1 - best["step_seconds"] / ours["step_seconds"] < 2**0.5 * anew["stack_error"], (

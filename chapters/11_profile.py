@@ -33,7 +33,9 @@ predict("profile.slow_rank", ..., seed="guess")
 #
 # A GPU runs *kernels*, one after the other on a *stream*, and two streams at once: products on one,
 # say, and NCCL's collectives on another. The host only *launches* them, and runs ahead. A profiler
-# writes down when each kernel started and ended, and when the host asked for it. That's all. The
+# writes down when each kernel started and ended, and when the host asked for it; **Nsight
+# Systems** and PyTorch's **Kineto** do, and **Perfetto** draws it as a **trace**, with what your
+# program names itself (**NVTX** ranges). That's all. The
 # rest is your reading.
 #
 # What you get is a file, and most people look at it in Perfetto (drop it on `ui.perfetto.dev`). Here is
@@ -161,8 +163,9 @@ assert abs((fast.compute + fast.communication) / (slow.compute + slow.communicat
 # microseconds, that invents more idle time than there is.
 #
 # **The profiler is in the picture.** It writes down each operator and each launch, on the host,
-# while your step runs. A step that was never short of launches may become so. Time a step *without*
-# the profiler first, and believe a gain on the host's side only if both show it
+# while your step runs. A step that was never short of launches may become so. Time a step
+# *without* the profiler first (with a **synchronization** at both ends), and believe a gain on
+# the host's side only if both show it
 # ([proof](11_profile_proof.ipynb#Measure-it-here)).
 
 # %% tags=["holds"]

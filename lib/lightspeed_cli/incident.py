@@ -136,7 +136,8 @@ def _standing(session, case, by_hand=False):
     print(f"Paid so far: {case.minutes(now.bought)} min. To buy, with {buy}:")
     for m in case.setting.ordered("measurements"):
         mark = ", bought" * (m.id in now.bought)
-        print(f"  {m.id:22} {m.minutes:3} min  {m.name}{mark}")
+        stands = ", while the job stands still" * m.stops
+        print(f"  {m.id:22} {m.price:4} min  {m.name}{stands}{mark}")
     print(f"To name, with {cause}:")
     for cause in case.setting.ordered("causes"):
         print(f"  {cause.id:22} {cause.name}")

@@ -41,7 +41,8 @@ def hold(sitting):
     """Ask until the sitting is over or the reader leaves; what was answered stays."""
     from lightspeed_course.practice import desk
 
-    print("Ctrl-D leaves, or q; skip goes on, ? says more. What you answered stays.")
+    skip = "says that you don't know" if sitting.placement else "goes on"
+    print(f"Ctrl-D leaves, or q; skip {skip}, ? says more. What you answered stays.")
     while sitting.variant is not None:
         id = sitting.variant.question.id
         print(f"\n{sitting.variant.question.title}\n{plain(sitting.variant.prompt)}")

@@ -388,12 +388,33 @@ def test_a_placement_test_in_a_terminal_says_what_it_found(capsys, monkeypatch):
     assert not set(desk.read().following()) & desk.read().placed, "what is known is not new"
 
 
-def test_a_question_of_the_placement_test_that_is_skipped_is_not_asked_again():
+def test_a_question_of_the_placement_test_that_is_skipped_is_not_known_and_not_asked_again():
     asked, sitting = [], desk.Sitting(lambda: START, placement=True)
     while sitting.variant is not None:
         asked.append(sitting.variant.question.id)
         sitting.advance()
-    assert len(asked) == len(set(asked)) == desk.A_DAY and not store.events("placement")
+    assert len(asked) == len(set(asked)) == len(store.events("placement"))
+    assert str(desk.read().placement).startswith("Placement: begin with lesson 1")
+    assert desk.Sitting(lambda: START, placement=True).variant is None, "it is over"
+
+
+@pytest.mark.parametrize("last", ["", "02", "06"])
+def test_a_placement_test_says_where_to_begin_and_the_desk_follows(last):
+    """Somebody who knows all chapters up to `last`, and nothing beyond."""
+    sitting = desk.Sitting(lambda: START, placement=True)
+    assert desk.read().placement is None
+    while sitting.variant is not None:
+        if sitting.variant.question.chapter[:2] <= last:
+            sitting.answer(right_of(sitting.variant))
+        sitting.advance()
+    read = desk.read()
+    place, new = read.placement, read.following()
+    assert place.begin[:2] <= f"{int(last or 0) + 1:02}" and place.begin not in place.skip
+    assert all(name[:2] <= last for name in place.skip), "nothing is skipped that is not known"
+    assert bool(place.skip) == bool(last) and len(place.reasons) <= desk.A_DAY
+    later = [desk.catalogue()[id].chapter >= place.begin for id in new]
+    assert later == sorted(later, reverse=True), "earlier chapters come last"
+    assert desk.told(START)[1][0] == str(place)
 
 
 # --- simulated learners ---------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def _brute(setting_id, left, owned=()):
         if m.id not in owned:
             parts = policy.split(setting_id, left, m.id).values()
             after = sum(len(p) * _brute(setting_id, p, (*owned, m.id)) for p in parts)
-            costs.append(m.minutes + after / len(left))
+            costs.append(m.price + after / len(left))
     return min(costs, default=0.0)
 
 
@@ -130,13 +130,32 @@ def test_the_score_sees_guesses_wrong_purchases_and_what_was_paid():
     full = score(case, best, cause, cause)
     assert full.points == 100 and full.proved and not full.wrong
     guess = score(case, [], cause, cause)
-    assert guess.cause and not guess.proved and guess.points == 70
+    assert guess.cause and not guess.proved and 0 < guess.points <= 25
     wasteful = score(case, ["inside", *best], cause, cause)
     assert wasteful.wrong == ("inside",), "NVLink is at its line whatever the cause"
-    assert wasteful.minutes == full.minutes + 40 and wasteful.points < full.points
+    assert (
+        wasteful.minutes == full.minutes + case.setting.measurement("inside").price
+        and wasteful.points < full.points
+    )
     other_fix = score(case, best, cause, "padding")
     assert other_fix.points == 80 and not other_fix.fix
-    assert score(case, best, "padding", cause).points == 0
+    assert score(case, best, "padding", cause).points == 0, "the readings rule it out"
+    for other in named().values():
+        blind = score(other, [], other.cause.id, other.cause.id)
+        assert 0 < blind.points <= 25 and not blind.proved, "a guess, and right"
+        found = {}
+        for id in policy.solve(other)[0][:-1]:
+            found[id] = other.findings[id]
+        left = policy.causes(
+            other.setting.id, policy.consistent(other.setting.id, frozenset(found.items()))
+        )
+        for cause_id in left:
+            half = score(other, list(found), cause_id, cause_id).points
+            assert half > 0 or len(left) == len(other.setting.causes), "a half reading is worth it"
+            assert half < full.points
+    dashboards = [m for m in case.setting.measurements if not m.stops]
+    standing = [m for m in case.setting.measurements if m.stops]
+    assert min(m.price for m in standing) > max(m.price for m in dashboards)
     with pytest.raises(UnknownChoice, match="did you mean clocks"):
         score(case, ["clock"], cause, cause)
 
@@ -192,11 +211,15 @@ def test_the_room_on_a_page_goes_on_where_it_was():
         again.enter(id)
     assert [e.detail for e in store.events()] == [{"buy": id} for id in best], "paid once each"
     again.press_extra()
-    again.enter(cause, cause)
+    assert "The suspects" in again.prompt.value, "in view from the start"
+    fixes = [fix.id for fix in again.case.setting.fixes]
+    shown = [field["options"] for field in again.form.fields[1:2]]
+    assert not any(id in str(shown) for id in fixes), "no fix carries the name of a cause"
+    again.enter(cause, str(1 + fixes.index(cause)))
     assert "Solved." in again.reply.value and "100 of 100" in again.reply.value
     assert not again.error and again.form.fields == []
     room.press_extra()
-    room.enter("replica_down", "replica_down")
+    room.enter("replica_down", "1")
     assert "100 of 100" in room.reply.value, "the first naming counts"
     assert session.following() == "1" and incident().case.seed == "1"
 

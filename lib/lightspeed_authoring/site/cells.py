@@ -12,6 +12,7 @@ from lightspeed_course.web.live import PRACTICE
 ROOMS = "lightspeed_course.explorers."
 PICTURE = re.compile(r'<img [^>]*?src="data:image/svg\+xml(?:;[^,"]*)?,([^"]*)"[^>]*>')
 BOXED = ("takeaway", "card")  # tags of Markdown cells
+LAB = "lab"  # the tag of cells that are true in JupyterLab alone
 MEASURED = "measured"  # the tag of cells that measure the machine they run on
 CLASSES = {"code": "edit", "progress": "tally"}  # of live cells; others by what they call
 OURS = (
@@ -155,6 +156,8 @@ def for_page(notebook, stops=()):
     for number, cell in enumerate(notebook["cells"]):
         source = "".join(cell["source"])
         tags = cell["metadata"].get("tags", ())
+        if LAB in tags:
+            continue
         if cell["cell_type"] != "code":
             cells.append(_boxed(source, next((tag for tag in BOXED if tag in tags), None)))
             continue

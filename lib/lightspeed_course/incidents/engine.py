@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy
+from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy, roughly
 from lightspeed_models.simulators.pools import drafted_steps
 from lightspeed_models.simulators.serving import Cost, Scheduler, simulate
 from lightspeed_show.format import si
@@ -85,11 +85,11 @@ def rate(job):
 
 def brief(job):
     return (
-        f"**An engine.** {GPUS} GPUs serve one model: {job.rate:.2g} requests a second, prompts of"
-        f" {job.prompt:,} tokens of which the cache of prefixes finds {job.prefix:.0%}, answers of"
-        f" {job.output:,}, chunks of {CHUNK:,}, no drafts. Promised: {si(FIRST, 's')} to the first"
-        f" token, {si(NEXT, 's')} between two. {kept(sound(job)):.0%} of requests should have both,"
-        f" {kept(job):.0%} do. Why?"
+        f"**An engine.** {GPUS} GPUs serve one model. The plan says: {job.rate:.2g} requests a"
+        f" second, prompts of {job.prompt:,} tokens of which the cache of prefixes finds"
+        f" {job.prefix:.0%}, answers of {job.output:,}, chunks of {CHUNK:,}, no drafts."
+        f" Promised: {si(FIRST, 's')} to the first token, {si(NEXT, 's')} between two."
+        f" {kept(sound(job)):.0%} of requests should have both; {roughly(rate(job))} do. Why?"
     )
 
 

@@ -67,7 +67,7 @@ class Incident:
         return [path for m in widest for path in m.write(self.job, folder)]
 
     def minutes(self, ids):
-        return sum(self.setting.measurement(id).minutes for id in ids)
+        return sum(self.setting.measurement(id).price for id in ids)
 
     def named(self, what, id):
         """The measurement or cause of this id. Raises UnknownChoice, naming the nearest."""

@@ -59,7 +59,7 @@ def plan(setting_id, numbers):
         parts = split(setting_id, numbers, m.id)
         if len(parts) > 1:
             after = sum(len(p) * plan(setting_id, p)[0] for p in parts.values()) / len(numbers)
-            options.append((m.minutes + after, m.id))
+            options.append((m.price + after, m.id))
     return min(options, default=(0.0, None))
 
 

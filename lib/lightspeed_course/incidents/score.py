@@ -1,8 +1,10 @@
 """The score of an incident: cause, fix, and what was paid for knowing, beside what the policy pays
 that is cheapest over all causes. In one incident luck may pay less.
 
-A purchase is wrong if nothing that was still possible would have shown anything else. A cause that
-was named while another was possible is a guess: right or wrong, it earns nothing for its cost.
+A purchase is wrong if nothing that was still possible would have shown anything else. Suspects that
+were ruled out earn up to READING, if the cause that was named is not among them. Naming the right
+cause earns its points in full when no other is left, and a share of them where others are: who
+guesses gets what a guess is worth, and nothing for its cost.
 A gain of the fix that was said earns up to GAIN back of what purchases lost, if it is the
 simulator's to within NEAR.
 """
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 
 from lightspeed_course.incidents import policy
 
-CAUSE, FIX, COST, WRONG = 50, 20, 30, 5
+READING, CAUSE, FIX, COST, WRONG = 20, 30, 20, 30, 5
 GAIN, NEAR = 10, 0.1
 # Cause -> the lesson that teaches it, its page and the section.
 TAUGHT = {
@@ -48,16 +50,23 @@ class Score:
     best: int
     wrong: tuple[str, ...]
     gain: bool = False
+    left: int = 1  # causes that the readings leave, and of how many; 0 if they rule out the named
+    suspects: int = 2
 
     @property
     def points(self):
         """Out of 100."""
-        if not self.cause:
+        if not self.left:
             return 0
+        reading = READING * (self.suspects - self.left) / (self.suspects - 1)
+        if not self.cause:
+            return round(reading)
         # who paid nothing has proved nothing
         cost = COST * min(1.0, self.best / self.minutes) if self.proved else 0.0
         earned = max(0.0, cost - WRONG * len(self.wrong)) + GAIN * self.gain
-        return round(CAUSE + FIX * self.fix + min(COST, earned))
+        if not self.proved:
+            return round(reading + (CAUSE + FIX * self.fix) / self.left)
+        return round(reading + CAUSE + FIX * self.fix + min(COST, earned))
 
 
 def score(incident, purchases, cause, fix, gain=None):
@@ -77,6 +86,9 @@ def score(incident, purchases, cause, fix, gain=None):
             wrong.append(id)
         findings[id] = incident.findings[id]
     best, _ = policy.solve(incident)
+    left = policy.causes(
+        incident.setting.id, policy.consistent(incident.setting.id, frozenset(findings.items()))
+    )
     return Score(
         cause == incident.cause.id,
         fix == incident.cause.id,
@@ -85,6 +97,8 @@ def score(incident, purchases, cause, fix, gain=None):
         incident.minutes(best),
         tuple(wrong),
         gain is not None and abs(gain / incident.gain - 1) <= NEAR,
+        len(left) if cause in left else 0,
+        len(incident.setting.causes),
     )
 
 
@@ -96,7 +110,7 @@ def debrief(incident, purchases, cause, fix, gain=None):
 
     def path(ids, wrong=()):
         return "".join(
-            f"\n- {names[id]} ({incident.setting.measurement(id).minutes} min):"
+            f"\n- {names[id]} ({incident.setting.measurement(id).price} min):"
             f" {incident.findings[id]}"
             + "; nothing that was possible would have shown anything else"
             * (id in wrong)

@@ -80,10 +80,10 @@ def rate(job):
 
 def brief(job):
     return (
-        f"**Serving.** {job.replicas} replicas share one queue. The plan: {job.planned_rate:.3g}"
-        f" requests a second at random, {si(job.service, 's')} each on average, so"
-        f" {100 * job.load:.0f} % busy, and 95 % of requests wait less than"
-        f" {si(promised(job), 's')}. They wait up to {si(late(job), 's')}. Why?"
+        f"**Serving.** {job.replicas} replicas share one queue. The plan says:"
+        f" {job.planned_rate:.3g} requests a second at random, {si(job.service, 's')} each on"
+        f" average, so {100 * job.load:.0f} % busy, and 95 % of requests wait less than"
+        f" {si(promised(job), 's')}. They wait longer. Why?"
     )
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+STANDSTILL = 3  # a minute of the whole cluster, over one of whoever is looking
+
 
 @dataclass(frozen=True)
 class Cause:
@@ -19,7 +21,7 @@ class Cause:
 class Measurement:
     """What can be bought: `read(job, rng)` are its numbers, `show(job, reading)` their table, and
     `tell(job, reading)` what an expert sees in them, in a few words. What comes as files too has
-    `write(job, folder)`.
+    `write(job, folder)`; what `stops` the job costs more than the minutes of who looks.
     """
 
     id: str
@@ -29,6 +31,18 @@ class Measurement:
     show: Callable
     tell: Callable
     write: Callable | None = None
+    stops: bool = False
+
+    @property
+    def price(self):
+        """Minutes that count: while the job stands still, all its GPUs are paid for nothing."""
+        return self.minutes * (STANDSTILL if self.stops else 1)
+
+    @property
+    def offer(self):
+        """Name and price, as they are offered."""
+        stands = f" in which the job stands still: counts as {self.price}" if self.stops else ""
+        return f"{self.name}, {self.minutes} min{stands}"
 
 
 @dataclass(frozen=True)
@@ -61,6 +75,17 @@ class Setting:
     def fixes(self):
         """The causes in the order of their fixes, which must not stand where causes do."""
         return sorted(self.causes, key=lambda cause: cause.fix)
+
+
+def roughly(share):
+    """How much of what was promised is there, in words: what a complaint says."""
+    return (
+        "less than half of it"
+        if share < 0.5
+        else "half to three quarters of it"
+        if share < 0.75
+        else "more than three quarters of it"
+    )
 
 
 def noisy(rng, value, spread=0.01):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from lightspeed.catalog import accelerator, find, link
 from lightspeed.collectives import algbw, busbw, ring_time
 from lightspeed.roofline import attainable, matmul_flops, matmul_intensity
-from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy
+from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy, roughly
 from lightspeed_course.incidents.training_job import (
     PER_NODE,
     Job,
@@ -46,9 +46,8 @@ def brief(job):
         f" adapter of {net} for each GPU. Tensor parallel over {PER_NODE},{stages} data parallel"
         f" over {job.data},"
         f" {job.micro_batches} micro-batches of one sequence of {job.sequence:,} tokens. The plan"
-        f" promised {tokens / planned(job).time:,.0f} tokens a second; the job makes"
-        f" {tokens * (1 - job.padding) / time(job):,.0f} that count,"
-        f" {100 * rate(job):.0f} % of it. {SOUND}{also} Why?"
+        f" promised {tokens / planned(job).time:,.0f} tokens a second; of those that count the job"
+        f" makes {roughly(rate(job))}. {SOUND}{also} Why?"
     )
 
 
@@ -479,15 +478,15 @@ MEASUREMENTS = (
         tell_roofline,
     ),
     Measurement(
-        "inside", "nccl-tests inside a node (stops the job)", 40, read_inside, show_inside,
-        tell_inside,
+        "inside", "nccl-tests inside a node", 40, read_inside, show_inside, tell_inside,
+        stops=True,
     ),
     Measurement(
-        "nccl", "nccl-tests over all nodes (stops the job)", 45, read_nccl, show_nccl, tell_nccl
+        "nccl", "nccl-tests over all nodes", 45, read_nccl, show_nccl, tell_nccl, stops=True
     ),
     Measurement(
-        "pairs", "nccl-tests, two nodes at a time (stops the job)", 60, read_pairs, show_pairs,
-        tell_pairs,
+        "pairs", "nccl-tests, two nodes at a time", 60, read_pairs, show_pairs,
+        tell_pairs, stops=True,
     ),
 )  # fmt: skip
 

@@ -81,6 +81,7 @@ class Desk:
     placed: frozenset[str]
     days: frozenset[int]
     pace: float
+    placement: "Placement | None" = None
 
     def due_at(self, id):
         return self.memories[id].due(pace=self.pace)
@@ -96,15 +97,19 @@ class Desk:
         return ready + [id for id in self.following() if not askable(id)]
 
     def following(self):
-        """New questions whose parts were all answered right, in the order of the chapters."""
+        """New questions whose parts were all answered right, in the order of the chapters, from the
+        one on with which the placement test says to begin.
+        """
         solved_ids = self.right | self.placed
-        return [
+        begin = self.placement.begin if self.placement else ""
+        ready = [
             id
             for id in order()
             if id not in self.memories
             and id not in self.placed
             and all(part in solved_ids for part in parts(id))
         ]
+        return sorted(ready, key=lambda id: catalogue()[id].chapter < begin)
 
     def state(self, id, now):
         """What a box shows: "new", "guessed", "tried", "solved" or "due"."""
@@ -199,6 +204,7 @@ def read(events=None):
         known_after(placement)[0],
         frozenset(days),
         m.pace(reviews[-200:]),
+        placement_of(placement),
     )
 
 
@@ -258,10 +264,10 @@ def known_after(answers):
     return frozenset(sure - unknown), frozenset(unknown)
 
 
-def placement_question(answers, skipped=frozenset()):
+def placement_question(answers):
     """What to ask next: where either answer tells most; None if nothing is left to tell."""
     sure, unknown = known_after(answers)
-    ids = {id for id, _ in answers} | skipped
+    ids = {id for id, _ in answers}
     open_ = [i for i in order() if i not in sure and i not in unknown and i not in ids]
     if len(ids) >= A_DAY:
         return None
@@ -271,6 +277,52 @@ def placement_question(answers, skipped=frozenset()):
         return (min(up, sum(part in open_ for part in below(id))), up + len(below(id)))
 
     return max((i for i in open_ if askable(i)), key=told, default=None)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where to begin: a chapter, those that can be skipped, those that are weak, and why, as
+    (title of a question, whether it was answered right).
+    """
+
+    begin: str
+    skip: tuple[str, ...]
+    weak: tuple[str, ...]
+    reasons: tuple[tuple[str, bool], ...]
+
+    def __str__(self):
+        def named(chapters):
+            return ", ".join(f"{int(name[:2])}" for name in chapters)
+
+        parts = [f"begin with lesson {int(self.begin[:2])}"] if self.begin else ["take a call"]
+        parts += [f"skip {named(self.skip)}"] * bool(self.skip)
+        parts += [f"weak in {named(self.weak)}"] * bool(self.weak)
+        right, wrong = (
+            ", ".join(title for title, correct in self.reasons if correct is outcome) or "nothing"
+            for outcome in (True, False)
+        )
+        return f"Placement: {'; '.join(parts)}. Right: {right}. Not: {wrong}."
+
+
+def placement_of(answers):
+    """The `Placement` of a test that is over, else None. A chapter counts as known if the answers
+    show one of its questions to be known and none unknown; as weak if an answer to one was wrong.
+    """
+    if len(dict(answers)) < A_DAY and placement_question(answers) is not None:
+        return None
+    sure_ids, unknown = known_after(answers)
+    chapters = sorted({q.chapter for q in catalogue().values()})
+    has = {True: {catalogue()[id].chapter for id in sure_ids}}
+    has[False] = {catalogue()[id].chapter for id in unknown}
+    sure = [name for name in chapters if name in has[True] - has[False]]
+    begin = next((name for name in chapters if name not in sure), "")
+    wrong = {catalogue()[id].chapter for id, correct in answers if not correct}
+    return Placement(
+        begin,
+        tuple(sure),
+        tuple(name for name in chapters if name in wrong and name != begin),
+        tuple((catalogue()[id].title, correct) for id, correct in answers),
+    )
 
 
 def placement_answers():
@@ -290,17 +342,18 @@ class Sitting:
         self.queue = [] if placement else sitting(read(), clock(), cells=cells)
         self.started, self.asked, self.solved = clock(), {}, 0
         self.variant: Any = None
-        self.skipped: frozenset[str] = frozenset()
         self.advance()
 
     def advance(self):
-        """Deal the next question; one of the placement test that nobody answered is skipped."""
+        """Deal the next question. In the placement test one that is skipped counts as not known."""
         if self.placement and self.variant is not None:
-            self.skipped |= {self.variant.question.id}
+            id = self.variant.question.id
+            if id not in dict(placement_answers()):
+                skipped = {"seed": self.variant.seed, "correct": False, "skipped": True}
+                store.record("placement", id, skipped, at=self.clock())
         self.variant = None
         if self.placement:
-            id = placement_question(placement_answers(), self.skipped)
-            self._deal(id)
+            self._deal(placement_question(placement_answers()))
         while self.variant is None and self.queue:
             id = self.queue.pop(0)
             has_answer = any(e.at >= self.started for e in store.events("try", id))
@@ -357,6 +410,8 @@ def told(now):
         f"Next: {_some(new)}",
         f"To write in a cell: {_some(desk.to_write(now))}",
     ]
+    if desk.placement:
+        lines.insert(0, str(desk.placement))
     solved = len(desk.right)
     heading = f"{solved} of {len(catalogue())} questions solved"
     heading += f", {len(desk.placed)} known by the placement test" * bool(desk.placed)

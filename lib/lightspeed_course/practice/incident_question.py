@@ -130,8 +130,8 @@ class Variant:
     def prompt(self):
         setting = self.setting
         rows = [
-            (f"`{m.id}`", m.minutes, m.name)
-            for m in sorted(setting.ordered("measurements"), key=lambda m: m.minutes)
+            (f"`{m.id}`", m.price, m.name)
+            for m in sorted(setting.ordered("measurements"), key=lambda m: m.price)
             if m.id in self.sheet.readings  # one that was released may be older than a measurement
         ]
         causes = "\n".join(f"- `{c.id}`: {c.name}" for c in setting.ordered("causes"))
@@ -146,7 +146,7 @@ class Variant:
                 f"*Answer with `{EMPTY}`. Put what you buy into `bought`, one after the other, and"
                 " run `check`: it shows what you bought. Then give a cause, in quotation marks, and"
                 " the number of a fix. The cause counts most, then the fix, then how little you"
-                " paid for knowing; a cause that you guessed earns nothing for its cost.*",
+                " paid for knowing; a guess earns what a guess is worth.*",
             )
         )
 
@@ -177,7 +177,7 @@ class Variant:
 
     def words(self, answer):
         """An `Answer` in words, without a judgement."""
-        minutes = sum(self.setting.measurement(id).minutes for id in answer.bought)
+        minutes = sum(self.setting.measurement(id).price for id in answer.bought)
         fix = [c.id for c in self.setting.fixes].index(answer.fix) + 1 if answer.fix else "none"
         purchases = ", ".join(answer.bought) or "nothing"
         return f"bought {purchases} ({minutes} min); cause {answer.cause or 'none'}; fix {fix}"
@@ -188,7 +188,7 @@ class Variant:
             f"**{self.setting.measurement(id).name}**\n\n{self.sheet.readings[id]}"
             for id in answer.bought
         ]
-        minutes = sum(self.setting.measurement(id).minutes for id in answer.bought)
+        minutes = sum(self.setting.measurement(id).price for id in answer.bought)
         return "\n\n".join([*parts, f"Paid so far: {minutes} min."])
 
     def judge(self, answer):

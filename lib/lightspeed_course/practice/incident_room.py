@@ -6,7 +6,8 @@ from lightspeed_course.practice import incident_session as session
 from lightspeed_course.practice.forms import Panel, as_html, number_field
 
 HOW = (
-    "*Each measurement costs minutes. Buy what tells you most, then name the cause and the fix."
+    "*Each measurement costs minutes, and more where the job stands still. Buy what tells you most,"
+    " then name the cause and the fix."
     " You name them once. How many times better the fix makes the job is worth points, too.*"
 )
 
@@ -34,7 +35,8 @@ class Room(Panel):
             gain = _number(values[2]) if len(values) > 2 and values[2] else None
             if gain is not None and not gain > 0:
                 return "**Not a gain.** Expected a number such as 1.2.", "Not a gain.", "bad"
-            words = session.name(self.case, values[0], values[1], gain)
+            fix = self.case.setting.fixes[int(values[1]) - 1].id
+            words = session.name(self.case, values[0], fix, gain)
             self._draw()
             return words, re.sub(r"\]\([^)]*\)|[][*]", "", words), "plain"
         session.buy(self.case, values[0])
@@ -50,7 +52,8 @@ class Room(Panel):
         """Prompt and form as the store has the incident: another lab may have gone on with it."""
         case, now, form = self.case, session.state(self.case), self.form
         minutes = case.minutes(now.bought)
-        parts = [case.brief, HOW]
+        suspects = "\n".join(f"- {cause.name}" for cause in case.setting.ordered("causes"))
+        parts = [case.brief, HOW, f"**The suspects**\n\n{suspects}"]
         for id in now.bought:
             parts += [f"**{case.setting.measurement(id).name}**", case.show(id)]
         parts.append(f"**Paid so far: {minutes} min.**")
@@ -60,7 +63,7 @@ class Room(Panel):
             form.fields, form.action, form.extra = [], "", ""
         elif self.naming:
             causes = [[c.id, c.name] for c in case.setting.ordered("causes")]
-            fixes = [[c.id, c.fix] for c in case.setting.fixes]
+            fixes = [[str(n), c.fix] for n, c in enumerate(case.setting.fixes, 1)]
             form.fields = [
                 {"label": "The cause", "options": causes},
                 {"label": "The fix", "options": fixes},
@@ -69,7 +72,7 @@ class Room(Panel):
             form.action, form.extra = "Name cause and fix", "Buy more first"
         else:
             options = [
-                [m.id, f"{m.name}, {m.minutes} min"]
+                [m.id, m.offer]
                 for m in case.setting.ordered("measurements")
                 if m.id not in now.bought
             ]
