@@ -130,9 +130,10 @@ const live = begin();
 live.catch((error) => tell({broken: String(error?.message ?? error)}));
 
 // What a message needs of the course comes before Python hears it. Messages stay in their order.
-function needed({open, call = [""], state}) {
+function needed({open, call = [""]}) {
   const [kind, explorer] = [call[0], call[0].match(/^(\w+)\.explore/)?.[1]];
-  const names = explorer && !state ? [explorer] : open && kind !== "code" ? ["answers"] : ["answers", "tools"];
+  // An explorer may read a table that another has read before it when the bundles were made, so it waits for the rest as well.
+  const names = open && kind !== "code" ? [...(explorer ? [explorer] : []), "answers"] : ["answers", "tools"];
   return Promise.all(names.map((name) => bring(name).catch(() => {}))); // Python says what it then lacks
 }
 let turn = live;
