@@ -174,8 +174,18 @@ class LatentAttention:
         return self._vector(span, element_bytes) + self._index(context)
 
 
+class _Recurrence:
+    """A mixer that keeps a state in place of a cache: it does not grow, and is read whole."""
+
+    def growth(self, element_bytes: float) -> float:
+        return 0
+
+    def read_bytes(self, context: float, element_bytes: float) -> float:
+        return self.state(element_bytes)  # type: ignore[attr-defined, no-any-return]
+
+
 @dataclass(frozen=True)
-class DeltaNet:
+class DeltaNet(_Recurrence):
     """Gated delta rule: each value head keeps a `key_width` × `value_width` matrix and corrects it
     by each token; a short convolution runs before it. With a `gate_rank`, Kimi's: each channel of a
     key decays at a rate of its own, and rates and output gate come through that many numbers.
@@ -214,19 +224,13 @@ class DeltaNet:
         cells = self.value_heads * self.key_width * self.value_width
         return 7 * cells + 2 * self._channels * self.kernel
 
-    def growth(self, element_bytes: float) -> float:
-        return 0
-
     def state(self, element_bytes: float, context: float = INF) -> float:
         window = self._channels * (self.kernel - 1) * element_bytes
         return _state(self.value_heads, self.key_width, self.value_width) + window
 
-    def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self.state(element_bytes)
-
 
 @dataclass(frozen=True)
-class Mamba:
+class Mamba(_Recurrence):
     """Mamba-2: each of `inner` channels keeps `state_width` numbers; `groups` share accesses."""
 
     width: int
@@ -261,19 +265,13 @@ class Mamba:
         """Decay, write, read; the convolution."""
         return 5 * self.inner * self.state_width + 2 * self._channels * self.kernel
 
-    def growth(self, element_bytes: float) -> float:
-        return 0
-
     def state(self, element_bytes: float, context: float = INF) -> float:
         window = self._channels * (self.kernel - 1) * element_bytes
         return _state(self.heads, self.state_width, self.head_width) + window
 
-    def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self.state(element_bytes)
-
 
 @dataclass(frozen=True)
-class SelectiveScan:
+class SelectiveScan(_Recurrence):
     """Mamba-1: each of `inner` channels keeps `state_width` numbers, and decays them at rates that
     come through `rank` numbers. `norms` counts what is normed of those, of writes and of reads.
     """
@@ -301,19 +299,13 @@ class SelectiveScan:
         """Decay, write, read; the convolution."""
         return 5 * self.inner * self.state_width + 2 * self.inner * self.kernel
 
-    def growth(self, element_bytes: float) -> float:
-        return 0
-
     def state(self, element_bytes: float, context: float = INF) -> float:
         window = self.inner * (self.kernel - 1) * element_bytes
         return _state(self.inner, self.state_width, 1) + window
 
-    def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self.state(element_bytes)
-
 
 @dataclass(frozen=True)
-class ShortConvolution:
+class ShortConvolution(_Recurrence):
     """LFM2's: a gated convolution over the last `kernel` tokens, and no other memory."""
 
     width: int
@@ -331,18 +323,12 @@ class ShortConvolution:
     def flops(self, context: float, decoding: bool = True) -> float:
         return 2 * self.width * self.kernel
 
-    def growth(self, element_bytes: float) -> float:
-        return 0
-
     def state(self, element_bytes: float, context: float = INF) -> float:
         return self.width * (self.kernel - 1) * element_bytes
 
-    def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self.state(element_bytes)
-
 
 @dataclass(frozen=True)
-class LightningAttention:
+class LightningAttention(_Recurrence):
     """MiniMax's linear attention: each head adds up k v' in a square matrix, with a decay."""
 
     width: int
@@ -362,14 +348,8 @@ class LightningAttention:
         """Decay, write, read."""
         return 5 * self.heads * self.head_width**2
 
-    def growth(self, element_bytes: float) -> float:
-        return 0
-
     def state(self, element_bytes: float, context: float = INF) -> float:
         return _state(self.heads, self.head_width, self.head_width)
-
-    def read_bytes(self, context: float, element_bytes: float) -> float:
-        return self.state(element_bytes)
 
 
 @dataclass(frozen=True)

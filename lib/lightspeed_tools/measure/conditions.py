@@ -114,16 +114,11 @@ def why(environment):
     return warned or ["no check found a cause; measure again, and a few times"]
 
 
-def _ok(words):
-    return "ok", words, ""
-
-
-def _warn(words, remedy):
-    return "warn", words, remedy
-
-
-def _unknown(words, remedy=""):
-    return "unknown", words, remedy
+def _check(state, words, remedy=""):
+    """(state, words, remedy): `state` None is unknown, True warns, False is all right."""
+    if state is None:
+        return "unknown", words, ""
+    return ("warn", words, remedy) if state else ("ok", words, "")
 
 
 def _load(root):
@@ -138,26 +133,24 @@ def _cores(machine):
 
 
 def _load_check(before, machine):
-    load = before["load"]
+    load, cores = before["load"], _cores(machine)
     if load is None:
-        return _unknown("the load before the start is not to be seen")
-    words = f"load {load:.2f} before the start, on {_cores(machine)} cores"
-    if load > max(0.5, BUSY * _cores(machine)):
-        return _warn(words, "Close what else is running, wait a minute, measure again.")
-    return _ok(words)
+        return _check(None, "the load before the start is not to be seen")
+    words = f"load {load:.2f} before the start, on {cores} cores"
+    remedy = "Close what else is running, wait a minute, measure again."
+    return _check(load > max(0.5, BUSY * cores), words, remedy)
 
 
 def _others(before, after, machine):
-    passed = _passed(before, after)
-    if not passed or after["at"] <= before["at"]:
-        return _unknown("what others took is not to be seen")
+    ticks, seconds = _passed(before, after), after["at"] - before["at"]
+    if not ticks or seconds <= 0:
+        return _check(None, "what others took is not to be seen")
     # User, nice, system, interrupts: guests are in users' time, stolen time is nobody's.
-    busy = (sum(passed[:3]) + sum(passed[5:7])) / os.sysconf("SC_CLK_TCK")
-    taken = max(0.0, (busy - (after["ours"] - before["ours"])) / (after["at"] - before["at"]))
-    words = f"other processes took {taken:.2f} of a core while measuring"
-    if taken > max(0.2, BUSY * _cores(machine)):
-        return _warn(words, "Close what else is running and measure again.")
-    return _ok(words)
+    busy = (sum(ticks[:3]) + sum(ticks[5:7])) / os.sysconf("SC_CLK_TCK")
+    share = max(0.0, (busy - (after["ours"] - before["ours"])) / seconds)
+    words = f"other processes took {share:.2f} of a core while measuring"
+    remedy = "Close what else is running and measure again."
+    return _check(share > max(0.2, BUSY * _cores(machine)), words, remedy)
 
 
 def _passed(before, after):
@@ -167,176 +160,153 @@ def _passed(before, after):
     return [late - early for early, late in zip(before["ticks"], after["ticks"], strict=True)]
 
 
+def _grown(before, after, counter):
+    """By how much a counter has grown, or None where it is not to be seen."""
+    if before[counter] is None or after[counter] is None:
+        return None
+    return after[counter] - before[counter]
+
+
 def _steal(before, after, machine):
-    passed = _passed(before, after)
-    if not passed or not sum(passed[:8]):
-        return _unknown("time that a hypervisor takes is not to be seen")
-    share = passed[7] / sum(passed[:8])
-    words = (
-        f"the hypervisor took {si(share, '%', 2)} of the time"
-        if share or machine.get("virtual")
-        else "no hypervisor took time"
+    ticks = _passed(before, after)
+    if not ticks or not sum(ticks[:8]):
+        return _check(None, "time that a hypervisor takes is not to be seen")
+    share = ticks[7] / sum(ticks[:8])
+    words = "no hypervisor took time"
+    if share or machine.get("virtual"):
+        words = f"the hypervisor took {si(share, '%', 2)} of the time"
+    remedy = (
+        "Neighbours are at work on the same hardware: measure at another hour, or on a machine of"
+        " your own."
     )
-    if share > STOLEN:
-        return _warn(
-            words,
-            "Neighbours are at work on the same hardware: measure at another hour, or on a"
-            " machine of your own.",
-        )
-    return _ok(words)
+    return _check(share > STOLEN, words, remedy)
 
 
 def _frequency(root):
-    governors = sorted(
-        {
-            read(p.parent, p.name)
-            for p in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
-        }
-    )
+    files = (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
+    governors = sorted({read(p.parent, p.name) for p in files})
     if not governors:
-        return _unknown("the clock's governor is not to be seen")
-    words = f"the clock's governor is {', '.join(governors)}"
-    if governors == ["performance"]:
-        return _ok(words)
-    return _warn(
-        words + ": the clock may not be at its full rate at the start of a sample",
-        "cpupower frequency-set -g performance, as root.",
-    )
+        return _check(None, "the clock's governor is not to be seen")
+    words, slow = f"the clock's governor is {', '.join(governors)}", governors != ["performance"]
+    words += ": the clock may not be at its full rate at the start of a sample" if slow else ""
+    return _check(slow, words, "cpupower frequency-set -g performance, as root.")
 
 
 def _turbo(root):
-    off, boost = (
-        read(root, "sys/devices/system/cpu/intel_pstate/no_turbo"),
-        read(root, "sys/devices/system/cpu/cpufreq/boost"),
-    )
+    off = read(root, "sys/devices/system/cpu/intel_pstate/no_turbo")
+    boost = read(root, "sys/devices/system/cpu/cpufreq/boost")
     if not (off or boost):
-        return _unknown("whether the clock rises when few cores are busy is not to be seen")
+        return _check(None, "whether the clock rises when few cores are busy is not to be seen")
     if off == "1" or (not off and boost == "0"):
-        return _ok("turbo is off")
-    return _warn(
+        return _check(False, "turbo is off")
+    words = (
         "turbo is on: the clock is higher while few cores are busy, so one core's rate does not"
-        " multiply",
-        "Set it off for a measurement of scaling.",
+        " multiply"
     )
+    return _check(True, words, "Set it off for a measurement of scaling.")
 
 
 def _heat(before, after):
-    if before["heat"] is None or after["heat"] is None:
-        return _unknown("whether the processor throttled is not to be seen")
-    events = after["heat"] - before["heat"]
-    if events > 0:
-        return _warn(
-            f"the processor throttled {events} times while measuring",
-            "Let it cool, give it air, measure again.",
-        )
-    return _ok("the processor did not throttle")
+    events = _grown(before, after, "heat")
+    if events is None:
+        return _check(None, "whether the processor throttled is not to be seen")
+    words = f"throttled {events} times while measuring" if events > 0 else "did not throttle"
+    return _check(events > 0, f"the processor {words}", "Let it cool, give it air, measure again.")
 
 
 def _smt(root, machine):
-    active = read(root, "sys/devices/system/cpu/smt/active")
-    threads = machine.get("threads_per_core")
-    if active == "1" or (threads or 1) > 1:
-        return _warn(
-            f"{threads or 'several'} logical cores share a physical one: do not expect a"
-            " speedup beyond the physical cores",
-            "Pin to one logical core each, or count physical cores.",
-        )
-    if machine.get("virtual"):
-        return _unknown(
-            "the virtual machine shows one thread a core, which need not be so below it"
-        )
-    return (
-        _ok("each logical core is a physical one")
-        if threads or active
-        else _unknown("whether cores are shared is not to be seen")
+    active, threads = (
+        read(root, "sys/devices/system/cpu/smt/active"),
+        machine.get("threads_per_core"),
     )
+    if active == "1" or (threads or 1) > 1:
+        words = (
+            f"{threads or 'several'} logical cores share a physical one: do not expect a speedup"
+            " beyond the physical cores"
+        )
+        remedy = "Pin to one logical core each, or count physical cores."
+        return _check(True, words, remedy)
+    if machine.get("virtual"):
+        words = "the virtual machine shows one thread a core, which need not be so below it"
+        return _check(None, words)
+    if threads or active:
+        return _check(False, "each logical core is a physical one")
+    return _check(None, "whether cores are shared is not to be seen")
 
 
 def _affinity(machine):
     cores, usable = machine.get("cores"), machine.get("usable_cores")
     if not (cores and usable):
-        return _unknown("which cores this process may use is not to be seen")
-    if usable < cores:
-        return _warn(
-            f"this process may use {usable} of {cores} cores",
-            "Start it without taskset, or ask for more cores.",
-        )
-    return _ok(f"this process may use all {cores} cores")
+        return _check(None, "which cores this process may use is not to be seen")
+    number = f"{usable} of {cores}" if usable < cores else f"all {cores}"
+    remedy = "Start it without taskset, or ask for more cores."
+    return _check(usable < cores, f"this process may use {number} cores", remedy)
 
 
 def _quota(before, after, machine):
-    quota, held = machine.get("core_quota"), (after["held"] or 0) - (before["held"] or 0)
+    quota, stops = machine.get("core_quota"), (after["held"] or 0) - (before["held"] or 0)
     if quota is None:
-        return _ok("no container limits the processor time")
-    words = f"a container limits this process to {quota:g} cores' time" + (
-        f", and stopped it {held} times while measuring" if held > 0 else ""
-    )
-    if held > 0 or quota < _cores(machine):
-        return _warn(
-            words,
-            "Raise the limit of the container, or measure with as many threads as it allows.",
-        )
-    return _ok(words)
+        return _check(False, "no container limits the processor time")
+    words = f"a container limits this process to {quota:g} cores' time"
+    words += f", and stopped it {stops} times while measuring" if stops > 0 else ""
+    remedy = "Raise the limit of the container, or measure with as many threads as it allows."
+    return _check(stops > 0 or quota < _cores(machine), words, remedy)
 
 
 def _swap(before, after):
-    if before["swapped"] is None or after["swapped"] is None:
-        return _unknown("whether pages went to disk is not to be seen")
-    pages = after["swapped"] - before["swapped"]
+    pages = _grown(before, after, "swapped")
+    if pages is None:
+        return _check(None, "whether pages went to disk is not to be seen")
+    words = "no page went to the disk"
     if pages > 0:
-        return _warn(
-            f"{pages} pages went to or came from the disk while measuring",
-            "Free memory and measure again.",
-        )
-    return _ok("no page went to the disk")
+        words = f"{pages} pages went to or came from the disk while measuring"
+    return _check(pages > 0, words, "Free memory and measure again.")
 
 
 def _memory(root, machine):
     free, total = meminfo(read(root, "proc/meminfo")).get("MemAvailable"), machine.get("memory")
     if not (free and total):
-        return _unknown("how much memory is free is not to be seen")
+        return _check(None, "how much memory is free is not to be seen")
     free = min(free, machine.get("memory_limit") or free)
     words = f"{free / 2**30:.1f} GiB of {total / 2**30:.1f} GiB of memory are free"
-    if free < 2**30:
-        return _warn(words, "Free memory: large working sets are left out or swapped.")
-    return _ok(words)
+    remedy = "Free memory: large working sets are left out or swapped."
+    return _check(free < 2**30, words, remedy)
 
 
 def _virtual(machine):
     kind = machine.get("virtual")
+    words = "nothing shows a virtual machine"
     if kind:
-        return _warn(
-            f"runs in {kind}: caches, cores and sockets may not be as advertised, and"
-            " neighbours are not to be seen",
-            "Take several records, at several hours.",
+        words = (
+            f"runs in {kind}: caches, cores and sockets may not be as advertised, and neighbours"
+            " are not to be seen"
         )
-    return _ok("nothing shows a virtual machine")
+    return _check(bool(kind), words, "Take several records, at several hours.")
 
 
 def _battery(root):
     supplies = root / "sys/class/power_supply"
     if not supplies.is_dir():
-        return _unknown("whether it runs on a battery is not to be seen")
+        return _check(None, "whether it runs on a battery is not to be seen")
     states = [
         read(p, "status")
         for p in supplies.iterdir()
         if read(p, "type") == "Battery" and read(p, "scope") != "Device"
     ]
     if "Discharging" in states:
-        return _warn("runs on its battery: the clock may be held down", "Plug it in.")
-    return _ok("on mains power" if states else "no battery")
+        words = "runs on its battery: the clock may be held down"
+        return _check(True, words, "Plug it in.")
+    return _check(False, "on mains power" if states else "no battery")
 
 
 def timer(tick, source=""):
     """(state, words, remedy) of a clock that ticks every `tick` seconds."""
     words = f"the clock ticks every {si(tick, 's', 2)}" + (f" ({source})" if source else "")
-    if tick > COARSE or source in ("hpet", "acpi_pm", "jiffies"):
-        return _warn(
-            words,
-            "Only long samples mean something here; ask for the tsc clock source if the"
-            " hardware has it.",
-        )
-    return _ok(words)
+    remedy = (
+        "Only long samples mean something here; ask for the tsc clock source if the hardware has"
+        " it."
+    )
+    return _check(tick > COARSE or source in ("hpet", "acpi_pm", "jiffies"), words, remedy)
 
 
 def _tick(reads=2000):
