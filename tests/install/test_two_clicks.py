@@ -36,7 +36,7 @@ def link(page, words):
 
 def blocks(page, start):
     """The commands of the block that begins so."""
-    found = re.findall(r"<pre>(.*?)</pre>", page.read_text("utf-8"), re.S)
+    found = re.findall(r"<pre[^>]*>(.*?)</pre>", page.read_text("utf-8"), re.S)
     texts = [html.unescape(re.sub(r"<[^>]+>", "", block)).strip() for block in found]
     return next(text for text in texts if text.startswith(start))
 

@@ -30,7 +30,7 @@ def write_docs(course, source, write_page):
 
 def from_wheel(text, name):
     """A page of docs/ for a reader who has no checkout: what is installed is the site's wheel."""
-    take = f"Take [{name}]({name}), and in the folder where it lies:"
+    take = f'Take <a href="{name}" download>{name}</a>, and in the folder where it lies:'
     return text.replace("In a checkout of the course:", take).replace(
         '".[tools]"', f'"./{name}[tools]"'
     )
