@@ -25,7 +25,7 @@ job.sheet(until="02")
 # **First, one from lesson 1.** You'll need it here.
 
 # %%
-ask("numbers.crossover_size", seed="again")
+ask("numbers.transfer_time", seed="again")
 
 # %% [markdown]
 # **Guess first.** A ReLU sets the negative numbers of a large tensor to zero, so it looks at each
