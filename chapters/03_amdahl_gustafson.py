@@ -342,6 +342,9 @@ work, lost = per_gpu, 1 - per_gpu  # of a step
 assert all(
     abs((work + lost) / (work / n + lost) - amdahl_speedup(n, serial=lost)) < 1e-9 for n in (2, 8, 64)
 ), "one minus the efficiency at a fixed batch per GPU is the share for Amdahl's law"
+assert all(
+    1 / (work / 8 + cost) <= amdahl_speedup(8, serial=lost) for cost in (lost, 1.5 * lost)
+), "fast and on eight times {{amdahl_speedup(8, serial=1 - per_gpu):.2f}}, at most"
 assert gpt3[-1] > 0, "what a serial part of"
 assert deepseek[1] > 1.2 * deepseek[0] and all(
     abs(karp_flatt(amdahl_speedup(n, serial=s), n) - s) < 1e-9 for s in deepseek for n in (2, 64)

@@ -475,11 +475,9 @@ assert grown.bubble / grown.time > 2 * steps[placed].bubble / steps[placed].time
 # $C/8R$. If they don't, you take a larger micro-batch and recompute, or hybrid groups if memory allows.
 #
 # **Second, take the GPUs apart.** Tensor ways up to a node, as few as fit; then as many stages as memory
-# asks for; data parallelism with ZeRO-1 gets what is left. That is plan two. From
-#
-# $$\text{global batch} = \text{micro-batch} \times \text{accumulation} \times \text{replicas}$$
-#
-# follow the micro-batches of a pipeline: with {{job.SEQUENCES}} sequences and {{split.data}} replicas
+# asks for; data parallelism with ZeRO-1 gets what is left. That is plan two. The global batch over
+# replicas and micro-batch ([lesson 6.2](06_parallelism_2_sent.ipynb)) gives the micro-batches of a
+# pipeline: with {{job.SEQUENCES}} sequences and {{split.data}} replicas
 # each has {{job.SEQUENCES // split.data}}, so a bubble of four stages is nothing; were there as many
 # replicas as sequences, each would have one, and three quarters of the step would be bubble.
 #

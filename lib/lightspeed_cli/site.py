@@ -28,8 +28,9 @@ def run(options):
             raise UserError(f"there is no site in {options.folder}: build it with lightspeed site")
         serve(Path(options.folder), options.port)
         return
-    from lightspeed_authoring.site.build import CannotBuild, build
+    from lightspeed_authoring.site.build import build
     from lightspeed_authoring.site.build_lite import build_lite
+    from lightspeed_authoring.site.edition import CannotBuild
     from lightspeed_course.workspace import course_root
 
     if options.book:

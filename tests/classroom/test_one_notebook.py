@@ -107,9 +107,9 @@ def test_every_name_of_a_student_draws_and_slips_are_told(course, book, capsys):
     assert "the numbers of ada." in capsys.readouterr().out
     for given, words in {
         "": "is empty", "...": "is empty", ...: "is empty", 11: 'mean STUDENT = "11"',
-        "11": "nobody in this class", "'ada'": 'mean "ada"', "s 011": 'mean "s011"',
+        "11": "no student of this class", "'ada'": 'mean "ada"', "s 011": 'mean "s011"',
         "so11": 'mean "s011"', "ada@school.edu": 'mean "ada"', "aad": 'mean "ada"',
-        "bob7": "nobody in this class",  # two go by it
+        "bob7": "no student of this class",  # two go by it
         "eve": "If you joined later",
     }.items():  # fmt: skip
         with pytest.raises(NoStudent, match=words):

@@ -29,7 +29,7 @@ def fences(name, language):
 
 
 def commands(name):
-    lines = "".join(fences(name, "sh")).splitlines()
+    lines = "".join(fences(name, "sh")).replace("\\\n", " ").splitlines()
     return [shlex.split(line)[1:] for line in lines if line.startswith("lightspeed ")]
 
 

@@ -11,7 +11,8 @@ import pytest
 from site_reader import COURSE, PATIENCE
 
 from lightspeed_authoring.site import build_lite
-from lightspeed_authoring.site.build import CannotBuild, from_npm
+from lightspeed_authoring.site.build import from_npm
+from lightspeed_authoring.site.edition import CannotBuild
 from lightspeed_authoring.site.serve import server
 from lightspeed_course.explorers.roofline import explore
 from lightspeed_course.practice.questions import question

@@ -25,12 +25,12 @@ from lightspeed_authoring.site import build as site_build
 from lightspeed_authoring.site import edition
 from lightspeed_authoring.site.book import CHROMIUM, print_book
 from lightspeed_authoring.site.build import (
-    CannotBuild,
     from_npm,
     replace,
     zip_course,
 )
 from lightspeed_authoring.site.cells import for_page
+from lightspeed_authoring.site.edition import CannotBuild
 from lightspeed_authoring.site.pages import (
     door,
     first_explorer,

@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from lightspeed_authoring.site.build import HERE, CannotBuild, by_node, from_npm, run_sphinx
+from lightspeed_authoring.site.build import HERE, by_node, from_npm, run_sphinx
+from lightspeed_authoring.site.edition import CannotBuild
 from lightspeed_authoring.site.pages import write_source
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")

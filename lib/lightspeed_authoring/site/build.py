@@ -19,6 +19,7 @@ from typing import Any
 
 from lightspeed_authoring.site import edition, glossary
 from lightspeed_authoring.site.docs import build_wheel
+from lightspeed_authoring.site.edition import CannotBuild
 from lightspeed_authoring.site.pages import notebooks, write_source
 from lightspeed_authoring.site.reading import moved
 from lightspeed_course.practice.question_files import compiled
@@ -46,10 +47,6 @@ ALONG = ("markdown_it", "mdurl", "mdit_py_plugins")
 PYODIDE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip",
            "pyodide-lock.json")  # fmt: skip
 NODE = "The site takes Python for the browser from npm: install Node.js 20 or newer, then again."
-
-
-class CannotBuild(RuntimeError):
-    """What is missing for the site, and how to get it."""
 
 
 def build(course, out, report=print, lite=None):

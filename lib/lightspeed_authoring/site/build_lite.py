@@ -18,7 +18,8 @@ import zipfile
 from email.parser import HeaderParser
 from pathlib import Path
 
-from lightspeed_authoring.site.build import CannotBuild, cache
+from lightspeed_authoring.site.build import cache
+from lightspeed_authoring.site.edition import CannotBuild
 
 HERE = Path(__file__).parent
 KERNEL = "@jupyterlite/pyodide-kernel-extension"

@@ -68,7 +68,7 @@ def anchors(notebook):
     calls, names = {}, {}
     for number, cell in enumerate(notebook["cells"]):
         source = "".join(cell["source"])
-        if cell["cell_type"] == "code" and "colab" not in cell["metadata"].get("tags", ()):
+        if cell["cell_type"] == "code" and "colab" not in cell.get("metadata", {}).get("tags", ()):
             name, same = _anchor(call_of(source, calls), source), 1
             while (free := name if same == 1 else f"{name}-{same}") in names.values():
                 same += 1

@@ -43,9 +43,9 @@ def wheel(course):
 
 def build_wheel(course, out):
     """Build the wheel into a folder, where the page of the tools links to it."""
-    from lightspeed_authoring.site.build import CannotBuild
-
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)]
     run = subprocess.run(command, cwd=course, capture_output=True, text=True)
     if run.returncode:
-        raise CannotBuild(f"The wheel was not built: pip install '.[web]'\n{run.stderr.strip()}")
+        raise edition.CannotBuild(
+            f"The wheel was not built: pip install '.[web]'\n{run.stderr.strip()}"
+        )

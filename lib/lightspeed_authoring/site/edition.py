@@ -19,6 +19,10 @@ from lightspeed_authoring.notebooks import public_repository
 CARD = "_static/live/card.png"
 
 
+class CannotBuild(RuntimeError):
+    """What is missing for the site, and how to get it."""
+
+
 def project(course):
     """The table `project` of pyproject.toml; empty where there is none."""
     settings = course / "pyproject.toml"

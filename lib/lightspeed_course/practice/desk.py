@@ -61,7 +61,7 @@ def below(id):
 
 def askable(id):
     """Whether a box can take the answer: a function is written in a cell."""
-    return catalogue()[id].kind != "function"
+    return id in catalogue() and catalogue()[id].kind != "function"
 
 
 @dataclass(frozen=True)
