@@ -623,8 +623,7 @@ assert shared < most and abs(1 / shared - prefill - 1 / most) < 1e-9, "itself, a
 # ## Try it
 #
 # At which load does a request take twice its service time? Guess, then raise the arrivals; then with
-# one server. The upper curve is the time that one request in a hundred exceeds. Then
-# let memory be the limit.
+# one server. The upper curve is the slowest of a hundred.
 
 # %%
 from lightspeed_course.explorers.queueing import explore, explore_serving
@@ -657,7 +656,7 @@ ask("queueing.capped_rate", seed="chapter")
 # %% [markdown]
 # ## Back to the overnight traffic
 #
-# A fifth more traffic, and answers take far longer. Here it is, with two remedies.
+# Here it is, with two remedies.
 
 # %%
 before, more = 0.8, 0.2  # load and growth; a service of the old server takes a second
@@ -739,8 +738,7 @@ assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, (
 # A vLLM server exports how many requests are running, how many it finished, and how long they
 # stayed: multiply the rate by the stay and you should get the first number. If a load tester sends
 # its next request only after an answer (a **closed loop**), it never sees the queue: it holds
-# back what
-# your users would have sent, and nobody times how long that waits. Ask for an **open loop**.
+# back what your users would have sent. Ask for an **open loop**.
 # [proof](04_littles_law_proof.ipynb#What-a-closed-loop-does-not-see)
 
 # %% [markdown]

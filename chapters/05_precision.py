@@ -394,9 +394,7 @@ still = {rate: standing_still(rate) for rate in (1e-4, 2e-5, 1e-5)}
 
 # %% tags=["holds"]
 assert symmetric_code(-9.0, symmetric_scale(9.0, 8), 127) == -(2**7) + 1, "has no partner"
-assert still[1e-4] < still[2e-5] < still[1e-5], (
-    "the smaller the rate, the more of them stand still"
-)
+assert still[1e-4] < still[2e-5] < still[1e-5], "the smaller the rate, the more of them stand still"
 
 # %%
 x = [0.5, -1.2, 3.0, -3.0]
@@ -524,6 +522,8 @@ tenths = {
 }
 noise = {test: median(s.noise for s in scores() if s.test == test) for test in easy}
 
+# %% tags=["figure"]
+
 
 def strip(test, color):
     """The dots of a test, or of all long ones, a little apart so that few lie on another."""
@@ -588,9 +588,10 @@ assert all(
     for line in [sorted(of, key=lambda s: -s.bits)]
     for a, b in zip(line, line[1:])
 ), "No stretch is flat, so there is no width"
-assert all(left[n] > 0.97 for n in list(kinds)[:7]) and max(
-    left[n] for n in ("MXFP4", "int3 weights", "int2 weights")
-) < 0.95, "right answers hardly move down to four bits, and then fall"
+assert (
+    all(left[n] > 0.97 for n in list(kinds)[:7])
+    and max(left[n] for n in ("MXFP4", "int3 weights", "int2 weights")) < 0.95
+), "right answers hardly move down to four bits, and then fall"
 
 # %% tags=["figure"]
 rows = {
@@ -830,9 +831,9 @@ assert all(2.5 < slope < 4.5 for slope in slopes.values()) and all(
 assert caches[0] > 2 * shared[0] and all(
     job.replica(2, 1, n).rate > job.replica(1, 2, n).rate for n in (4096, 8192, 32_768)
 ), "A replica full of long contexts reads caches above all, so narrow those first"
-assert all(job.replica(1, 2, n, peak=2).rate > 1.2 * job.replica(2, 1, n).rate for n in (300, 500)), (
-    "with short ones, narrow arithmetic brings more"
-)
+assert all(
+    job.replica(1, 2, n, peak=2).rate > 1.2 * job.replica(2, 1, n).rate for n in (300, 500)
+), "with short ones, narrow arithmetic brings more"
 
 # %% [markdown] tags=["card"]
 # | formula | what it says | unit | for the job |

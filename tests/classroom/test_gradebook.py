@@ -391,7 +391,7 @@ def test_what_waited_for_a_busy_machine_is_tried_again_at_the_end(book):
         return later[tries[-1]] if len(tries) > 2 else slow
 
     tally = grade_all(book, "hostile", isolated=False, submit=AtOnce(work))
-    assert (tally.graded, tries) == (2, ["ada", "bob", "ada", "bob"])
+    assert (tally.graded, tries[:2], sorted(tries[2:])) == (2, ["ada", "bob"], ["ada", "bob"])
     points = {who: book.gradings(id)[-1].graded.points for who, id in ids.items()}
     assert points == {"ada": 4.0, "bob": 0.0}
     assert all(len(book.gradings(id)) == 1 for id in ids.values())

@@ -25,6 +25,7 @@ def faults(notebook):
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for number, cell in enumerate(code, 1):
         found += [f"code cell {number} ({cell.id}): {fault}" for fault in _faults_of(cell, number)]
+    code = [cell for cell in code if "setup" not in cell.metadata.get("tags", [])]
     share = sum(bool(cell.outputs) for cell in code) / max(len(code), 1)
     if code and share < LEAST_WITH_OUTPUT:
         found.append(f"only {share:.0%} of the code cells have an output")
