@@ -137,7 +137,7 @@ def test_facts_about_software_name_their_release_and_grow_old():
     habits = {
         "prefix_caching": {"on", "off"}, "when_full": {"evicts", "reserves"},
         "prompts": {"beside", "apart"}, "pxn": {"on", "off"}, "profile_ready": {"a cycle"},
-        "zero": {"use-distributed-optimizer"},
+        "zero": {"use-distributed-optimizer"}, "schedule": {"1F1B"},
     }  # fmt: skip
     for key, e in catalog.entries("software").items():
         about = dict(e.about)

@@ -189,13 +189,16 @@ def test_an_anchor_is_followed_to_its_own_chapter_first():
     assert reading.followed(elsewhere, by_hand)["02_a"] == {"decide": "02_a#x", "gone": "05_d#gone"}
 
 
+CALL = "from lightspeed_course.explorers.roofline import explore\n\nexplore()"
+
+
 def test_a_chapter_is_a_lesson_with_its_parts_and_its_proof():
     stems = ["06_p_proof", "06_p", "06_p_2_sent", "00_start", "00_terms", "12_call"]
     assert reading.families(stems) == {
         "00_start": [], "00_terms": [], "06_p": ["06_p_2_sent", "06_p_proof"], "12_call": [],
     }  # fmt: skip
     title = {"cell_type": "markdown", "source": "# 6.1. What must fit\n\n## `A` $x$: b?"}
-    code = {"cell_type": "code", "source": "from x import explore\n\nexplore()"}
+    code = {"cell_type": "code", "source": CALL}
     assert reading.anchors(json.loads(json.dumps({"cells": [title, code]}))) == [
-        "explore", "what-must-fit", "a-x-b",
+        "explore", "explore-roofline", "what-must-fit", "a-x-b",
     ]  # fmt: skip
