@@ -655,8 +655,6 @@ ask("queueing.capped_rate", seed="chapter")
 
 # %% [markdown]
 # ## Back to the overnight traffic
-#
-# With two remedies:
 
 # %%
 before, more = 0.8, 0.2  # load and growth; a service of the old server takes a second

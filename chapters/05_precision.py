@@ -501,7 +501,7 @@ from lightspeed_models.accuracy import compared_recipes, scores
 
 kl = {m: [s for s in scores("kld") if s.model == m] for m in ("Llama-3-8B", "Llama-2-7B")}
 
-# %% tags=["setup"]
+# %%
 slopes = {
     m: math.exp(-linear_regression([s.bits for s in of], [math.log(s.value) for s in of])[0])
     for m, of in kl.items()
