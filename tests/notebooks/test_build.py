@@ -236,6 +236,7 @@ def test_faults_of_all_kinds_are_shown_at_once(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("lightspeed_authoring.build.sources", lambda *_, **__: scripts)
     monkeypatch.setattr(freshness, "unbound_in_library", lambda: ["content/x.md:1: typed"])
     monkeypatch.setattr(freshness, "bibliography", str)
+    monkeypatch.setattr("lightspeed_authoring.signatures.files", lambda *_: scripts)
     monkeypatch.setattr(freshness, "tools", lambda: ["x.py:1: E501"])
     assert main(["check", "--fast"]) == 1
     told = capsys.readouterr().err
