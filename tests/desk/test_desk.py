@@ -101,7 +101,7 @@ def test_the_first_answer_of_a_sitting_counts_and_a_copied_one_does_not():
 
 
 def test_what_is_new_waits_for_what_it_rests_on_and_a_right_answer_trickles_down():
-    part = desk.rests()[RIDGE][0]
+    part = question(RIDGE).rests[0]
     assert RIDGE not in desk.read().following() and part in desk.read().following()
     tried(part, True, START)
     assert RIDGE in desk.read().following()
@@ -111,7 +111,7 @@ def test_what_is_new_waits_for_what_it_rests_on_and_a_right_answer_trickles_down
 
 
 def test_every_name_in_the_graph_is_a_question_and_it_has_no_circle():
-    named = {i for id, parts in desk.rests().items() for i in (id, *parts)}
+    named = {id for q in desk.catalogue().values() for id in q.rests}
     assert not named - set(desk.catalogue())
     assert len(desk.order()) == len(desk.catalogue())
 

@@ -1,6 +1,7 @@
 """Each page comes alive in a browser, shows what the lab shows, leaves nobody out."""
 
 import gzip
+import html
 import json
 import re
 from importlib import import_module
@@ -67,14 +68,19 @@ def test_a_page_is_light(site):
     """Its text, pictures, styles and scripts; and what it takes until it lives."""
     site = site.resolve()
     page = site / "chapters" / "02_roofline.html"
-    named = re.findall(r'(?:href|src)="([^"?#]+\.(?:css|js))', page.read_text("utf-8"))
+    text = page.read_text("utf-8")
+    named = re.findall(r'(?:href|src)="([^"?#]+\.(?:css|js))', text)
     live = site / "_static" / "live"
     early = {page, live / "view.js", live / "form.js"}
     early |= {(page.parent / name).resolve() for name in named if "://" not in name}
     names = ("worker.js", "image.bin", "soon.bin", "pyodide/pyodide.mjs", "pyodide/pyodide.asm.js",
              "pyodide/pyodide.asm.wasm", "pyodide/pyodide-lock.json")  # fmt: skip
     late = {live / name for name in names}
-    late |= {live / "bundles" / f"{name}.bin" for name in ("roofline", "answers")}
+    calls = [json.loads(html.unescape(call)) for call in re.findall(r'data-call="([^"]*)"', text)]
+    asks = {f"ask-{c[1].partition('.')[0]}" for c in calls if c[0] in ("ask", "predict", "reveal")}
+    rooms = {kind.partition(".")[0] for kind, *_ in calls if ".explore" in kind}
+    assert {"ask-roofline", "ask-numbers"} <= asks and {"roofline", "traffic"} <= rooms
+    late |= {live / "bundles" / f"{name}.bin" for name in {"common", "bench"} | asks | rooms}
     before, after = (
         sum(len(gzip.compress(file.read_bytes(), 6)) for file in files) for files in (early, late)
     )

@@ -1,19 +1,20 @@
 // Makes what the worker of a page starts from, by the very Python that runs there: node compile.mjs LIVE_FOLDER
 //   image.bin               the memory of a Python that has imported what every page needs
 //   soon.bin                the list of the course's files, and what pages import next
-//   bundles/MODULE.bin      what the explorers of a module open
-//   bundles/answers.bin, bundles/tools.bin   all else: what questions and answers take, and what cells of one's own may ask for
+//   bundles/common.bin      what the questions of several topics open
+//   bundles/NAME.bin        what else the explorers of a module open, the questions of a topic, or benches
+//   bundles/rest.bin, bundles/tools.bin   all else: what answers take, and what cells of one's own may ask for
 //   python_stdlib.zip       fetched when it is read
 //   course.bin              the course in one, for where the image does not start
-// Python is compiled, without docstrings in the standard library and with one line number a function: more takes longer to download
-// than it tells a reader, who has no source beside it.
+// Python is compiled, with docstrings of the laws alone and with one line number a function: more takes longer to download than it
+// tells a reader, who has no source beside it.
 import {mkdirSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {dirname, join} from "node:path";
 import {pathToFileURL} from "node:url";
 import {gzipSync} from "node:zlib";
 
 const COMPILE = `
-import sys, zipfile
+import ast, sys, zipfile
 from importlib._bootstrap_external import _code_to_hash_pyc
 
 def bare(code):
@@ -23,13 +24,21 @@ def bare(code):
     parts = (bare(part) if hasattr(part, "co_code") else part for part in code.co_consts)
     return code.replace(co_linetable=lines, co_consts=tuple(parts))
 
+def undocumented(content):
+    tree = ast.parse(content)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)) and ast.get_docstring(node, False) is not None:
+            node.body = node.body[1:] or [ast.copy_location(ast.Pass(), node.body[0])]
+    return tree
+
 def compiled(chosen, optimize, level):
     with zipfile.ZipFile("/sources.zip") as given, zipfile.ZipFile("/compiled.zip", "w", level) as made:
         for entry in given.infolist():
             content, name = given.read(entry), entry.filename
             if name.endswith(".py") and chosen(name):
                 # Nothing compares it with a source: there is none beside it.
-                code = bare(compile(content, "/" + name, "exec", dont_inherit=True, optimize=optimize))
+                tree = content if name.startswith("lightspeed/") else undocumented(content)
+                code = bare(compile(tree, "/" + name, "exec", dont_inherit=True, optimize=optimize))
                 content, name = _code_to_hash_pyc(code, bytes(8), False), name + "c"
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             entry.compress_type = level
@@ -44,17 +53,26 @@ def loaded():
 const OPEN = "import sys; sys.path.insert(0, '/course'); from lightspeed_course.web import live; live.warm(); del live";
 const SOON = /^lightspeed\/(?!config|lookup)[^/]+$|^lightspeed_show\/(explore|formula|page|roof|spaced)\.|^lightspeed_models\/(simulators\/)?__init__|^lightspeed_course\/practice\/parameters/;
 
-// What opening the explorers of each module reads that is not there yet: module -> files.
+// What opening the explorers of each module, and the questions of each topic, reads that is not there yet: name -> files. Each begins
+// without the modules, questions and values that another has brought.
 const OPENED = `
-import importlib, json, pkgutil, sys
+import functools, gc, importlib, json, pkgutil, sys
 from lightspeed_course import explorers
+from lightspeed_course.practice import questions
 from lightspeed_course.web import live
 live.begin(lambda text: None, "[]", lambda rows: None)
 
+def caches():
+    return {each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper)}
+
+image = {cached for cached in caches() if cached.cache_info().currsize}
 reads = set()
 sys.addaudithook(lambda event, values: event == "open" and reads.add(str(values[0])))
 
 def traced(calls):
+    questions._registry.clear()
+    for cached in caches() - image:
+        cached.cache_clear()
     before = set(sys.modules)
     reads.clear()
     for number, call in enumerate(calls()):
@@ -68,7 +86,14 @@ def explored(name):
     own = [f for f in vars(room) if f.startswith("explore") and vars(room)[f].__module__ == room.__name__]
     return [[f"{name}.{f}"] for f in own]
 
-json.dumps({m.name: traced(lambda: explored(m.name)) for m in pkgutil.iter_modules(explorers.__path__)})
+def asked(topic):
+    return [[kind, q.id] for q in questions.bank(topic) for kind in ("ask", "predict", "reveal")]
+
+names = [m.name for m in pkgutil.iter_modules(explorers.__path__)]
+rooms = {name: traced(lambda: explored(name)) for name in names}
+topics = {f"ask-{topic}": traced(lambda: asked(topic)) for topic in questions._topics()}
+benches = {"bench": traced(lambda: [["bench", lesson] for lesson in importlib.import_module("lightspeed_course.practice.bench").BENCHES])}
+json.dumps([rooms | benches, topics])
 `;
 
 const live = process.argv[2], pyodide = join(live, "pyodide") + "/", library = join(pyodide, "python_stdlib.zip");
@@ -138,7 +163,7 @@ async function image(files) {
   for (let k = 0; k < brought.length; k++) memory[k] ^= brought[k];
   pressed("image.bin", taken);
   const inside = (paths) => new Set(paths.map((path) => path.replace(/^\/course\//, "")).filter((path) => files.has(path)));
-  const opened = Object.entries(JSON.parse(second.runPython(OPENED))).map(([room, paths]) => [room, inside(paths)]);
+  const opened = JSON.parse(second.runPython(OPENED)).map((some) => Object.entries(some).map(([name, paths]) => [name, inside(paths)]));
   return {used: inside(used), opened};
 }
 
@@ -151,13 +176,15 @@ function bundle(name, files, inside, more = {}) {
 }
 
 try {
-  const files = await archives(), {used, opened} = await image(files);
+  const files = await archives(), {used, opened: [rooms, topics]} = await image(files);
   const left = [...files.keys()].filter((name) => !used.has(name)), soon = left.filter((name) => SOON.test(name));
   bundle("soon.bin", files, soon, {library: readFileSync(library).length, files: [...files].map(([name, content]) => [name, content.length])});
   const later = left.filter((name) => !SOON.test(name)), tools = (name) => /^lightspeed_tools\/|_delivered|^mdit_py_plugins\//.test(name);
   mkdirSync(join(live, "bundles"));
-  for (const [room, names] of opened) bundle(`bundles/${room}.bin`, files, later.filter((name) => names.has(name)));
-  bundle("bundles/answers.bin", files, later.filter((name) => !tools(name)));
+  const common = new Set(later.filter((name) => topics.filter(([, names]) => names.has(name)).length >= 4));
+  bundle("bundles/common.bin", files, [...common]);
+  for (const [own, names] of [...rooms, ...topics]) bundle(`bundles/${own}.bin`, files, later.filter((name) => names.has(name) && !common.has(name)));
+  bundle("bundles/rest.bin", files, later.filter((name) => !tools(name) && !common.has(name)));
   bundle("bundles/tools.bin", files, later.filter(tools));
 } catch (error) {
   console.error(error.message); // Node would print the line of Pyodide that threw, which is a megabyte

@@ -31,19 +31,13 @@ def catalogue():
 
 
 @cache
-def rests() -> Mapping[str, list[str]]:
-    """Question id -> the questions that it rests on, as its text has them. A question that is new
-    waits until they were answered right once; a right answer is credited, in part, to them; the
-    placement test asks where most hangs on the answer.
-    """
-    return {id: list(q.rests) for id, q in catalogue().items() if q.rests}
-
-
-@cache
 def parts(id):
-    """The questions that one rests on: those of its text, and the smaller one that it offers."""
-    smaller = question(id).smaller
-    return tuple(dict.fromkeys([*rests().get(id, ()), *([smaller] if smaller else [])]))
+    """The questions that one rests on: those of its text, and the smaller one that it offers. One
+    that is new waits until they were answered right once; a right answer is credited, in part, to
+    them; the placement test asks where most hangs on the answer.
+    """
+    q = question(id)
+    return tuple(dict.fromkeys([*q.rests, *([q.smaller] if q.smaller else [])]))
 
 
 @cache
@@ -308,7 +302,8 @@ def placement_of(answers):
     """The `Placement` of a test that is over, else None. A chapter counts as known if the answers
     show one of its questions to be known and none unknown; as weak if an answer to one was wrong.
     """
-    if len(dict(answers)) < A_DAY and placement_question(answers) is not None:
+    # Without an answer no topic is read: a page opens its boxes before it has them all.
+    if not answers or (len(dict(answers)) < A_DAY and placement_question(answers) is not None):
         return None
     sure_ids, unknown = known_after(answers)
     chapters = sorted({q.chapter for q in catalogue().values()})

@@ -397,7 +397,11 @@ async function keep(what, tell = () => {}) {
   port1.onmessage = ({data}) => (data.finished && performance.mark("sol-kept"), tell(data));
   active.postMessage({keep: what}, [port2]);
 }
-addEventListener("sol-settled", () => navigator.connection?.saveData || keep(location.href), {once: true});
+addEventListener("sol-settled", () => navigator.connection?.saveData || keep(location.href, askForRest), {once: true});
+// The worker then takes the rest of the course, which an answer will need: a message that says nothing waits for it.
+function askForRest({finished, refused}) {
+  if (worker && (finished || refused)) ask({soon: true});
+}
 
 document.querySelector("#sol-keep")?.addEventListener("click", ({target}) => {
   const state = document.querySelector("#sol-keep-state");

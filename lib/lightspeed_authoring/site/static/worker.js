@@ -13,6 +13,7 @@ const {fetch} = self, {instantiateStreaming} = WebAssembly;
 // A host that does not know the type of the module cannot have it compiled while it arrives.
 const compiled = WebAssembly.compileStreaming(fetch(WASM)).catch(async () => WebAssembly.compile(await (await fetch(WASM)).arrayBuffer()));
 const contents = new Map(); // of the course's files, as they come
+let missed = false, draft = null; // whether Python read a file that had not come; what a cell says while it opens
 const image = unpressed("image.bin"), soon = unpressed("soon.bin").then(unpacked);
 const modules = Promise.all([import("./pyodide/pyodide.mjs"), import("./progress.js"), import("./pyodide/pyodide.asm.js")]);
 for (const coming of [compiled, image, soon, modules]) coming.catch(() => {}); // who waits for it is told
@@ -31,8 +32,8 @@ function unpacked(bundle) {
   return list;
 }
 
-// What a module's explorers open, what questions and answers take, what cells of one's own may ask for: each is one file, asked for once,
-// on its way while Python starts. One that did not come is asked for again.
+// What a module's explorers open, or a topic's questions, what answers take, what cells of one's own may ask for: each is one file, asked
+// for once, on its way while Python starts. One that did not come is asked for again.
 const bundles = new Map();
 function bring(name) {
   if (!bundles.has(name)) {
@@ -77,7 +78,10 @@ function lazily(FS, path, size, here, address) {
   Object.defineProperty(node, "contents", {configurable: true, get() {
     const had = here?.();
     if (had) return keep(had).contents;
-    if (!address) throw new FS.ErrnoError(29); // an error of input or output, which Python tells
+    if (!address) {
+      missed = true;
+      throw new FS.ErrnoError(29); // an error of input or output, which Python tells
+    }
     const asked = new XMLHttpRequest();
     asked.open("GET", address, false);
     asked.responseType = "arraybuffer";
@@ -120,7 +124,7 @@ async function begin() {
   });
   const live = python.pyimport("lightspeed_course.web.live");
   const had = await rows, {keep, hear} = keeper(base, had, (message) => (message.unkept ? unkept(message.unkept) : tell(message)));
-  live.begin((text) => postMessage(text), JSON.stringify(had), keep);
+  live.begin((text) => (draft ? draft.push(text) : postMessage(text)), JSON.stringify(had), keep);
   hear((more) => live.hear(JSON.stringify({elsewhere: more})));
   tell({ready: Math.round(performance.now() - since), warm});
   return live;
@@ -130,14 +134,37 @@ const live = begin();
 live.catch((error) => tell({broken: String(error?.message ?? error)}));
 
 // What a message needs of the course comes before Python hears it. Messages stay in their order.
+const ALL = ["common", "rest", "tools"];
 function needed({open, call = [""]}) {
-  const [kind, explorer] = [call[0], call[0].match(/^(\w+)\.explore/)?.[1]];
-  // An explorer may read a table that another has read before it when the bundles were made, so it waits for the rest as well.
-  const names = open && kind !== "code" ? [...(explorer ? [explorer] : []), "answers"] : ["answers", "tools"];
-  return Promise.all(names.map((name) => bring(name).catch(() => {}))); // Python says what it then lacks
+  const [kind, id = ""] = call, explorer = kind.match(/^(\w+)\.explore/)?.[1], topic = String(id).split(".")[0];
+  if (!open) return ALL;
+  if (explorer || kind === "bench") return ["common", explorer ?? kind];
+  if (["ask", "predict", "reveal"].includes(kind) && !["incident", "puzzle"].includes(topic)) return ["common", `ask-${topic}`];
+  return ALL;
+}
+const brought = (names) => Promise.all(names.map((name) => bring(name).catch(() => {}))); // Python says what it then lacks
+
+// A link or earlier answers may ask for more than a cell opens as it stands: it then opens once more, with all of the course.
+function said(hear, data) {
+  const words = [];
+  [missed, draft] = [false, words];
+  try {
+    hear(data);
+  } finally {
+    draft = null;
+  }
+  return words;
+}
+async function opened(hear, data) {
+  let words = said(hear, data);
+  if (missed) {
+    await brought(ALL);
+    words = said(hear, data);
+  }
+  words.forEach((text) => postMessage(text));
 }
 let turn = live;
 onmessage = ({data}) => {
-  const coming = needed(JSON.parse(data));
-  turn = turn.then(() => coming).then(() => live).then(({hear}) => hear(data)).catch(() => {});
+  const message = JSON.parse(data), coming = brought(needed(message));
+  turn = turn.then(() => coming).then(() => live).then(({hear}) => (message.open ? opened(hear, data) : hear(data))).catch(() => {});
 };
