@@ -505,7 +505,7 @@ assert launched_time(kernels, work, in_graph) < launched_time(kernels, work, lau
 # | regime | its sign | what helps, in PyTorch |
 # |---|---|---|
 # | compute | twice the tokens take twice as long | `bfloat16` or fp8 products, more GPUs, fewer FLOPs |
-# | memory | twice the tokens hardly take longer; half the bytes take half the time | a larger batch, `torch.compile` for fusion, weights and caches in fewer bits |
+# | memory | twice the tokens for the same weights hardly take longer; half the bytes take half the time | a larger batch, `torch.compile` for fusion, weights and caches in fewer bits |
 # | host | neither matters; a profile has gaps between kernels, and the GPU's lane ends with the host's | `torch.compile(mode="reduce-overhead")` or `torch.cuda.CUDAGraph`, a larger batch, no `.item()` or `print(loss)` in each step |
 #
 # The last hint is about losing the lead. `.item()` brings a number to the host, so the host waits

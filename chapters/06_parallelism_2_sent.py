@@ -197,7 +197,7 @@ switches = [  # what is written, its law, bytes in copies of the model, what sta
     ["… no_sync() but for the last", "$2G$: stage 0", data_parallel_bytes(1, n, 0, m, 1, 1), "weights, gradients"],
     ["fully_shard", "$mG + 2mW$: stage 3", sharded[n], "the layer at work"],
     ["… reshard_after_forward=False", "$mG + mW$", sharded[1], "weights, until the backward pass is over"],
-    ["… reshard_after_forward=8", "the same as stage 3, half of it inside the node", sharded[node], "an eighth of the weights"],
+    ["… reshard_after_forward=8", "the same as stage 3, one of two gathers inside the node", sharded[node], "an eighth of the weights"],
     ["… set_requires_gradient_sync(last)", "$G + 2mW$", sharded[n] - (m - 1) * once, "gradients"],
     ["… set_reshard_after_backward(last)", "$mG + W$: stage 2", data_parallel_bytes(1, n, 2, m, 1, 1), "weights"],
     ["… both of these", "$G + W$: stage 1", data_parallel_bytes(1, n, 1, m, 1, 1), "weights, gradients"],

@@ -191,7 +191,8 @@ assert 1.7 * promise < steps[-1].time < 2 * promise, "nearly twice as long as"
 
 # %% [markdown]
 # The batch of the plan would take {{si(steps[-1].time, "s")}} a step, so it is the engine's step
-# that we have to plan with. How many requests does *it* allow within the promise, its **goodput**?
+# that we have to plan with. How many requests does *it* allow within the promise? (What these bring a
+# second is its **goodput**.)
 
 # %% tags=["setup"]
 def allowed(engine):
@@ -269,7 +270,7 @@ launches
 # takes {{si(launches, "s")}} for this model, whatever there is to read. The launches run beside the
 # work, so that a step that reads takes
 #
-# $$R = \\sqrt{\\text{launches}^2 + \\text{work}^2}$$
+# $$R = \sqrt{\text{launches}^2 + \text{work}^2}$$
 #
 # And the others? What happens to them is a rule of the engine. vLLM and TensorRT-LLM give them their
 # token in the same step; SGLang runs a waiting prompt first, alone (**prefill priority**), and
@@ -544,7 +545,7 @@ firsts = [curve[0] - 1 for curve in curves]
 # the model can check these guesses in that same reading, and keep those that it would have written
 # itself, up to the first wrong one. Kept with a chance of $a$ each, $k$ guesses make
 #
-# $$1 + a + a^2 + \\dots + a^k = \\frac{1 - a^{k+1} }{1 - a}$$
+# $$1 + a + a^2 + \dots + a^k = \frac{1 - a^{k+1} }{1 - a}$$
 #
 # tokens a step: the ones kept, and one of its own. In life each further guess is a little worse than
 # the one before, since it builds on guesses. In eleven public curves of acceptance the first is kept
