@@ -18,8 +18,6 @@ def test_the_blank_goes_with_the_tokens(chapter):
 
 def test_the_other_cut_talks_twice(chapter):
     mlp = chapter.run("explore_split_mlp()")
-    chapter.says(mlp, "ReLU works on each number by itself")
-    mlp.get_by_label("cut by", exact=True).select_option(label="rows, then columns")
     chapter.says(mlp, "add the parts here already")
     mlp.get_by_label("step", exact=True).focus()
     chapter.keyboard.press("End")

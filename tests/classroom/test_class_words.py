@@ -116,7 +116,7 @@ def test_more_than_there_is_is_told(released, say):
     assert f"99 of {OUT_OF}\n  That is above the maximum; --remove takes it back." in say(
         "points", "2", "ada", "--points", 99
     )
-    assert "less than nothing" in say("points", "2", "ada", "--points", "-1")
+    assert "below zero" in say("points", "2", "ada", "--points", "-1")
 
 
 def test_points_of_class_toml_that_are_not_released_yet(released, say, grader):

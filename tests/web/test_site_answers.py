@@ -130,8 +130,8 @@ def test_today_and_an_incident_live_on_the_page(visit):
     room.get_by_role("button", name="Buy", exact=True).click()
     room.get_by_text(f"Paid so far: {bought.minutes} min.").wait_for()
     room.get_by_role("button", name="I know the cause").click()
-    for place, found in ((0, case.setting.ordered("causes")), (1, case.setting.fixes)):
-        room.locator("fieldset").nth(place).locator(f'input[value="{found[0].id}"]').check()
+    for place in (0, 1):  # a cause and a fix, whose names in the page say nothing
+        room.locator("fieldset").nth(place).locator("input").first.check()
     room.get_by_role("button", name="Name cause and fix").click()
     says(room, re.compile(r"\w"))
     page.reload()

@@ -331,7 +331,7 @@ def charts(here):
             Axis("", "%", domain=(0, 1.05)),
             (Line(*busy(here.plan), "", "green"),) if runs else (Rule(y=0),),
             title="Busy GPUs of a pipeline: fill and drain (1F1B, equal stages)",
-            height=100,
+            height=96,
         ),
     )
 
