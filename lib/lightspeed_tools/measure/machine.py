@@ -112,15 +112,15 @@ def _own(folder, stamp):
 @functools.cache
 def _shipped():
     return {
-        f"{SHIPPED}{name}": as_accelerator(shown, f"{SHIPPED}{name}")
-        for name, shown in record.shipped().items()
+        f"{SHIPPED}{name}": as_accelerator(machine, f"{SHIPPED}{name}")
+        for name, machine in record.shipped().items()
     }
 
 
-def _number(key, value, unit, note, shown):
-    day = date.fromisoformat(shown["when"][:10])
+def _number(key, value, unit, note, machine):
+    day = date.fromisoformat(machine["when"][:10])
     source = Source(
-        "measured", f"measured on {shown['name']}", publisher="lightspeed measure", date=str(day)
+        "measured", f"measured on {machine['name']}", publisher="lightspeed measure", date=str(day)
     )
     entry = {
         "printed": si(float(value), unit),

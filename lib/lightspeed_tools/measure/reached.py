@@ -23,10 +23,10 @@ class Roof:
         return list(self.bandwidths.values())[-1]
 
 
-def roof(shown):
+def roof(machine):
     """A record's `Roof`; levels are flat stretches of seconds a byte, the last is memory."""
-    peaks = _best(record.all_of(shown, "roofline.gemm"), "dtype")
-    best = _best(record.all_of(shown, "roofline.bandwidth"), "size")
+    peaks = _best(record.all_of(machine, "roofline.gemm"), "dtype")
+    best = _best(record.all_of(machine, "roofline.bandwidth"), "size")
     sizes = sorted(best)
     levels = levels_of(sizes, [1 / best[size] for size in sizes]) if sizes else []
     named = {f"up to {binary(level.high)}": 1 / level.latency for level in levels[:-1]}

@@ -200,15 +200,15 @@ def _nearest(what, ranked, column):
     ]
 
 
-def run_in(shown):
+def run_in(machine):
     """The `Run` of most ranks in a record. Raises NotMeasured (a LookupError) if it has none."""
     measured = [
-        q for c in COLLECTIVES for q in record.all_of(shown, f"collectives.{c}") if q.samples
+        q for c in COLLECTIVES for q in record.all_of(machine, f"collectives.{c}") if q.samples
     ]
     if not measured:
         raise record.NotMeasured("this record has no samples of collectives")
     ranks = max(q.parameters["ranks"] for q in measured)
-    calls = record.all_of(shown, "collectives.call")[:1]
+    calls = record.all_of(machine, "collectives.call")[:1]
     rows = [{"collective": "call", "size": 0, "samples": q.samples} for q in calls]
     rows += [
         {"collective": q.key.rpartition(".")[2], "size": q.parameters["size"], "samples": q.samples}

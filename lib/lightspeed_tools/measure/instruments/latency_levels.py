@@ -122,9 +122,9 @@ def advertised(machine):
     return {f"L{c['level']}": c["size"] for c in sorted(data, key=lambda c: c["level"])}
 
 
-def conclude(shown):
+def conclude(machine):
     """What a record's ladder says of the caches, in sentences; or why it says nothing."""
-    quantities = record.all_of(shown, "host.latency")
+    quantities = record.all_of(machine, "host.latency")
     if not quantities:
         return ["This record has no latency ladder."]
     wide = [q for q in quantities if q.samples and not q.trusted]
@@ -147,7 +147,7 @@ def conclude(shown):
         f" {si(level.latency, 's', 2)}."
         for level in plateaus
     ]
-    return sentences + beside_advertised(plateaus, advertised(shown["machine"]))
+    return sentences + beside_advertised(plateaus, advertised(machine["machine"]))
 
 
 def beside_advertised(found, advertised):

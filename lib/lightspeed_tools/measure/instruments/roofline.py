@@ -191,11 +191,11 @@ class Point:
         return self.rate / self.roof
 
 
-def emulated(shown):
+def emulated(machine):
     """Types whose torch products are slower than fp32's: computed by other means."""
     torch = {
         q.parameters["dtype"]: q.value
-        for q in record.all_of(shown, "roofline.gemm", library="torch")
+        for q in record.all_of(machine, "roofline.gemm", library="torch")
     }
     return [dtype for dtype in torch if WIDTH[dtype] < 4 and torch[dtype] < torch["fp32"]]
 

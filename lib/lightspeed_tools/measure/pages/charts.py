@@ -11,16 +11,16 @@ from lightspeed_tools.measure.instruments.timing import LIMIT
 from lightspeed_tools.measure.records.record import NotMeasured, all_of
 
 
-def ladder_chart(shown):
+def ladder_chart(machine):
     """Latency of a load over the working set, with levels that data show and caches as advertised.
     Raises NotMeasured without a ladder.
     """
-    steps = all_of(shown, "host.latency")
+    steps = all_of(machine, "host.latency")
     if len(steps) < 2:
         raise NotMeasured("this record has no latency ladder")
     sizes, latencies = latency_levels.of_quantities(steps)
     levels = latency_levels.levels(sizes, latencies)
-    caches = [c for c in shown["machine"].get("caches", ()) if c["kind"] != "instruction"]
+    caches = [c for c in machine["machine"].get("caches", ()) if c["kind"] != "instruction"]
     marks = [
         Rule(x=c["size"], label=f"L{c['level']}, as advertised")
         for c in caches
@@ -58,7 +58,7 @@ def ladder_chart(shown):
         Axis("working set", "byte", "log", ticks=_powers(sizes[0], sizes[-1])),
         Axis("time of a load", "s", "log"),
         marks,
-        title=shown["name"],
+        title=machine["name"],
         height=360,
     )
 
@@ -110,13 +110,13 @@ def dots(*rows):
     return Markup(drawn)
 
 
-def available(shown):
+def available(machine):
     """(chart, caption, alt) of what this record can show."""
-    have = {row["key"] for row in shown["quantities"]}
-    fp32 = all_of(shown, "roofline.gemm", dtype="fp32")
+    have = {row["key"] for row in machine["quantities"]}
+    fp32 = all_of(machine, "roofline.gemm", dtype="fp32")
     if fp32 and {"roofline.bandwidth", "roofline.kernel"} <= have:
         yield (
-            roofline.machine_chart(shown, shown["name"]),
+            roofline.machine_chart(machine, machine["name"]),
             (
                 "The roofline of this machine, from what was reached: flat roofs are the fastest"
                 " matrix products that repeat within 10 %, slopes the fastest streams, dots the"
@@ -128,9 +128,9 @@ def available(shown):
                 " and a dot for each kernel measured."
             ),
         )
-    if len(all_of(shown, "host.latency")) > 1:
+    if len(all_of(machine, "host.latency")) > 1:
         yield (
-            ladder_chart(shown),
+            ladder_chart(machine),
             (
                 "Time of one load after another over the size of what they are spread over. Bars"
                 " are the levels that the data show; dashed lines the caches as advertised."

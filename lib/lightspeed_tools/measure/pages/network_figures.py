@@ -29,14 +29,14 @@ def _or_words(show):
     """Let `show(record)` say what the record lacks, where it has no such measurement."""
 
     @functools.wraps(show)
-    def wrapper(shown):
+    def wrapper(machine):
         try:
-            show(shown)
+            show(machine)
         except record.NotMeasured:
             part = show.__name__.partition("_")[0]
-            reasons = [str(m) for m in record.missing(shown) if m.key.startswith(part)]
+            reasons = [str(m) for m in record.missing(machine) if m.key.startswith(part)]
             print(
-                f"{about(shown)} It has no measurement of {part}."
+                f"{about(machine)} It has no measurement of {part}."
                 f" {' '.join(reasons) or f'In a terminal: lightspeed measure {part}'}"
             )
 
@@ -57,9 +57,9 @@ def _marked(rows, color, marker, label):
 
 
 @_or_words
-def collectives_figure(shown):
+def collectives_figure(machine):
     """Busbw over message size of every collective that was measured."""
-    run, charts = collectives.run_in(shown), []
+    run, charts = collectives.run_in(machine), []
     for names in (("sendrecv", "all_reduce"), ("all_gather", "reduce_scatter", "alltoall")):
         marks = []
         for name in names:
@@ -99,9 +99,9 @@ def collectives_figure(shown):
                 None,
                 (
                     f"{run.ranks} processes.",
-                    turns(run.ranks, shown["machine"].get("cores")),
+                    turns(run.ranks, machine["machine"].get("cores")),
                     NOISY,
-                    about(shown),
+                    about(machine),
                 ),
             )
         ),
@@ -113,9 +113,9 @@ def collectives_figure(shown):
 
 
 @_or_words
-def collectives_table(shown):
+def collectives_table(machine):
     """All-reduce by size beside a ring that is computed from the shift to the neighbour alone."""
-    run = collectives.run_in(shown)
+    run = collectives.run_in(machine)
     times = {
         name: [
             (r["size"], statistics.median(r["samples"]))
@@ -126,12 +126,14 @@ def collectives_table(shown):
     }
     if len(times["sendrecv"]) < 3:
         print(
-            f"{about(shown)} The shift to the neighbour scatters too much to compute anything"
+            f"{about(machine)} The shift to the neighbour scatters too much to compute anything"
             " from it."
         )
         return
     if not times["all_reduce"]:
-        print(f"{about(shown)} The all-reduce scatters too much at each size to stand in a table.")
+        print(
+            f"{about(machine)} The all-reduce scatters too much at each size to stand in a table."
+        )
         return
     fit = collectives.neighbour_fit(times["sendrecv"])
     rows = []
@@ -159,11 +161,11 @@ def collectives_table(shown):
         rows,
         columns,
         f"{run.ranks} processes. The ring has α {si(fit.latency, 's', 2)} and W"
-        f" {si(fit.bandwidth, 'byte/s', 2)}, from the shift to the neighbour. {about(shown)}",
+        f" {si(fit.bandwidth, 'byte/s', 2)}, from the shift to the neighbour. {about(machine)}",
     )
 
 
 @_or_words
-def collectives_findings(shown):
+def collectives_findings(machine):
     """What the times say about alpha, bandwidth and algorithm, in sentences."""
-    print(" ".join(collectives.conclusions(collectives.run_in(shown))))
+    print(" ".join(collectives.conclusions(collectives.run_in(machine))))

@@ -53,7 +53,7 @@ def measure_here(part, quick=True):
 
 def show_recorded(name, rows, caption=""):
     """Show the table of these `row`s for a shipped record (its name) or any other."""
-    shown = (
+    machine = (
         record.shipped()[one_of("show_recorded", "name", name, tuple(record.shipped()))]
         if isinstance(name, str)
         else name
@@ -67,12 +67,12 @@ def show_recorded(name, rows, caption=""):
     ]
     lines = []
     for r in rows:
-        quantity, law = _find(shown, r), _law(shown, r)
+        quantity, law = _find(machine, r), _law(machine, r)
         line = [r.label, amount(quantity), spread(quantity)]
         if lawful:
             line += [si_of(law, quantity.unit) if law and quantity else NONE, ratio(quantity, law)]
         lines.append(line)
-    table(lines, columns, " ".join(filter(None, (caption, about(shown)))))
+    table(lines, columns, " ".join(filter(None, (caption, about(machine)))))
 
 
 def compare_here(here, rows, caption=""):
@@ -122,15 +122,15 @@ def compare_here(here, rows, caption=""):
         print("Not measured here. " + " ".join(lacking))
 
 
-def about(shown):
+def about(machine):
     """One sentence on a record: machine, date, and whether it has its samples."""
-    day = f"{datetime.fromisoformat(shown['when']):%Y-%m-%d}"
-    if shown["kind"] == "summary":
+    day = f"{datetime.fromisoformat(machine['when']):%Y-%m-%d}"
+    if machine["kind"] == "summary":
         return (
-            f"{shown['name']}, {day}: medians and spreads as stated, samples were not kept. Source:"
-            f" {shown['source']}"
+            f"{machine['name']}, {day}: medians and spreads as stated, samples were not kept."
+            f" Source: {machine['source']}"
         )
-    return f"Recorded on {shown['name']}, {day}."
+    return f"Recorded on {machine['name']}, {day}."
 
 
 def amount(quantity):
@@ -180,17 +180,17 @@ def ratio(quantity, law):
     return f"{quantity.value / law:.2f}" if quantity.trusted else "too noisy to say"
 
 
-def _find(shown, r):
+def _find(machine, r):
     try:
-        return record.find(shown, r.key, **r.parameters)
+        return record.find(machine, r.key, **r.parameters)
     except NotMeasured:
         return None
 
 
-def _law(shown, r):
+def _law(machine, r):
     if not callable(r.law):
         return r.law
     try:
-        return r.law(shown)
+        return r.law(machine)
     except NotMeasured:
         return None

@@ -21,22 +21,22 @@ DOTS = (
 )
 
 
-def to_html(shown):
+def to_html(machine):
     """The page of one record: the same record gives the same bytes."""
-    quantities = record.quantities(shown)
-    versions = {f"version of {name}": v for name, v in shown["versions"].items()}
+    quantities = record.quantities(machine)
+    versions = {f"version of {name}": v for name, v in machine["versions"].items()}
     doubted = trust.doubts(quantities)
     names = dict.fromkeys(q.key.partition(".")[0] for q in quantities)
     parts = [[q for q in quantities if q.key.partition(".")[0] == name] for name in names]
     return page(
         "measured",
-        title=f"Measured on {title(shown)}",
-        shown=shown,
-        sound=_sound(shown, quantities),
-        verdict=verdict(shown, quantities),
-        no_samples=_no_samples(shown) if shown["kind"] == "summary" else "",
-        missing=[str(m) for m in record.missing(shown)],
-        drawn=[(Markup(draw(*drawn)), drawn[1]) for drawn in charts.available(shown)],
+        title=f"Measured on {title(machine)}",
+        shown=machine,
+        sound=_sound(machine, quantities),
+        verdict=verdict(machine, quantities),
+        no_samples=_no_samples(machine) if machine["kind"] == "summary" else "",
+        missing=[str(m) for m in record.missing(machine)],
+        drawn=[(Markup(draw(*drawn)), drawn[1]) for drawn in charts.available(machine)],
         dots=DOTS,
         parts=[
             (f"{name}: {trust.in_short(part, doubted)}", [_row(q, doubted) for q in part])
@@ -44,7 +44,7 @@ def to_html(shown):
         ],
         facts=[
             (name.replace("_", " "), compare.said(name, value))
-            for name, value in {**shown["machine"], **versions}.items()
+            for name, value in {**machine["machine"], **versions}.items()
         ],
     )
 
@@ -58,9 +58,9 @@ def comparison_html(comparison):
         summary=compare.summary(c),
         names=[f"A: {title(c.a)}", f"B: {title(c.b)}"],
         trust=[
-            f"{name}: {conditions.trust(shown['environment'])}"
-            for shown, name in ((c.a, "A"), (c.b, "B"))
-            if shown["environment"]
+            f"{name}: {conditions.trust(machine['environment'])}"
+            for machine, name in ((c.a, "A"), (c.b, "B"))
+            if machine["environment"]
         ],
         differences=c.differences,
         dots=DOTS,
@@ -79,9 +79,9 @@ def comparison_html(comparison):
     )
 
 
-def verdict(shown, found=None):
+def verdict(machine, found=None):
     """How far to trust a record, in sentences: its quantities first, then its conditions."""
-    found = record.quantities(shown) if found is None else found
+    found = record.quantities(machine) if found is None else found
     if not found:
         return ["Nothing was measured."]
     doubted = trust.doubts(found)
@@ -94,34 +94,39 @@ def verdict(shown, found=None):
                 None,
                 (
                     f"{trust.in_short(found, doubted)}.{middle}",
-                    conditions.crowded(shown["environment"]),
+                    conditions.crowded(machine["environment"]),
                 ),
             )
         )
     ]
     words += trust.in_words(found, doubted)
-    words += [] if shown.get("complete", True) else ["It was interrupted, and is not complete."]
-    if shown["environment"]:
-        words.append(conditions.trust(shown["environment"]))
+    words += [] if machine.get("complete", True) else ["It was interrupted, and is not complete."]
+    if machine["environment"]:
+        words.append(conditions.trust(machine["environment"]))
         if not all(q.trusted for q in found):
             words.append(
                 "Where the spread is wider nothing can be concluded; possible causes:"
-                f" {'; '.join(conditions.why(shown['environment']))}."
+                f" {'; '.join(conditions.why(machine['environment']))}."
             )
     return words
 
 
-def in_words(shown):
+def in_words(machine):
     """A record as lines for the terminal: trust first, what is missing, then every quantity."""
-    quantities = record.quantities(shown)
-    lines = [title(shown), "", f"How far to trust it: {' '.join(verdict(shown, quantities))}", ""]
-    if shown["kind"] == "summary":
-        lines += [_no_samples(shown), ""]
+    quantities = record.quantities(machine)
+    lines = [
+        title(machine),
+        "",
+        f"How far to trust it: {' '.join(verdict(machine, quantities))}",
+        "",
+    ]
+    if machine["kind"] == "summary":
+        lines += [_no_samples(machine), ""]
     lines += columns(
-        [[c["check"], c["state"], c["words"], c["remedy"]] for c in shown["environment"]],
+        [[c["check"], c["state"], c["words"], c["remedy"]] for c in machine["environment"]],
         ("check", "", "what was seen", "what to do"),
     )
-    missing = record.missing(shown)
+    missing = record.missing(machine)
     if missing:
         lines += ["", "What is missing, and how to get it:", *(f"  {m}" for m in missing)]
     if quantities:
@@ -144,18 +149,18 @@ def in_words(shown):
     return lines
 
 
-def _sound(shown, found):
+def _sound(machine, found):
     return (
         bool(found)
         and trust.sound(found, trust.doubts(found))
-        and all(c["state"] != "warn" for c in shown["environment"])
+        and all(c["state"] != "warn" for c in machine["environment"])
     )
 
 
-def _no_samples(shown):
+def _no_samples(machine):
     return (
         "This record has no samples: medians and spreads are as its source states them."
-        f" Source: {shown['source']}"
+        f" Source: {machine['source']}"
     )
 
 

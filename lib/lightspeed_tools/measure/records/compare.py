@@ -122,9 +122,9 @@ def in_words(comparison):
     )
     lines += columns([[what, one, other] for what, one, other in c.differences], ("", "A", "B"))
     lines += [""]
-    for shown, name in ((c.a, "A"), (c.b, "B")):
-        if shown["environment"]:
-            lines.append(f"How far to trust {name}: {conditions.trust(shown['environment'])}")
+    for machine, name in ((c.a, "A"), (c.b, "B")):
+        if machine["environment"]:
+            lines.append(f"How far to trust {name}: {conditions.trust(machine['environment'])}")
     if not c.pairs:
         return [*lines, "", "They have no quantity in common."]
     rows = [
@@ -163,10 +163,10 @@ def lone(comparison):
     ]
 
 
-def title(shown):
+def title(machine):
     """Name, date and effort of a record."""
-    return f"{shown['name']}, {shown['when'].replace('T', ' ').removesuffix('Z')} UTC" + (
-        f", {shown['effort']}" if shown.get("effort") else ""
+    return f"{machine['name']}, {machine['when'].replace('T', ' ').removesuffix('Z')} UTC" + (
+        f", {machine['effort']}" if machine.get("effort") else ""
     )
 
 
