@@ -60,9 +60,13 @@ class Score:
         return self.method in ("RTN", "round to nearest")
 
 
-@functools.cache
 def scores(kind: str = "accuracy", bits: str = "") -> tuple[Score, ...]:
     """The scores of a kind whose format begins with `bits`, such as "INT4"."""
+    return tuple(s for s in _table() if s.kind == kind and s.format.startswith(bits))
+
+
+@functools.cache
+def _table() -> tuple[Score, ...]:
     table = files(__package__).joinpath("accuracy_by_format.csv").read_text("utf-8")
     return tuple(
         Score(
@@ -71,7 +75,6 @@ def scores(kind: str = "accuracy", bits: str = "") -> tuple[Score, ...]:
             float(row["baseline"] or 0), float(row["value"]), row["source"], row["licence"],
         )
         for row in csv.DictReader(table.splitlines())
-        if row["kind"] == kind and row["format"].startswith(bits)
     )  # fmt: skip
 
 

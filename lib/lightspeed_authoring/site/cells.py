@@ -6,6 +6,7 @@ import json
 import re
 from urllib.parse import unquote
 
+from lightspeed_authoring.site.glossary import slug
 from lightspeed_course.practice.forms import as_html
 from lightspeed_course.web.live import PRACTICE
 
@@ -83,11 +84,10 @@ def _anchor(call, source):
         if function not in PRACTICE:  # layer_clock.explore_layer_clock
             room, _, make = function.partition(".")
             words = ["explore", make.removeprefix("explore").strip("_") or room]
-        return re.sub(r"[^a-z0-9]+", "-", " ".join(map(str, words)).lower())
+        return slug(" ".join(map(str, words)))
     check = re.search(r"""^check\(["']([\w.]+)""", source, re.M)
     target = re.search(r"^(?:def )?(\w+)(?: = |\()", source, re.M)
-    name = f"write {check[1]}" if check else f"cell {target[1]}" if target else "cell"
-    return re.sub(r"[^a-z0-9]+", "-", name.lower())
+    return slug(f"write {check[1]}" if check else f"cell {target[1]}" if target else "cell")
 
 
 def _defines(tree):

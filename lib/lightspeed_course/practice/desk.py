@@ -307,9 +307,8 @@ def placement_of(answers):
         return None
     sure_ids, unknown = known_after(answers)
     chapters = sorted({q.chapter for q in catalogue().values()})
-    has = {True: {catalogue()[id].chapter for id in sure_ids}}
-    has[False] = {catalogue()[id].chapter for id in unknown}
-    sure = [name for name in chapters if name in has[True] - has[False]]
+    solid, open_ = ({catalogue()[id].chapter for id in ids} for ids in (sure_ids, unknown))
+    sure = [name for name in chapters if name in solid - open_]
     begin = next((name for name in chapters if name not in sure), "")
     wrong = {catalogue()[id].chapter for id, correct in answers if not correct}
     return Placement(
