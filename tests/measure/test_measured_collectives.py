@@ -179,6 +179,7 @@ def test_every_collective_is_right_between_real_processes():
 @needs_mpi
 def test_a_run_that_takes_too_long_or_fails_ends_in_words(monkeypatch):
     with pytest.raises(Unavailable, match="2 ranks gave no answer for 1 s"):
-        ranks.start(2, {"collectives": ["alltoall"], "sizes": [8], "budget": 60, "longest": 99}, 1)
+        job = {"collectives": ["alltoall"], "sizes": [1 << 24], "budget": 60, "longest": 99}
+        ranks.start(2, job, 1)
     with pytest.raises(Unavailable, match="2 ranks failed: "):
         ranks.start(2, {"collectives": ["no such"], "sizes": [8], "budget": 1, "longest": 8}, 60)

@@ -9,6 +9,7 @@ from lightspeed_course.practice.questions import question
 
 pytestmark = pytest.mark.slow
 LESSON, PROGRESS = "chapters/02_roofline.html", "progress.html"
+BOX = '.sol-ask[data-call*="roofline."]:has(input[type=text])'  # of the lesson's own questions
 SOLVED = """name => [...document.querySelectorAll('.sol-tally tr')].some(
     ({cells}) => cells[0].textContent.includes(name) && cells[3].textContent === '1')"""
 
@@ -43,7 +44,7 @@ def test_progress_moves_to_a_second_profile_by_the_first_click(profile, address,
     assert exported(first, tmp_path / "empty.json") == [], "before anything else was touched"
     first.goto(address + LESSON)
     alive(first)
-    cell = first.locator(".sol-ask:has(input[type=text])").first
+    cell = first.locator(BOX).first
     name = cell.get_attribute("id")
     answer(cell)
     first.goto(address + PROGRESS)
@@ -81,7 +82,7 @@ def test_two_tabs_know_one_another_and_cleared_data_are_written_again(profile, a
     table.goto(address + PROGRESS)
     alive(lesson)
     alive(table)
-    first, second = lesson.locator(".sol-ask:has(input[type=text])").all()[:2]
+    first, second = lesson.locator(BOX).all()[:2]
     answer(first)
     table.wait_for_function(SOLVED, arg="The roofline")
     assert len(exported(table, tmp_path / "one.json")) == 1, "the other tab's answer is in it"
@@ -107,5 +108,5 @@ def test_a_browser_that_keeps_nothing_says_so_and_exports(profile, address, tmp_
     page = context.new_page()
     page.goto(address + LESSON)
     alive(page)
-    answer(page.locator(".sol-ask:has(input[type=text])").first)
+    answer(page.locator(BOX).first)
     page.get_by_text("This browser does not keep your progress").wait_for()

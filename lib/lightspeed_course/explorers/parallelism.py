@@ -417,7 +417,7 @@ def controls():
         LogSlider("pipeline", "pipeline stages", 1, 16, 4, base=2),
         LogSlider("expert", "expert parallel", 1, 8, 1, base=2),
         Choice("stage", "ZeRO", STAGES, 1),
-        Choice("shard", "ZeRO shares over", SHARDS, 0),
+        Choice("shard", "shard group", SHARDS, 0),
         Choice("recompute", "recompute", RECOMPUTE, "selective"),
         LogSlider("batch", "batch, in sequences", 8, 16384, 512, base=2),
         LogSlider("sequence", "sequence", 1024, 32768, 8192, base=2),
