@@ -2,13 +2,15 @@
 failed scores nothing, and the model that is judged had no part in the fit.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from lightspeed_models.evidence.pairings import training
 from lightspeed_models.evidence.sets import dataset
 from lightspeed_models.llm import decoder
-from lightspeed_tools.plan.followed import followed, refused
+from lightspeed_tools.plan.followed import against_pick, followed, refused
 from lightspeed_tools.plan.inputs import cluster_of, given_stack
 from lightspeed_tools.plan.space import space
 
@@ -50,3 +52,18 @@ def test_a_rule_of_a_stack_is_a_rule_of_its_space():
         plans = space(model, 64, 8, 64, 4096, setting.able)
         rows = plans.allowed.any(axis=(1, 2)) & (plans.rows["pipeline"] == 8)
         assert plans.rows["micro_batches"][rows].min() == fewest
+
+
+def test_two_plans_of_a_cell_are_held_against_its_pick(sweep):
+    """Where each plan takes the law's time but for what its cell and chance add, a common delay
+    cancels, and the law's lead stays; a plan of its own delay is found.
+    """
+    rows, rng = sweep.rows, np.random.default_rng(5)
+    cell = rows["nodes"] * 1e6 + rows["batch"] * 1e-3
+    took = np.where(sweep.finished, sweep.expected * (1 + cell % 7), np.nan)
+    law, measured = against_pick(replace(sweep, took=took), 1.1)
+    assert len(law) > 100 and (law >= 1).all() and law.max() <= 1.1
+    assert np.allclose(measured, law)
+    stray = took * rng.choice((1.0, 1.2), len(took))
+    law, measured = against_pick(replace(sweep, took=stray), 1.1)
+    assert {*np.unique((measured / law).round(6))} == {round(1 / 1.2, 6), 1.0, 1.2}

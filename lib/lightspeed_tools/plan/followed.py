@@ -45,3 +45,22 @@ def followed(plans: Any) -> np.ndarray:
             picks = own[three_that_differ(pace[own], plans.memory[own], tensor, stages, 8)]
             rates.append([rate[picks[0]] / rate[own].max(), rate[picks].max() / rate[own].max()])
     return np.array(rates, float).T
+
+
+def against_pick(plans: Any, most: float) -> np.ndarray:
+    """Of a `Sweep`: for each model, number of nodes and batch, what every other plan that finished
+    took over what the first pick took, one column a plan: by the law, and measured. Plans that the
+    law puts more than `most` times behind the pick are left out.
+    """
+    rows = plans.rows
+    cells = np.stack([rows["nodes"], rows["batch"]], axis=1)
+    ratios = [np.empty((2, 0))]
+    for model in rows["model"].present():
+        of_model = (rows["model"] == model) & plans.finished
+        for cell in np.unique(cells[of_model], axis=0):
+            own = np.flatnonzero(of_model & (cells == cell).all(axis=1))
+            own = own[np.argsort(plans.expected[own], kind="stable")]
+            both = np.stack([plans.expected[own], plans.took[own]])
+            both = both[:, 1:] / both[:, :1]
+            ratios.append(both[:, both[0] <= most])
+    return np.concatenate(ratios, axis=1)
