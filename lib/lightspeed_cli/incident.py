@@ -55,6 +55,7 @@ def _gain(text):
 
 def run(options):
     """Show an incident, sell measurements, take the answer."""
+    from lightspeed_course.incidents import policy
     from lightspeed_course.incidents.incident import UnknownChoice
     from lightspeed_course.practice import incident_session as session
     from lightspeed_course.practice import store
@@ -74,7 +75,7 @@ def run(options):
     except UnknownChoice as error:
         raise UserError(str(error)) from error
     whose = " of the week" if o.job else ""
-    print(f"Incident {case.seed}{whose}\n\n{plain(case.brief)}\n")
+    print(f"Incident {case.seed}{whose}\n\n{plain(policy.brief(case))}\n")
     for id in o.buy:
         _sell(session, case, id)
     if o.files:
@@ -128,6 +129,8 @@ def _sell(session, case, id):
 
 def _standing(session, case, by_hand=False):
     """What was paid, can be bought and named; or how it ended. Typed `by_hand` it has no dashes."""
+    from lightspeed_course.incidents import policy
+
     buy, cause = ("buy", "name") if by_hand else ("--buy", "--cause and --fix")
     now = session.state(case)
     if now.named:
@@ -135,7 +138,9 @@ def _standing(session, case, by_hand=False):
         return
     print(f"Paid so far: {case.minutes(now.bought)} min. To buy, with {buy}:")
     for m in case.setting.ordered("measurements"):
-        mark = ", bought" * (m.id in now.bought)
+        mark = ", bought" * (m.id in now.bought) or ", there already" * (
+            m.id in policy.opening_findings(case)
+        )
         stands = ", while the job stands still" * m.stops
         print(f"  {m.id:22} {m.price:4} min  {m.name}{stands}{mark}")
     print(f"To name, with {cause}:")

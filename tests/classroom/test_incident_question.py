@@ -107,7 +107,7 @@ def test_a_slip_is_told_and_costs_nothing():
         "is a list": [{"bought": "profile"}, {"bought": 3}],
         "did you mean 'profile'": [{"bought": ["profil"]}],
         "did you mean 'slow_nic'": [{"bought": [], "cause": "slow nic"}],
-        "from 1 to 8": [{"bought": [], "cause": "numa", "fix": fix} for fix in (0, 9, True, "1")],
+        "from 1 to 11": [{"bought": [], "cause": "numa", "fix": fix} for fix in (0, 12, True, "1")],
         "in quotation marks": [{"bought": [check]}, {"bought": [], "cause": 3}],
     }
     for words, answers in slips.items():

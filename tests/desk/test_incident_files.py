@@ -13,7 +13,7 @@ from lightspeed_tools.trace.diagnosis import diagnose
 from lightspeed_tools.trace.reader import read
 from lightspeed_tools.trace.work import nodes_of
 
-CAUSES = training.TRAINING.causes
+CAUSES = training.CAUSES
 
 
 def small(case):

@@ -35,8 +35,9 @@ FIRST = (
 def test_without_a_job_each_number_draws_what_it_always_drew():
     for number, (setting, cause, name, value) in enumerate(FIRST, 1):
         case = incident_of(number)
-        assert (case.setting.id, case.cause.id) == (setting, cause)
-        assert getattr(case.job, name) == value, number
+        assert case.setting.id == setting and cause in case.cause.id.split("+")
+        # what has company since is drawn from a sound job that both faults leave noticeable
+        assert case.cause.parts or getattr(case.job, name) == value, number
         assert case.id == f"incident.{number}" and session.opened(number).job == case.job
 
 

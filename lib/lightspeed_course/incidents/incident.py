@@ -12,7 +12,10 @@ from lightspeed_course.incidents.training import TRAINING
 from lightspeed_course.incidents.week import WEEK
 
 # What `incident` draws from. The week is asked for by its name: it would shift every draw.
-CASES = tuple((one, cause) for one in (TRAINING, SERVING, ENGINE) for cause in one.causes)
+CASES = tuple(
+    (one, cause) for one in (TRAINING, SERVING, ENGINE) for cause in one.causes if not cause.parts
+)
+SECOND = 0.5  # of the causes that can have company, the share that has
 SETTINGS = {setting.id: setting for setting in (TRAINING, SERVING, ENGINE, WEEK)}
 # A fault that nobody would notice is none. As a share of the plan.
 NOTICED = 0.92
@@ -83,15 +86,23 @@ def id_of(seed, setting=None):
     return f"{'week' if setting is WEEK else 'incident'}.{seed}"
 
 
+def _with_company(seed, setting, cause):
+    """The cause, or a pair that it is of: by a draw of its own, which shifts no other."""
+    pairs = [pair for pair in setting.causes if cause in pair.parts]
+    return pairs[0] if pairs and random.Random(f"pair\n{seed}").random() < SECOND else cause
+
+
 def incident_of(seed, setting=None, cause=None):
     """The `Incident` of a seed: setting and cause are drawn too, unless they are given."""
     rng = random.Random(f"incident\n{seed}")
     if setting is None:
         setting, cause = rng.choice(CASES)
+        cause = _with_company(seed, setting, cause)
     elif cause is None:
         cause = rng.choice(setting.causes)
     for _ in range(500):
         job = cause.damage(rng, setting.plan(rng))
-        if setting.rate(job) < NOTICED:
+        jobs = (job, *(part.mend(job) for part in cause.parts))
+        if all(setting.rate(each) < NOTICED for each in jobs):
             return Incident(str(seed), setting, cause, job)
     raise ValueError(f"incident {seed}: 500 draws of {cause.id} and nobody would notice one")

@@ -7,6 +7,7 @@ least: every purchase that tells draws apart is tried, and what follows it is pr
 the incident: its draws have other seeds.
 """
 
+import random
 from collections import Counter
 from functools import cache
 
@@ -75,9 +76,43 @@ def verdict(setting_id, findings):
     return (counts.most_common(1)[0][0] if counts else None), len(counts) == 1
 
 
+@cache
+def opening(incident):
+    """The measurement that somebody has made already, drawn so that it leaves at least half of the
+    causes: what to buy first depends on it. None where nothing is known.
+    """
+    setting = incident.setting
+    rng = random.Random(f"{incident.seed}\nopening")
+    options = [m for m in setting.measurements if setting.has_opening and not m.write]
+    for m in rng.sample(options, len(options)):
+        facts = frozenset({(m.id, incident.findings[m.id])})
+        if 2 * len(causes(setting.id, consistent(setting.id, facts))) >= len(setting.causes):
+            return m
+    return None
+
+
+def opening_findings(incident):
+    """Measurement id -> finding, before anything is bought."""
+    m = opening(incident)
+    return {m.id: incident.findings[m.id]} if m else {}
+
+
+def brief(incident):
+    """What a reader is told: the brief of the job, and what somebody has measured already."""
+    m = opening(incident)
+    if m is None:
+        return incident.brief
+    return (
+        f"{incident.brief}\n\nIt may be two things at once. Somebody has looked already at"
+        f" *{m.name}*, and it costs you nothing:\n\n{incident.show(m.id)}"
+    )
+
+
 def solve(incident):
     """What the policy buys in this incident, in order, and the cause that it names."""
-    findings: dict[str, str] = {}
+    findings = opening_findings(incident)
+    purchases = []
     while (id := next_purchase(incident.setting.id, findings)) is not None:
         findings[id] = incident.findings[id]
-    return list(findings), verdict(incident.setting.id, findings)[0]
+        purchases.append(id)
+    return purchases, verdict(incident.setting.id, findings)[0]

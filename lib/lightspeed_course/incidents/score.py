@@ -51,7 +51,8 @@ class Score:
     wrong: tuple[str, ...]
     gain: bool = False
     left: int = 1  # causes that the readings leave, and of how many; 0 if they rule out the named
-    suspects: int = 2
+    suspects: int = 2  # before anything was bought
+    part: bool = False  # the cause that was named is one of the two
 
     @property
     def points(self):
@@ -60,7 +61,7 @@ class Score:
             return 0
         reading = READING * (self.suspects - self.left) / (self.suspects - 1)
         if not self.cause:
-            return round(reading)
+            return round(reading + CAUSE / 2 * self.part / self.left)
         # who paid nothing has proved nothing
         cost = COST * min(1.0, self.best / self.minutes) if self.proved else 0.0
         earned = max(0.0, cost - WRONG * len(self.wrong)) + GAIN * self.gain
@@ -78,7 +79,8 @@ def score(incident, purchases, cause, fix, gain=None):
     for id in (cause, fix):
         incident.named("causes", id)
     purchases = list(dict.fromkeys(purchases))
-    findings: dict[str, str] = {}
+    findings = policy.opening_findings(incident)
+    start = policy.consistent(incident.setting.id, frozenset(findings.items()))
     wrong = []
     for id in purchases:
         numbers = policy.consistent(incident.setting.id, frozenset(findings.items()))
@@ -98,8 +100,20 @@ def score(incident, purchases, cause, fix, gain=None):
         tuple(wrong),
         gain is not None and abs(gain / incident.gain - 1) <= NEAR,
         len(left) if cause in left else 0,
-        len(incident.setting.causes),
+        len(policy.causes(incident.setting.id, start)),
+        cause in {part.id for part in incident.cause.parts},
     )
+
+
+def _effect(incident, fix):
+    """What the fix of a cause does to the job, in words."""
+    pace = incident.setting.pace
+    gain = pace(incident.setting.cause(fix).mend(incident.job)) / pace(incident.job)
+    if fix == incident.cause.id:
+        return "is the right one"
+    if fix in {part.id for part in incident.cause.parts}:
+        return f"mends a part: {gain:.2f} times, and the other fault stays"
+    return "also mends what was not broken" if gain == incident.gain > 1 else "leaves it"
 
 
 def debrief(incident, purchases, cause, fix, gain=None):
@@ -122,13 +136,11 @@ def debrief(incident, purchases, cause, fix, gain=None):
         + f" You named: {incident.setting.cause(cause).name}" * (not s.cause)
     ]
     if not s.cause:
-        lesson, page, section = TAUGHT[incident.cause.id]
-        place = f"{page}.ipynb#{section.replace(' ', '-')}"
-        lines.append(f"[Lesson {lesson}]({place}) has what tells the two apart: *{section}*")
-    lines.append(
-        ("Your fix is the right one." if s.fix else "Your fix leaves it.")
-        + f" The fix: {incident.cause.fix}"
-    )
+        for id in {*incident.cause.id.split("+")} - {cause}:
+            lesson, page, section = TAUGHT[id]
+            place = f"{page}.ipynb#{section.replace(' ', '-')}"
+            lines.append(f"[Lesson {lesson}]({place}) has what tells it from others: *{section}*")
+    lines.append(f"Your fix {_effect(incident, fix)}. The fix: {incident.cause.fix}")
     guess = "" if gain is None else f" You said {gain:.2f}{', which is near.' if s.gain else '.'}"
     lines.append(
         f"What it gains: {incident.gain:.2f} times {incident.setting.paced}, by the"

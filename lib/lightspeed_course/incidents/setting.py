@@ -15,6 +15,19 @@ class Cause:
     fix: str
     damage: Callable
     mend: Callable
+    parts: tuple["Cause", ...] = ()  # the two that it is made of, if it is two at once
+
+
+def together(one, other):
+    """Two causes at once, as one: the fix of either mends a part."""
+    return Cause(
+        f"{one.id}+{other.id}",
+        f"Two at once: {one.name} {other.name}",
+        f"Both: {one.fix} {other.fix}",
+        lambda rng, job: other.damage(rng, one.damage(rng, job)),
+        lambda job: other.mend(one.mend(job)),
+        (one, other),
+    )
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,7 @@ class Setting:
     measurements: tuple[Measurement, ...]
     pace: Callable
     paced: str
+    has_opening: bool = True  # somebody has measured something already
 
     def cause(self, id):
         return next(c for c in self.causes if c.id == id)

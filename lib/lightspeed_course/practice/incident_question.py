@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import Any
 
 from lightspeed.errors import nearest
+from lightspeed_course.incidents import policy
 from lightspeed_course.incidents.incident import CASES, incident_of
 from lightspeed_course.incidents.score import WRONG, score
 from lightspeed_course.incidents.setting import Setting, grid
@@ -58,7 +59,9 @@ class Question:
         rng = f"{self.id}\n{'' if seed is None else seed}"
         cause = _drawn(rng, self.setting.causes)
         case = incident_of(hashlib.sha256(rng.encode()).hexdigest(), self.setting, cause)
-        sheet = Sheet(self.setting.id, case.brief, {m.id: case.show(m.id) for m in _sold(case)})
+        sheet = Sheet(
+            self.setting.id, policy.brief(case), {m.id: case.show(m.id) for m in _sold(case)}
+        )
         return Variant(self, seed, sheet, case)
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+from lightspeed_course.incidents import policy
 from lightspeed_course.practice import incident_session as session
 from lightspeed_course.practice.forms import Panel, as_html, number_field
 
@@ -24,7 +25,7 @@ class Room(Panel):
 
     def __init__(self, case):
         self.case, self.naming = case, False
-        static = f"{case.brief}\n\n{HOW}"
+        static = f"{policy.brief(case)}\n\n{HOW}"
         super().__init__("", [], self._submit, extra=" ", on_extra=self._turn, static=static)
         self._draw()
 
@@ -53,7 +54,7 @@ class Room(Panel):
         case, now, form = self.case, session.state(self.case), self.form
         minutes = case.minutes(now.bought)
         suspects = "\n".join(f"- {cause.name}" for cause in case.setting.ordered("causes"))
-        parts = [case.brief, HOW, f"**The suspects**\n\n{suspects}"]
+        parts = [policy.brief(case), HOW, f"**The suspects**\n\n{suspects}"]
         for id in now.bought:
             parts += [f"**{case.setting.measurement(id).name}**", case.show(id)]
         parts.append(f"**Paid so far: {minutes} min.**")
@@ -74,7 +75,7 @@ class Room(Panel):
             options = [
                 [m.id, m.offer]
                 for m in case.setting.ordered("measurements")
-                if m.id not in now.bought
+                if m.id not in {*now.bought, *policy.opening_findings(case)}
             ]
             form.fields = [{"label": "Measurements", "options": options}]
             form.action, form.extra = "Buy" if options else "", "I know the cause"
