@@ -64,7 +64,33 @@ def test_is_read(text):
     assert (Q(read.magnitude, read.unit) if isinstance(read, Measured) else read) == READ[text]
 
 
+QUOTIENTS = {  # and the unit that is asked
+    ("312 TFLOP/s / 2.039 TB/s", "FLOP/byte"): Q(312, "TFLOP/s") / Q(2.039, "TB/s"),
+    ("312e12 FLOP/s/2.039e12 B/s", "FLOP/byte"): Q(312, "TFLOP/s") / Q(2.039, "TB/s"),
+    ("312 TFLOPS over 2,039 GB/s", "FLOP/byte"): Q(312, "TFLOP/s") / Q(2039, "GB/s"),
+    ("(140 GB) / (3.35 TB/s)", "ms"): Q(140, "GB") / Q(3.35, "TB/s"),
+    ("6 GB / 2 s", "GB/s"): Q(3, "GB/s"),
+    ("6 GB / 2 s", "ms"): Q(3, "GB/s"),  # not what is asked, and said so as such
+    ("312 TFLOP/s / 156 TFLOP/s", ""): 2.0,
+    ("1,500 tokens / 3 s", "token/s"): Q(500, "token/s"),
+    ("300 W / 8 GPUs", "W"): Q(37.5, "W"),
+    ("5 ms / 2 / 2", "ms"): Q(1.25, "ms"),
+    ("$12 / 3 h", "dollar/hour"): Q(4, "dollar/hour"),
+    ("$2 per hour", "dollar/hour"): Q(2, "dollar/hour"),
+}
+
+
+@pytest.mark.parametrize("text, unit", QUOTIENTS)
+def test_a_quantity_over_a_quantity_is_worked_out(text, unit):
+    read, right = parse(text, unit), QUOTIENTS[text, unit]
+    if isinstance(read, Measured):
+        read, right = Q(read.magnitude, read.unit).to(right.units).magnitude, right.magnitude
+    assert read == pytest.approx(right)
+
+
 REFUSED = {
+    "5 ms / 0 s": "divides by zero",
+    "5 ms / 3 parsecs": "no unit",
     "": "Type a number",
     "   ": "Type a number",
     "1,5": "comma",

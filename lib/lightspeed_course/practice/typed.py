@@ -41,6 +41,11 @@ TYPED = re.compile(
     """,
     re.VERBOSE,
 )
+# A quantity over a quantity: "312 TFLOP/s / 2.039 TB/s", "(6 GB) / (2 s)", "12 ms over 4".
+QUOTIENT = re.compile(
+    r"\(?(?P<top>\$?[\d.+≈~-].*?[A-Za-zµ%\d)])\s*(?:/|÷|\bover\b|\bdivided by\b)"
+    r"\s*\(?(?P<bottom>\$?\.?\d(?:(?!/\s*[\d.])[^()])*)\)?"
+)
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 # As a text on screen may have them: signs and spaces that look alike.
 ALIKE = str.maketrans("−μ\u00a0\u202f", "-µ  ")
@@ -116,6 +121,13 @@ def parse(text, unit_hint=""):
     if not text:
         raise Unreadable("unanswered", "Type a number into the box.")
     match = TYPED.fullmatch(text) if len(text) <= 80 else None
+    if match and match["dollar"] and match["bottom"] and match["unit"]:
+        match = None  # "$12 / 3 h" is no number of dollars
+    if not match and len(text) <= 80 and (quotient := QUOTIENT.fullmatch(_rates(text))):
+        sides = quotient["top"].rstrip(")"), quotient["bottom"]
+        words = re.compile("|".join(re.findall("[a-z]{4,}", unit_hint)) or r"(?!)")
+        hints = (unit_hint if words.search(side) else "" for side in sides)  # tokens, where asked
+        return _quotient(*map(parse, sides, hints), unit_hint)
     if not match:
         raise Unreadable("type", _advice(text))
     try:
@@ -131,7 +143,7 @@ def parse(text, unit_hint=""):
             "That number cannot be worked out. Is there a division by zero, or a power too high?",
         ) from None
     value *= SCALE.get(match["scale"], 1)
-    unit = "dollar" if match["dollar"] else (match["unit"] or "")
+    unit = f"{'dollar ' * bool(match['dollar'])}{match['unit'] or ''}".strip()
     if not EACH.search(unit_hint):
         unit = EACH.sub("", unit)
     if not unit or (not unit_hint and COUNTED.fullmatch(unit)):
@@ -143,6 +155,29 @@ def parse(text, unit_hint=""):
         advice = "Units are written like ms, GB/s, TFLOP/s or FLOP/byte; B is a byte, bit is a bit."
         raise Unreadable("type", f"There is no unit {unit!r} here. {advice}") from None
     return Measured(value, spelled)
+
+
+def _rates(text):
+    """TFLOPS beside another rate, GB/s, is one itself; alone it may be a plural."""
+    return re.sub(r"FLOPS\b(?!/)", "FLOP/s", text) if re.search(r"/s|ps\b", text) else text
+
+
+def _quotient(top, bottom, unit_hint):
+    """One quantity over another, in the unit that is asked where it fits."""
+    over, under = (
+        each if isinstance(each, Measured) else Measured(each, "") for each in (top, bottom)
+    )
+    if not under.magnitude:
+        raise Unreadable("type", "That divides by zero. Which of the two is the divisor?")
+    value = over.magnitude / under.magnitude
+    inverse = under.unit and f"/{under.unit.translate({ord('/'): '*', ord('*'): '/'})}"
+    unit = unit_of(f"{over.unit or '1'}{inverse}")
+    if not unit.powers:
+        return value * unit.factor
+    asked = unit_of(_spelled(unit_hint, ""))
+    if asked.powers == unit.powers:
+        return Measured(value * unit.factor / asked.factor, unit_hint)
+    return Measured(value, unit.symbol)
 
 
 def _spelled(unit, unit_hint):
