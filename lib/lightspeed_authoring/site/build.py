@@ -1,6 +1,6 @@
 """The site: committed notebooks through Sphinx, and beside them Python for the browser.
 
-Node is needed once, for Pyodide, KaTeX and CodeMirror from npm, pinned by package-lock.json and
+Node is needed once, for Pyodide, KaTeX, CodeMirror and MiniSearch from npm, pinned by package-lock.json and
 checked by their hashes. Nothing of the site asks another host for anything.
 """
 
@@ -17,7 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from lightspeed_authoring.site import edition, glossary
+from lightspeed_authoring.site import edition, glossary, search
 from lightspeed_authoring.site.docs import build_wheel
 from lightspeed_authoring.site.edition import CannotBuild
 from lightspeed_authoring.site.pages import notebooks, write_source
@@ -46,6 +46,7 @@ KEPT = re.compile(
 ALONG = ("markdown_it", "mdurl", "mdit_py_plugins")
 PYODIDE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip",
            "pyodide-lock.json")  # fmt: skip
+EDITOR = ("@codemirror/*", "@lezer/*", "@marijn/*", "crelt", "style-mod", "w3c-keyname")
 NODE = "The site takes Python for the browser from npm: install Node.js 20 or newer, then again."
 
 
@@ -63,8 +64,10 @@ def build(course, out, report=print, lite=None):
         if address:
             shutil.copy(course / "docs" / "clock.png", site.parent / "source" / edition.CARD)
         rows = glossary.terms(glossary_text(course))
-        (live / "glossary.json").write_text(glossary.as_json(rows), "utf-8")
-        run_sphinx(source, site, {"html_baseurl": address}, rows=rows)
+        own = {"html_baseurl": address, "templates_path": [str(HERE)],
+               "html_additional_pages": {"search": "search.html"}}  # fmt: skip
+        run_sphinx(source, site, own, rows=rows)
+        bundle("search.mjs", site / "search.js", packages, search.LIBRARY)
         build_wheel(course, site / "docs")
         if lite:
             lite(course, site, packages, report)
@@ -88,7 +91,7 @@ def from_npm(report=print):
     lock = (HERE / "package-lock.json").read_bytes()
     folder = cache() / f"npm-{hashlib.sha256(lock).hexdigest()[:12]}"
     if not (folder / "node_modules" / ".done").exists():
-        report("Fetching Pyodide, KaTeX and CodeMirror from npm")
+        report("Fetching Pyodide, KaTeX, CodeMirror and MiniSearch from npm")
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("package.json", "package-lock.json"):
             shutil.copy(HERE / name, folder)
@@ -170,7 +173,7 @@ def carry(live, packages):
         "Pyodide 0.27.7, Mozilla Public License 2.0; source: https://github.com/pyodide/pyodide\n"
         "It holds CPython, under the PSF License: https://docs.python.org/3/license.html\n"
     )
-    bundle_editor(live, packages)
+    bundle("editor.mjs", live / "editor.js", packages, EDITOR)
     zip_course(live / "course.zip")
     by_node("compile.mjs", live, fault="Python that the page cannot compile")
 
@@ -192,18 +195,16 @@ def elsewhere(lock):
     }
 
 
-def bundle_editor(live, packages):
-    """CodeMirror as one module, with the licences of what is in it."""
+def bundle(script, out, packages, owners):
+    """A script of this folder with what it imports as one module, and beside it the licences."""
     by_node(
-        packages / "esbuild" / "bin" / "esbuild", HERE / "editor.mjs", "--bundle", "--minify",
-        "--format=esm", "--log-level=error", "--legal-comments=none",
-        f"--outfile={live / 'editor.js'}", fault="An editor that esbuild cannot bundle",
-        environment={"NODE_PATH": str(packages)},
+        packages / "esbuild" / "bin" / "esbuild", HERE / script, "--bundle", "--minify",
+        "--format=esm", "--log-level=error", "--legal-comments=none", f"--outfile={out}",
+        fault=f"{script}, which esbuild cannot bundle", environment={"NODE_PATH": str(packages)},
     )  # fmt: skip
-    owners = ("@codemirror/*", "@lezer/*", "@marijn/*", "crelt", "style-mod", "w3c-keyname")
-    licences = sorted(file for owner in owners for file in packages.glob(f"{owner}/LICENSE"))
+    licences = sorted(file for owner in owners for file in packages.glob(f"{owner}/LICENSE*"))
     texts = [f"{p.parent.relative_to(packages)}\n\n{p.read_text('utf-8')}" for p in licences]
-    (live / "editor.LICENSE").write_text("\n\n".join(texts), "utf-8")
+    out.with_suffix(".LICENSE").write_text("\n\n".join(texts), "utf-8")
 
 
 def by_node(script, *arguments, fault, environment=()):
@@ -259,7 +260,9 @@ def run_sphinx(source, out, more=(), builder="html", rows=()):
             source, None, out, source / ".doctrees", builder, SETTINGS | dict(more),
             status=None, warningiserror=False,
         )  # fmt: skip
-        glossary.link_terms(app, rows)
+        if builder == "html":
+            glossary.link_terms(app, rows)
+            search.collect(app, rows)
         app.build()
         if app.statuscode:
             raise CannotBuild("Sphinx found faults in the pages; see above.")
@@ -305,15 +308,14 @@ LISTENERS = {
 
 def finish(site, packages, address=""):
     """Set formulas, mend what the theme lacks, and put the marked service worker at the root."""
+    for file in site.glob("_static/*search*.js"):  # of Sphinx's own search
+        file.unlink()
     pages = sorted(p for p in site.rglob("*.html") if "lite" not in p.relative_to(site).parts)
     by_node("formulas.mjs", packages / "katex", *pages, fault="Formulas that KaTeX does not set")
     for page in pages:
         text = page.read_text("utf-8")
         for pattern, better in LISTENERS.items():
             text = re.sub(pattern, better, text)
-        if page.name == "search.html":
-            [title] = re.findall(r"<title>(.*?) - ", text)[:1]
-            text = text.replace("<noscript>", f"<h1>{title}</h1>\n<noscript>", 1)
         if page.name == "404.html" and address:  # it stands for pages of every depth
             text = text.replace("<head>", f'<head><base href="{html.escape(address)}">', 1)
         page.write_text(text, "utf-8")

@@ -4,9 +4,8 @@ that word leads there and shows the meaning to whoever points at it.
 Rows stand in chapters/00_glossary.py as `- **term** (synonyms): meaning [heading](page#anchor)`.
 """
 
-import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 PAGE = "00_glossary"
 ROW = re.compile(
@@ -56,11 +55,6 @@ def terms(text):
 def anchored(text):
     """The glossary's Markdown with an anchor before each row."""
     return ROW.sub(lambda row: f'- <span id="term-{slug(row[1])}"></span>{row[0][2:]}', text)
-
-
-def as_json(rows):
-    """The rows for the page's search: name, synonyms, meaning, the row's place and the lesson's."""
-    return json.dumps([asdict(row) | {"id": row.id} for row in rows], ensure_ascii=False)
 
 
 def pattern(names):
