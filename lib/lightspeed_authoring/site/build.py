@@ -1,7 +1,7 @@
 """The site: committed notebooks through Sphinx, and beside them Python for the browser.
 
-Node is needed once, for Pyodide, KaTeX, CodeMirror and MiniSearch from npm, pinned by package-lock.json and
-checked by their hashes. Nothing of the site asks another host for anything.
+Node is needed once, for Pyodide, KaTeX, CodeMirror and MiniSearch from npm, pinned by
+package-lock.json and checked by their hashes. Nothing of the site asks another host for anything.
 """
 
 import hashlib
