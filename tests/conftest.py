@@ -1,3 +1,4 @@
+import fcntl
 import itertools
 import os
 import shutil
@@ -54,6 +55,26 @@ def nodejs():
     """Node.js with npm, from which the site's Python comes."""
     if not shutil.which("node") or not shutil.which("npm"):
         lacks("Node.js")
+
+
+@pytest.fixture(scope="session")
+def site(nodejs, tmp_path_factory):
+    """The built site, once for all tests and all processes of a run; where LIGHTSPEED_SITE says, as
+    by an author who has just built it, for several runs.
+    """
+    from lightspeed_authoring.build import ROOT
+    from lightspeed_authoring.site.build import build
+
+    folder = tmp_path_factory.getbasetemp()
+    # Processes of one run (pytest-xdist) have folders of their own in one: there it is shared.
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    out = Path(os.environ.get("LIGHTSPEED_SITE") or folder / "web" / "under" / "a path" / "site")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with open(out.parents[1] / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the first builds, and the others wait for it
+        if not (out / "index.html").exists():
+            build(ROOT, out, report=lambda words: None)
+    return out
 
 
 @pytest.fixture(scope="session")

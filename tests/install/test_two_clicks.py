@@ -5,25 +5,12 @@ import re
 import shlex
 import shutil
 import subprocess
-from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
 from processes import finished
 
-from lightspeed_authoring.site.build import build
-
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.install
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    if not shutil.which("npm"):
-        pytest.skip("the site takes Node.js")
-    folder = tmp_path_factory.mktemp("site") / "site"
-    build(ROOT, folder, report=lambda words: None)
-    return folder
 
 
 def link(page, words):

@@ -1,34 +1,14 @@
-"""The built site, once for all tests and all processes of a run, served as a static host would, and
-a real headless Chromium that reads it. They wait for states, never for a time.
+"""The built site, served as a static host would, and a real headless Chromium that reads it. Its
+tests wait for states, never for a time.
 """
 
-import fcntl
-import os
 import threading
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from site_reader import COURSE, PATIENCE, alive
+from site_reader import PATIENCE, alive
 
-from lightspeed_authoring.site.build import build
 from lightspeed_authoring.site.serve import server
-
-
-@pytest.fixture(scope="session")
-def site(nodejs, tmp_path_factory):
-    if built := os.environ.get("LIGHTSPEED_SITE"):  # one that an author has just built
-        return Path(built)
-    folder = tmp_path_factory.getbasetemp()
-    # Processes of one run (pytest-xdist) have folders of their own in one: there the site is shared.
-    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
-    out = folder / "web" / "under" / "a path" / "site"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder / "web" / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the first builds, and the others wait for it
-        if not (out / "index.html").exists():
-            build(COURSE, out, report=lambda words: None)
-    return out
 
 
 @pytest.fixture(scope="session")
