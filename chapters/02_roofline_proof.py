@@ -358,7 +358,7 @@ loops = {
 }  # fmt: skip
 table(
     [
-        [name, FLOPS[k], PASSES[k][0] * width, arithmetic_intensity(FLOPS[k], PASSES[k][0] * width)]
+        [name, FLOPS[k], PASSES[k] * width, arithmetic_intensity(FLOPS[k], PASSES[k] * width)]
         for name, k in loops.items()
     ],
     ["kernel", "FLOPs per element", "bytes per element", "intensity"],
@@ -383,9 +383,9 @@ peaks_table(mine)
 #
 # - **A kernel that reads one vector and writes another, such as the ReLU, often stays below the
 #   slope.** Before it overwrites part of a line, a processor fetches that line. The count says
-#   {{PASSES["relu"][0] * width}} bytes per element; with that fetch
-#   {{(PASSES["relu"][0] + 1) * width}} cross the bus. So the kernel can reach
-#   {{PASSES["relu"][0] / (PASSES["relu"][0] + 1):.0%}} of the roof. `axpy` writes where it has just
+#   {{PASSES["relu"] * width}} bytes per element; with that fetch
+#   {{(PASSES["relu"] + 1) * width}} cross the bus. So the kernel can reach
+#   {{PASSES["relu"] / (PASSES["relu"] + 1):.0%}} of the roof. `axpy` writes where it has just
 #   read, so its count is right.
 # - **A kernel that reads more than it writes, such as the dot product, can stay below it, too.**
 #   The slope comes from a loop that reads and writes at once. A core can have only a limited number
@@ -404,7 +404,7 @@ peaks_table(mine)
 # This is a rented virtual machine, measured for the course.
 
 # %% tags=["holds"]
-assert 3 * PASSES["fused"][0] == PASSES["unfused"][0] and FLOPS["fused"] == FLOPS["unfused"], (
+assert 3 * PASSES["fused"] == PASSES["unfused"] and FLOPS["fused"] == FLOPS["unfused"], (
     "a third of the counted"
 )
 

@@ -7,6 +7,8 @@ import re
 from datetime import date, datetime
 from datetime import time as clock
 
+SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "h": 3600.0, "d": 86400.0}
+
 
 def when(text):
     """A time, in seconds since 1970; a date is the last second of that day."""
@@ -72,27 +74,13 @@ def port(text):
     raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number up to {2**16 - 1}")
 
 
-def seconds(text):
-    """A time above 0, in seconds."""
-    if number(text) > 0:
-        return number(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0 s")
-
-
-def price(text):
-    """A price above 0."""
-    if number(text) > 0:
-        return number(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a price above 0")
-
-
 def duration(text):
     """A time above 0 with its unit, in seconds.
 
-    >>> duration("500ms"), duration("2s")
-    (0.5, 2.0)
+    >>> duration("500ms"), duration("2 s"), duration("60d")
+    (0.5, 2.0, 5184000.0)
     """
-    match = re.fullmatch(r"([\d.]+)\s*(us|ms|s)", text.strip())
+    match = re.fullmatch(r"([\d.]+)\s*(us|µs|ms|s|h|d)", text.strip())
     if not match:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a time with its unit, such as 500ms")
-    return seconds(match[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[match[2]]
+    return positive(match[1]) * SECONDS[match[2]]

@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-from lightspeed_cli.argument_types import count
+from lightspeed_cli.argument_types import count, positive
 from lightspeed_cli.errors import UserError, cause, tell_of_the_store
 
 
@@ -30,27 +30,13 @@ def add(parser):
         "--fix", type=count, metavar="N", help="the fix you would try, by its number"
     )
     parser.add_argument(
-        "--gain", type=_gain, metavar="TIMES",
+        "--gain", type=positive, metavar="TIMES",
         help="how many times better the fix makes the job, such as 1.2",
     )  # fmt: skip
     parser.add_argument(
         "--files", metavar="FOLDER", help="write the trace files that you bought into this folder"
     )
     parser.epilog = "Without --buy and --cause it asks, step by step, where it is run by hand."
-
-
-def _gain(text):
-    """A number above 0.
-
-    >>> _gain("1.2")
-    1.2
-    """
-    try:
-        if (value := float(text)) > 0:
-            return value
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"{text!r} is no gain; expected a number such as 1.2")
 
 
 def run(options):
@@ -169,7 +155,7 @@ def _ask(session, case):
                 print(f"Paid so far: {case.minutes(session.state(case).bought)} min.")
             elif len(words) in (3, 4) and words[0] == "name" and words[2].isdecimal():
                 fix = _fix(case, int(words[2]))
-                gain = _gain(words[3]) if len(words) == 4 else None
+                gain = positive(words[3]) if len(words) == 4 else None
                 print(plain(session.name(case, words[1], fix, gain)))
             else:
                 print(

@@ -137,17 +137,14 @@ def _keep(result, report, options):
 
 
 def _compare(options):
-    from lightspeed_tools.measure.pages import report
     from lightspeed_tools.measure.records import compare
 
-    if len(options.files) != 2:
+    if len(options.files) != 2 or options.page:
         raise UserError(
-            "compare takes two records, such as: lightspeed measure compare A.json B.json"
+            "compare takes two records and no --page: lightspeed measure compare A.json B.json"
         )
     a, b = (_load(name) for name in options.files)
-    comparison = compare.compare(a, b)
-    print("\n".join(compare.in_words(comparison)))
-    _write(options.page, lambda: report.comparison_html(comparison))
+    print("\n".join(compare.in_words(compare.compare(a, b))))
 
 
 def _show(options):
@@ -163,9 +160,6 @@ def _show(options):
             f" {', '.join(record.shipped())}"
         )
     print("\n".join(report.in_words(result)))
-    fuller = None if options.files else record.fuller(result)
-    if fuller:
-        print(f"\nA fuller record of the same machine: lightspeed measure show {fuller}")
     _write(options.page, lambda: report.to_html(result))
 
 

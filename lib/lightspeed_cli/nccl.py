@@ -3,12 +3,10 @@
 import argparse
 import re
 import sys
-from pathlib import Path
 
 from lightspeed_cli.argument_types import count
 from lightspeed_cli.errors import UserError, cause
 from lightspeed_show.format import si
-from lightspeed_show.new_file import write_new
 
 
 def share(text):
@@ -56,7 +54,6 @@ def add(parser):
     parser.add_argument("--ranks", type=count, help="GPUs in all, where the file does not tell")
     parser.add_argument("--nodes", type=count, help="hosts, where the file does not tell")
     parser.add_argument("--collective", help="such as all_gather, where the file does not tell")
-    parser.add_argument("--page", metavar="FILE", help="write an HTML page with plots here")
     parser.add_argument("--json", action="store_true", help="print data in place of sentences")
     parser.add_argument(
         "--at-least",
@@ -87,10 +84,6 @@ def run(options):
         text = (
             page.to_json(o.file, files) if o.json else "\n".join(page.report_lines(o.file, files))
         )
-        if o.page:
-            runs = [run for file in files for run in file]
-            names = " and ".join(Path(name).name for name in o.file)
-            write_new(o.page, page.to_html(runs, names))
     except (OSError, ValueError) as error:
         raise UserError(cause(error)) from error
     print(text)

@@ -37,14 +37,6 @@ def large(text):
     return argument_types.number(match[1]) * 1000 ** " kmbt".index(match[2].lower() or " ")
 
 
-def duration(text):
-    """Seconds of a time such as 60d or 12h."""
-    match = re.fullmatch(r"([\d.]+)\s*([dhs])", text.strip().lower())
-    if not match:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a time, such as 60d or 12h")
-    return argument_types.seconds(match[1]) * {"d": 86400, "h": 3600, "s": 1}[match[2]]
-
-
 def setting(text):
     """A field of a plan and its value."""
     name, equals, value = text.partition("=")
@@ -87,7 +79,9 @@ def add(parser):
         "--counts", default="causal", choices=("causal", "whole", "6PD"),
         help="how a measured MFU counts attention's scores (%(default)s)",
     )  # fmt: skip
-    parser.add_argument("--deadline", type=duration, metavar="TIME", help="60d: on how few GPUs?")
+    parser.add_argument(
+        "--deadline", type=argument_types.duration, metavar="TIME", help="60d: on how few GPUs?"
+    )
     parser.add_argument("--tokens", type=large, default=1e12, help="of the run: 15T")
     parser.add_argument("--check", metavar="FILE", help="published runs beside the law")
     parser.add_argument("--json", action="store_true", help="as JSON")

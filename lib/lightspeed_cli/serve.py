@@ -47,7 +47,7 @@ def add(parser):
     )
     text("--check", metavar="FILE", help="a load test as its tool wrote it, or published rows")
     text("--plan-by", metavar="FILE", help="plan by a load test of your own: it sets the level")
-    text("--gpu-hour", type=argument_types.price, metavar="$", help="price of one")
+    text("--gpu-hour", type=argument_types.positive, metavar="$", help="price of one")
     text("--top", type=count, default=4, help="plans to show (4)")
     text("--json", action="store_true", help="as JSON")
 

@@ -1,26 +1,11 @@
 """`lightspeed trace`: where the time of a profile went, and what to fix first."""
 
-import argparse
 import os
-import re
 import sys
 
+from lightspeed_cli import argument_types
 from lightspeed_cli.errors import UserError, cause
 from lightspeed_show.new_file import write_new
-
-SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
-
-
-def duration(text):
-    """Seconds of a time with its unit, such as 17.8ms.
-
-    >>> duration("17.8ms"), duration("2 s")
-    (0.0178, 2.0)
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)", text.strip())
-    if not match or not float(match[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time above 0; expected 17.8ms or 2s")
-    return float(match[1]) * SECONDS[match[2]]
 
 
 def add(parser):
@@ -35,7 +20,7 @@ def add(parser):
         "--against", nargs="+", metavar="FILE", help="the profile of another run, to compare with"
     )
     parser.add_argument(
-        "--step", type=duration, metavar="TIME",
+        "--step", type=argument_types.duration, metavar="TIME",
         help="how long a step takes without the profiler, such as 17.8ms",
     )  # fmt: skip
     parser.add_argument(

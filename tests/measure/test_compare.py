@@ -203,9 +203,6 @@ PAGES = {
     "noisy": lambda: report.to_html(sparse("amd_epyc_2core")),
     "summary": lambda: report.to_html(SHIPPED["notes_2core_48mib"]),
     "empty": lambda: report.to_html(record.new([Missing("gpu", "no GPU.")], name="nothing")),
-    "compare": lambda: report.comparison_html(
-        compare.compare(sparse("amd_epyc_2core"), sparse("intel_xeon_2core"))
-    ),
     "hostile": lambda: report.to_html(
         record.new(
             [Quantity("<script>alert(1)</script>", "s", (1,), {"<b>": '"x"'}, note="<img src=x>")],

@@ -136,30 +136,6 @@ def test_lists_of_the_kernel():
         ),
         ({"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "200000 100000"}, 2.0),
         ({"proc/self/cgroup": "0::/app", "sys/fs/cgroup/app/cpu.max": "max 100000"}, None),
-        (
-            {
-                "proc/self/cgroup": "4:cpu,cpuacct:/docker/x",
-                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "300000",
-                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000",
-            },
-            3.0,
-        ),
-        (
-            {
-                "proc/self/cgroup": "4:cpu,cpuacct:/x",
-                "sys/fs/cgroup/cpu/x/cpu.cfs_quota_us": "100000",
-                "sys/fs/cgroup/cpu/x/cpu.cfs_period_us": "100000",
-            },
-            1.0,
-        ),
-        (
-            {
-                "proc/self/cgroup": "4:cpu:/",
-                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
-                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
-            },
-            None,
-        ),
         ({"proc/self/cgroup": "4:cpu:/"}, None),
         ({}, None),
     ],
@@ -171,9 +147,9 @@ def test_the_quota_of_a_container(files, quota, machine):
 
 
 def test_the_memory_of_a_container(machine):
-    machine("proc/self/cgroup", "9:memory:/a\n0::/")
-    machine("sys/fs/cgroup/memory/a/memory.limit_in_bytes", str(2**31))
-    machine("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712")
+    machine("proc/self/cgroup", "9:memory:/b\n0::/a")
+    machine("sys/fs/cgroup/a/memory.max", str(2**31))
+    machine("sys/fs/cgroup/memory.max", "max")
     assert environment.memory_limit(machine.root) == 2**31
 
 
@@ -191,41 +167,6 @@ def test_the_memory_of_a_container(machine):
 )
 def test_a_virtual_machine_shows(path, text, kind, machine):
     assert environment.virtual(machine(path, text)) == kind
-
-
-@pytest.mark.parametrize(
-    "path, text, kind",
-    [
-        (".dockerenv", "", "docker"),
-        ("run/.containerenv", "", "podman"),
-        ("proc/1/cgroup", "0::/kubepods/x", "kubepods"),
-        ("proc/1/cgroup", "0::/init.scope", ""),
-    ],
-)
-def test_a_container_shows(path, text, kind, machine):
-    assert environment.container(machine(path, text)) == kind
-
-
-def test_a_mac():
-    found = environment.macos("""\
-machdep.cpu.brand_string: Apple M2
-hw.logicalcpu: 8
-hw.physicalcpu: 8
-hw.memsize: 17179869184
-hw.l1dcachesize: 65536
-hw.perflevel0.l1dcachesize: 131072
-hw.perflevel0.l2cachesize: 16777216
-hw.perflevel0.cpusperl2: 4
-kern.hv_vmm_present: 0""")
-    assert found["cpu"] == "Apple M2"
-    assert found["memory"] == 2**34
-    assert found["threads_per_core"] == 1
-    assert not found["virtual"]
-    assert found["caches"] == [
-        {"level": 1, "kind": "data", "size": 131072, "shared_by": 1},
-        {"level": 2, "kind": "unified", "size": 16777216, "shared_by": 4},
-    ]
-    assert environment.macos("")["caches"] == []
 
 
 def test_versions_name_what_does_the_work():
@@ -312,21 +253,6 @@ def test_frequency(governors, expected, machine):
 
 
 @pytest.mark.parametrize(
-    "file, text, expected",
-    [
-        ("intel_pstate/no_turbo", "1", "ok"),
-        ("intel_pstate/no_turbo", "0", "warn"),
-        ("cpufreq/boost", "0", "ok"),
-        ("cpufreq/boost", "1", "warn"),
-        ("online", "0-7", "unknown"),
-    ],
-)
-def test_turbo(file, text, expected, machine):
-    machine(f"sys/devices/system/cpu/{file}", text)
-    assert state("turbo", machine)[0] == expected
-
-
-@pytest.mark.parametrize(
     "check, before, after, about, expected",
     [
         ("heat", {"heat": 3}, {"heat": 3}, {}, "ok"),
@@ -335,12 +261,6 @@ def test_turbo(file, text, expected, machine):
         ("swap", {"swapped": 7}, {"swapped": 7}, {}, "ok"),
         ("swap", {"swapped": 7}, {"swapped": 9}, {}, "warn"),
         ("swap", {"swapped": None}, {}, {}, "unknown"),
-        ("SMT", {}, {}, {"threads_per_core": 2}, "warn"),
-        ("SMT", {}, {}, {"threads_per_core": 1}, "ok"),
-        ("SMT", {}, {}, {"virtual": "KVM"}, "unknown"),
-        ("SMT", {}, {}, {"threads_per_core": None}, "unknown"),
-        ("affinity", {}, {}, {"usable_cores": 1}, "warn"),
-        ("affinity", {}, {}, {}, "ok"),
         ("quota", {}, {}, {"core_quota": 1.5}, "warn"),
         ("quota", {}, {}, {"core_quota": 8}, "ok"),
         ("quota", {"held": 1}, {"held": 4}, {"core_quota": 8}, "warn"),
@@ -351,37 +271,6 @@ def test_turbo(file, text, expected, machine):
 )
 def test_the_rest(check, before, after, about, expected, machine):
     assert state(check, machine, before, after, about)[0] == expected
-
-
-@pytest.mark.parametrize(
-    "free, limit, expected",
-    [("33554432", {}, "ok"), ("524288", {}, "warn"), ("33554432", {"memory_limit": 2**29}, "warn")],
-)
-def test_memory(free, limit, expected, machine):
-    machine("proc/meminfo", f"MemTotal:       67108864 kB\nMemAvailable:   {free} kB")
-    assert state("memory", machine, about=limit)[0] == expected
-
-
-@pytest.mark.parametrize(
-    "supplies, expected",
-    [
-        ({"BAT0": ("Battery", "Discharging"), "AC": ("Mains", "")}, "warn"),
-        ({"BAT0": ("Battery", "Full")}, "ok"),
-        ({"AC": ("Mains", "")}, "ok"),
-        ({}, "unknown"),
-    ],
-)
-def test_battery(supplies, expected, machine):
-    for name, (kind, status) in supplies.items():
-        machine(f"sys/class/power_supply/{name}/type", kind)
-        machine(f"sys/class/power_supply/{name}/status", status)
-    assert state("battery", machine)[0] == expected
-
-
-def test_a_mouse_that_runs_low_is_no_laptop(machine):
-    for name, text in (("type", "Battery"), ("status", "Discharging"), ("scope", "Device")):
-        machine(f"sys/class/power_supply/mouse/{name}", text)
-    assert state("battery", machine)[0] == "ok"
 
 
 @pytest.mark.parametrize(
@@ -408,7 +297,7 @@ def test_nothing_to_read_is_said_and_nothing_raised(machine):
     seen = conditions.snapshot(machine.root)
     found = conditions.checks(seen, conditions.snapshot(machine.root), {}, machine.root)
     assert {c["state"] for c in found} <= {"ok", "warn", "unknown"}
-    assert sum(c["state"] == "unknown" for c in found) >= 8
+    assert sum(c["state"] == "unknown" for c in found) >= 5
 
 
 def test_trust_names_what_warns():

@@ -1,14 +1,11 @@
 """The machine's roofline: counted work by the laws, real threads, records' conclusions."""
 
-import sys
-
-import numpy as np
 import pytest
-from processes import finished
 
 from lightspeed import roofline as law
 from lightspeed_show.layout import lay_out
-from lightspeed_tools.measure.instruments import blas, kernels, latency_levels
+from lightspeed_tools.measure.environment import usable_cores
+from lightspeed_tools.measure.instruments import kernels, latency_levels
 from lightspeed_tools.measure.instruments import roofline as measured
 from lightspeed_tools.measure.instruments.timing import Missing, Quantity, Unavailable
 from lightspeed_tools.measure.records import record
@@ -166,69 +163,16 @@ def test_the_chart_has_a_slope_for_each_level_and_a_dot_for_each_kernel():
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp64"])
-def test_a_product_is_counted_by_the_laws_and_runs_on_one_thread_when_told(dtype):
-    try:
-        blas._calls()
-    except Unavailable:
-        pytest.skip("this numpy has a BLAS of another kind")
-    q = measured.gemm(dtype, 128, threads=1)
+def test_a_product_is_counted_by_the_laws(dtype):
+    q = measured.gemm(dtype, 128)
     width = measured.WIDTH[dtype]
     assert q.counted == {
         "flops": law.matmul_flops(128, 128, 128),
         "bytes": law.matmul_bytes(128, 128, 128, width, width, width),
     }
-    assert q.parameters == {"dtype": dtype, "n": 128, "threads": 1, "library": "numpy"}
+    assert q.parameters == {"dtype": dtype, "n": 128, "threads": usable_cores(), "library": "numpy"}
     assert q.unit == "FLOP/s"
     assert q.value > 0
-
-
-ONE_THREAD = """
-import time
-import numpy as np
-from lightspeed_tools.measure.instruments import blas
-x = np.ones((1024, 1024), np.float32)
-with blas.threads(1):
-    mine, all_of_them = time.thread_time(), time.process_time()
-    for _ in range(10):
-        x @ x
-    print(time.thread_time() - mine, time.process_time() - all_of_them)
-"""
-
-
-def test_the_threads_of_the_matrix_product_are_real():
-    """With one thread it is this one that works: both clocks count processor time, so that no
-    load matters, and a process of its own has no threads that still wait for an earlier product.
-    """
-    try:
-        get, _ = blas._calls()
-    except Unavailable:
-        pytest.skip("this numpy has a BLAS of another kind")
-    before = get()
-    with blas.threads(1):
-        assert get() == 1
-    assert get() == before
-    done = finished([sys.executable, "-c", ONE_THREAD])
-    mine, all_of_them = map(float, done.stdout.split())
-    assert mine > 0.8 * all_of_them
-
-
-def test_another_blas_is_reported_and_the_rest_measured(monkeypatch):
-    def none():
-        raise Unavailable("another BLAS.", "a variable.")
-
-    monkeypatch.setattr(blas, "_calls", none)
-    monkeypatch.setattr(measured, "usable_cores", lambda: 2)
-    monkeypatch.setattr(measured, "NUMPY", {"fp32": np.float32})
-    monkeypatch.setattr(
-        measured,
-        "_gemm",
-        lambda product, dtype, n, threads, library, quick: made(
-            1e9, "roofline.gemm", n=n, counted={"flops": 1}
-        ),
-    )
-    found = measured.gemms()
-    assert [q.parameters["n"] for q in found[:-1]] == [64, 128, 256, 512, 1024, 2048]
-    assert isinstance(found[-1], Missing) and "another BLAS" in found[-1].why
 
 
 def test_without_torch_the_narrow_types_are_missing(monkeypatch):

@@ -23,17 +23,6 @@ def test_the_question_of_chapter_7(log, capsys):
     assert "normal" in said
 
 
-def test_a_page_is_written_once_and_never_over_another(log, tmp_path, capsys):
-    page = tmp_path / "report.html"
-    arguments = ["nccl", "report", str(log), "--hardware", "p5", "--page", str(page)]
-    assert main(arguments) == 0
-    assert "<svg" in page.read_text()
-    page.write_text("mine")
-    assert main(arguments) == 2
-    assert page.read_text() == "mine"
-    assert "exists" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -120,20 +109,12 @@ def test_a_file_that_cannot_be_read_is_named_without_a_number(tmp_path, capsys):
 
 
 def test_headline_list_and_advice_say_one_thing(tmp_path, capsys):
-    path, page = tmp_path / "bare.log", tmp_path / "bare.html"
+    path = tmp_path / "bare.log"
     path.write_text(BARE)
-    assert (
-        main(["nccl", "report", str(path), "--collective", "all_reduce", "--page", str(page)]) == 0
-    )
+    assert main(["nccl", "report", str(path), "--collective", "all_reduce"]) == 0
     told = capsys.readouterr().out
     assert (
         "Normal by the model at 1.07 GB, but slower than it should be at 2 of 3 sizes (1.05 MB,"
         " 67.1 MB)" in told
     )
     assert "Nothing to check" not in told and "Check first:\n  1. Look for other jobs" in told
-    text = page.read_text()
-    assert 'class="verdict mixed"><strong>Normal by the model at 1.07 GB, but slower' in text
-    assert "Check first" in text
-    assert "prefers-color-scheme: dark" in text and 'name="viewport"' in text
-    assert text.count("<svg") == text.count('<figure><div class="wide"')
-    assert '<div class="wide" tabindex="0"><table class="cards">' in text

@@ -10,7 +10,6 @@ import pytest
 from lightspeed_tools.nccl.facts import facts_of
 from lightspeed_tools.nccl.judge import judge_report
 from lightspeed_tools.nccl.log import ReportError, parse
-from lightspeed_tools.nccl.page import to_html
 from lightspeed_tools.nccl.sentences import in_words
 
 LOGS = Path(__file__).parent / "logs"
@@ -64,15 +63,6 @@ def test_what_a_list_does_not_say_is_told_as_such():
     assert {name[:2] for name, words in said.items() if "may be containers" in words} == {"41"}
     cards = said["40_h200_nvl_one_row_of_four_columns"]
     assert "NVLink 4" in cards and "NVLink 5" not in cards and "very slow" not in cards
-
-
-def test_a_page_has_a_row_for_each_size_of_runs_that_cannot_be_judged():
-    pages = {name: [judge_report(report) for report in parse(text)] for name, text in WHOLE.items()}
-    bare = {name: runs for name, runs in pages.items() if any(not run.verdicts for run in runs)}
-    assert len(bare) > 3
-    for name, runs in bare.items():
-        sizes = sum(len({r.size for r in run.report.rows if r.size and r.time}) for run in runs)
-        assert to_html(runs, name).count("<tr") == sizes + len(runs), name
 
 
 def test_eight_in_ten_get_a_verdict_without_options():

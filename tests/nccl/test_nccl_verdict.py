@@ -1,19 +1,15 @@
 """`lightspeed nccl report`: logs in, the right verdict in words out, a stable page."""
 
-import html.parser
-
 import pytest
-from markupsafe import escape
 from nccl_samples import measured, printed, under_mpirun
 
 from lightspeed.collectives import busbw_factor
 from lightspeed_models.nccl_fit import FABRICS, measurements
-from lightspeed_show.new_file import write_new
 from lightspeed_tools.nccl.advice import checks_of
 from lightspeed_tools.nccl.judge import judge, judge_report
 from lightspeed_tools.nccl.log import ReportError, parse
 from lightspeed_tools.nccl.machine import described
-from lightspeed_tools.nccl.page import read_runs, report_lines, to_html
+from lightspeed_tools.nccl.page import read_runs, report_lines
 from lightspeed_tools.nccl.published import kind, published_near, spread
 from lightspeed_tools.nccl.sentences import in_words, sentences
 
@@ -33,11 +29,8 @@ def judged(text, hardware=None, nic=None, domain=None, **stated):
     return judge_report(report, described(hardware, nic, domain), **stated)
 
 
-def report_file(path, page=None):
-    files = [read_runs(path)]
-    if page:
-        write_new(page, to_html(files[0], path))
-    return report_lines([path], files)
+def report_file(path):
+    return report_lines([path], [read_runs(path)])
 
 
 def says(run, *words):
@@ -267,7 +260,6 @@ def test_unknown_hardware_is_not_judged():
     run = judged(printed(measured("a100_sweep"), 8, device="NVIDIA Nonesuch"))
     assert (run.fabric, run.main.level, run.main.line) == (None, "unknown", None)
     says(run, "NVIDIA Nonesuch", "Depends on the links inside", "with --hardware or --machine")
-    assert to_html([run], "x").count("<svg") == 1
 
 
 @pytest.mark.parametrize(
@@ -282,7 +274,6 @@ def test_one_gpu_of_each_node_has_only_its_own_adapters():
     run = judged(printed([(2**30, 2**30 / 45e9)], 2, 2, log=EFA))
     assert (run.main.level, run.main.model, run.main.line) == ("unknown", None, 50e9)
     says(run, "Only 1 of 8 GPUs", "90 % of the line", "run the test on all of them")
-    assert "<svg" in to_html([run], "x")
     assert (
         judge("alltoall", 1e9, 0.02, 16, 2, described("p5")).line
         == pytest.approx(50e9 * (15 / 16) / (1 / 2))  # half of it stays in the node
@@ -377,73 +368,8 @@ def test_several_runs_in_one_file(tmp_path):
         + "srun: done\n"
         + printed(measured("p5_alltoall", 4), 32, 4, "alltoall", log=EFA)
     )
-    lines = report_file(path, page=tmp_path / "all.html")
+    lines = report_file(path)
     assert sum("That is normal" in line for line in lines) == 2
-    assert (tmp_path / "all.html").read_text().count("<h2>") == 2
-
-
-# ---------------------------------------------------------------- the page
-
-
-class Page(html.parser.HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.links, self.open = [], [], []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.links += [
-            value
-            for name, value in attributes
-            if name in ("src", "href", "xlink:href") and value and not value.startswith("#")
-        ]
-        if tag not in ("meta", "link", "br", "path", "use", "rect", "line", "polyline", "circle"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag in self.open:
-            while self.open.pop() != tag:
-                pass
-
-
-@pytest.mark.parametrize(
-    ("series", "n", "nodes", "device"),
-    [
-        ("a100_sweep", 8, 1, "NVIDIA A100-SXM4-80GB"),
-        ("p5_all_reduce", 32, 4, "NVIDIA H100 80GB HBM3"),
-    ],
-)
-def test_the_page_is_whole_and_always_the_same(series, n, nodes, device):
-    text = printed(measured(series, nodes), n, nodes, device=device, log=EFA)
-    run = judged(text)
-    shown = to_html([run], "run.log")
-    assert shown == to_html([judged(text)], "run.log")
-    page = Page(shown)
-    assert page.open == []
-    assert page.tags.count("svg") == 2
-    assert page.links == []
-    assert "script" not in page.tags
-    for sentence in sentences(run):
-        assert escape(sentence) in shown
-
-
-def test_what_the_file_says_is_text_not_markup():
-    bad = printed(
-        [(2**30, 8.2e-3)],
-        8,
-        device="NVIDIA A100 <script>alert(1)</script>",
-        log=("NCCL version <b>2.21</b>",),
-    )
-    text = to_html([judged(bad)], "<img src=x>.log")
-    assert "<script>" not in text
-    assert "<b>" not in text
-    assert "<img" not in text
-
-
-def test_one_size_and_one_direction_can_be_drawn():
-    assert to_html([judged(printed([(2**30, 8.2e-3)], 8))], "x").count("<svg") == 2
 
 
 def test_published_near_prefers_the_nearest():

@@ -14,7 +14,6 @@ from lightspeed_tools.trace.operators import attention_flops
 from lightspeed_tools.trace.pieces import TraceError
 from lightspeed_tools.trace.reader import of_events
 from lightspeed_tools.trace.served import served
-from lightspeed_tools.trace.simulated import of_serving
 from lightspeed_tools.trace.work import compute_of, expected_time
 from lightspeed_tools.trace.writer import COMPUTE, Recorder, about, save
 
@@ -63,10 +62,21 @@ def config(tmp_path):
     return path
 
 
-def server(host=0.0):
+def server():
+    """The steps of a simulated server, named as vLLM names them."""
     cost = serving.Cost(9e-3, token=2e-5)
     ran = serving.simulate([512] * 8, [6] * 8, cost, concurrency=4, record=True)
-    return of_serving(ran, host)
+    rank = Recorder(0)
+    for group in ran.steps:
+        for n in range(group.steps):
+            length = 1e9 * (group.end - group.start) / group.steps
+            start = round(1e9 * group.start + n * length)
+            reads = f"execute_context_{int(group.tokens > 0)}({group.tokens})"
+            name = f"{reads}_generation_{group.rows}({group.rows})"
+            rank.of_host("user_annotation", name, start, round(length))
+            rank.clock = max(rank.clock, start)
+            rank.launched("attention_and_gemm", COMPUTE, start + 3_000, start + round(length))
+    return rank
 
 
 def test_a_servers_steps_are_held_to_the_models_bytes(config):

@@ -35,26 +35,12 @@ from lightspeed_models.llm.parts import (
     phi,
     qwen_windows,
     shape,
+    sparse,
     windows,
 )  # fmt: skip
 from lightspeed_models.llm.relatives import MORE
 
 __all__ = ("FAMILIES",)
-
-
-def _mixtral(k: Keys) -> Decoder:
-    width, count, _ = shape(k)
-    experts = Experts(
-        width,
-        k.whole("intermediate_size"),
-        k.whole("num_local_experts", default=8),
-        k.whole("num_experts_per_tok", default=2),
-    )
-    layers = [
-        Layer(attention(k, width, kv=8, window=window), experts, 2 * width)
-        for window in one_window(k, count)
-    ]
-    return decoder(k, layers)
 
 
 def _qwen_mlps(k: Keys, width: int, count: int, shared: bool) -> list[Mlp | Experts]:
@@ -471,19 +457,6 @@ def _mimo_v2(k: Keys) -> Decoder:
     return decoder(k, layers)
 
 
-def _olmoe(k: Keys) -> Decoder:
-    width, count, _ = shape(k)
-    k.only("attention_bias", False)
-    experts = Experts(
-        width,
-        k.whole("intermediate_size"),
-        k.whole("num_experts", default=64),
-        k.whole("num_experts_per_tok", default=8),
-    )
-    layer = Layer(attention(k, width, norm="whole"), experts, 2 * width)
-    return decoder(k, [layer] * count)
-
-
 def _starcoder2(k: Keys) -> Decoder:
     k.only("mlp_type", "default")
     k.only("norm_type", "layer_norm")
@@ -532,14 +505,14 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "MiniMaxM2ForCausalLM": _minimax_m2,
     "MiniMaxText01ForCausalLM": _minimax_m1,
     "MistralForCausalLM": dense(kv=8, windows=one_window),
-    "MixtralForCausalLM": _mixtral,
+    "MixtralForCausalLM": sparse(kv=8, count=8, active=2, windows=one_window),
     "NemotronForCausalLM": dense(
         matrices=2, norm_bias=True, mlp_bias="mlp_bias", **_BIASED
     ),
     "OlmoForCausalLM": dense(norms=0, last_norm=0, **_BIASED),
     "Olmo2ForCausalLM": dense(norm="whole", **_BIASED),
     "Olmo3ForCausalLM": dense(norm="whole", windows=olmo3_windows, **_BIASED),
-    "OlmoeForCausalLM": _olmoe,
+    "OlmoeForCausalLM": sparse(experts="num_experts", count=64, active=8, norm="whole"),
     "PhiForCausalLM": phi,
     "Phi3ForCausalLM": dense(windows=one_window),
     "Qwen2ForCausalLM": dense(qkv_bias=True, windows=qwen_windows),

@@ -5,15 +5,16 @@ and the models' own repositories for MiniMax-M2 and Nemotron's search).
 """
 
 from collections.abc import Callable
+from typing import Any
 
-from lightspeed_models.llm.decoder import Decoder, Layer, Mlp
+from lightspeed_models.llm.decoder import Decoder, Experts, Layer, Mlp
 from lightspeed_models.llm.keys import ConfigRefused, Keys
 from lightspeed_models.llm.mixers import Attention
 
 __all__ = (
     "alike", "attention", "bloom", "cohere", "decoder", "dense", "divided", "every_other",
     "falcon", "five_to_one", "gpt2", "no_window", "olmo3_windows", "one_window", "phi",
-    "qwen_windows", "shape", "windows",
+    "qwen_windows", "shape", "sparse", "windows",
 )  # fmt: skip
 
 # --- parts -------------------------------------------------------------------------------------
@@ -118,6 +119,34 @@ def dense(
             for window in spans
         ]  # fmt: skip
         return decoder(k, layers, tied=tied, extras=last_norm * vectors)
+
+    return read
+
+
+def sparse(
+    *, experts: str = "num_local_experts", count: Any = ..., active: Any = ..., shared: str = "",
+    kv: int | str = "heads", norm: str = "", norm_bias: bool = False, head_bias: str = "",
+    windows: Callable[[Keys, int], list[int]] | None = None,
+) -> Callable[[Keys], Decoder]:  # fmt: skip
+    """A family with experts in each layer, which the key `experts` counts; `count` and `active` are
+    its defaults, `shared` is the key of an MLP that each token passes, the rest as in `dense`.
+    """
+
+    def read(k: Keys) -> Decoder:
+        width, layers, vocabulary = shape(k)
+        bias, vectors = k.flag("attention_bias"), width * (2 if norm_bias else 1)
+        sizes = k.whole("intermediate_size"), k.whole(experts, default=count)
+        beside = k.size(shared) if shared else 0
+        mlp = Experts(
+            width, *sizes, k.whole("num_experts_per_tok", default=active),
+            shared=Mlp(width, beside) if beside else None,
+        )  # fmt: skip
+        k.asked.add("input_jitter_noise")
+        of: dict[str, Any] = {"kv": kv, "qkv_bias": bias, "out_bias": bias, "norm": norm}
+        spans = windows(k, layers) if windows else [0] * layers
+        mixers = [attention(k, width, window=window, **of) for window in spans]
+        extras = vectors + vocabulary * (bool(head_bias) and k.flag(head_bias))
+        return decoder(k, [Layer(mixer, mlp, 2 * vectors) for mixer in mixers], extras=extras)
 
     return read
 

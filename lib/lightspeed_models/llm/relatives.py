@@ -18,6 +18,7 @@ from lightspeed_models.llm.parts import (
     no_window,
     one_window,
     shape,
+    sparse,
     windows,
 )
 
@@ -65,29 +66,6 @@ def _exaone4_windows(k: Keys, layers: int) -> list[int]:
     if k.size("sliding_window") and k.config.get("layer_types") is None:
         raise ConfigRefused(["layer_types is missing, and sliding_window does not say which"])
     return windows(k, layers)
-
-
-def _local_experts(*, norm_bias: bool = False, head_bias: str = "") -> Callable[[Keys], Decoder]:
-    """Mixtral's layers, with biases where a key says so."""
-
-    def read(k: Keys) -> Decoder:
-        width, count, vocabulary = shape(k)
-        bias, vectors = k.flag("attention_bias"), width * (2 if norm_bias else 1)
-        sizes = ("intermediate_size", "num_local_experts", "num_experts_per_tok")
-        experts = Experts(width, *k.wholes(*sizes))
-        k.asked.add("input_jitter_noise")
-        layers = [
-            Layer(
-                attention(k, width, window=window, qkv_bias=bias, out_bias=bias),
-                experts,
-                2 * vectors,
-            )
-            for window in one_window(k, count)
-        ]
-        extras = vectors + vocabulary * (bool(head_bias) and k.flag(head_bias))
-        return decoder(k, layers, extras=extras)
-
-    return read
 
 
 def _stablelm(k: Keys) -> Decoder:
@@ -290,26 +268,6 @@ def _qwen1(k: Keys) -> Decoder:
     return decoder(k, [Layer(mixer, Mlp(width, both // 2), 2 * width)] * count)
 
 
-def _olmoe_like(k: Keys) -> Decoder:
-    """FlexOlmo: experts of Olmo 2's layers."""
-    width, count, _ = shape(k)
-    k.only("attention_bias", False)
-    sizes = ("intermediate_size", "num_experts", "num_experts_per_tok")
-    layer = Layer(attention(k, width, norm="whole"), Experts(width, *k.wholes(*sizes)), 2 * width)
-    return decoder(k, [layer] * count)
-
-
-def _granite_shared(k: Keys) -> Decoder:
-    """Granite's experts, with one that each token passes."""
-    width, count, _ = shape(k)
-    bias, size = k.flag("attention_bias"), k.size("shared_intermediate_size")
-    hidden, active = k.wholes("intermediate_size", "num_experts_per_tok")
-    shared = Mlp(width, size) if size else None
-    experts = Experts(width, hidden, k.whole("num_local_experts"), active, shared=shared)
-    mixer = attention(k, width, qkv_bias=bias, out_bias=bias)
-    return decoder(k, [Layer(mixer, experts, 2 * width)] * count)
-
-
 def _minimax_m3(k: Keys) -> Decoder:
     """Attention to blocks of tokens that an index picks, and experts; the first layers neither."""
     width, count, _ = shape(k)
@@ -354,7 +312,7 @@ _DOTS = _routed_plain(norm="head", spans=_qwen_windows_off)
 _GLM: dict[str, Any] = {"qkv_bias": "attention_bias", "head_width": 128}
 _BIASED: dict[str, Any] = {"qkv_bias": "attention_bias", "out_bias": "attention_bias"}
 _LING = _routed_plain(router_bias=False)
-_PHI_MOE = _local_experts(norm_bias=True, head_bias="lm_head_bias")
+_PHI_MOE = sparse(norm_bias=True, head_bias="lm_head_bias", windows=one_window)
 _BAICHUAN = dense()
 MORE: dict[str, Callable[[Keys], Decoder]] = {
     "ApertusForCausalLM": _apertus,
@@ -374,16 +332,16 @@ MORE: dict[str, Callable[[Keys], Decoder]] = {
     "Exaone4ForCausalLM": dense(norm="head", windows=_exaone4_windows),
     "ExaoneForCausalLM": dense(),
     "ExaoneMoeForCausalLM": _routed_plain(norm="head", spans=_windows_of(4)),
-    "FlexOlmoForCausalLM": _olmoe_like,
+    "FlexOlmoForCausalLM": sparse(experts="num_experts", norm="whole"),
     "GPTBigCodeForCausalLM": _gpt_bigcode,
     "GPTJForCausalLM": _gptj,
     "GlmForCausalLM": dense(**_GLM),
     "Glm4ForCausalLM": dense(norms=4, **_GLM),
-    "GraniteMoeSharedForCausalLM": _granite_shared,
+    "GraniteMoeSharedForCausalLM": sparse(shared="shared_intermediate_size"),
     "HeliumForCausalLM": dense(mlp_bias="mlp_bias", qkv_bias="attention_bias", head_width=128),
     "HunYuanDenseV1ForCausalLM": _hunyuan_dense,
     "HunYuanMoEV1ForCausalLM": _hunyuan_moe,
-    "GraniteMoeForCausalLM": _local_experts(),
+    "GraniteMoeForCausalLM": sparse(windows=one_window),
     "InternLMForCausalLM": dense(qkv_bias="bias", out_bias="bias"),
     "InternLM3ForCausalLM": dense(qkv_bias="qkv_bias", out_bias="bias", mlp_bias="bias"),
     "MiniCPMForCausalLM": dense(tied=True),

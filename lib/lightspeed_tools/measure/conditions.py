@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from lightspeed_show import si
-from lightspeed_tools.measure.environment import cgroup_files, meminfo, read
+from lightspeed_tools.measure.environment import cgroup_files, read
 
 BUSY = 0.1  # of the usable cores, taken by others, disturbs
 STOLEN = 0.01  # of the time, taken by the hypervisor, disturbs
@@ -38,8 +38,7 @@ def snapshot(root="/"):
         )
     ]
     quota = [
-        re.search(r"^nr_throttled (\d+)$", text, re.M)
-        for _, text in cgroup_files(root, "cpu", "cpu.stat", "cpu.stat")
+        re.search(r"^nr_throttled (\d+)$", text, re.M) for text in cgroup_files(root, "cpu.stat")
     ]
     ours = os.times()
     return {
@@ -61,15 +60,10 @@ def checks(before, after, machine, root="/"):
         "other processes": _others(before, after, machine),
         "stolen time": _steal(before, after, machine),
         "frequency": _frequency(root),
-        "turbo": _turbo(root),
         "heat": _heat(before, after),
-        "SMT": _smt(root, machine),
-        "affinity": _affinity(machine),
         "quota": _quota(before, after, machine),
         "swap": _swap(before, after),
-        "memory": _memory(root, machine),
         "virtual machine": _virtual(machine),
-        "battery": _battery(root),
         "timer": timer(_tick(), machine.get("clock_source", "")),
     }
     keys = ("check", "state", "words", "remedy")
@@ -192,55 +186,12 @@ def _frequency(root):
     return _check(slow, words, "cpupower frequency-set -g performance, as root.")
 
 
-def _turbo(root):
-    off = read(root, "sys/devices/system/cpu/intel_pstate/no_turbo")
-    boost = read(root, "sys/devices/system/cpu/cpufreq/boost")
-    if not (off or boost):
-        return _check(None, "whether the clock rises when few cores are busy is not to be seen")
-    if off == "1" or (not off and boost == "0"):
-        return _check(False, "turbo is off")
-    words = (
-        "turbo is on: the clock is higher while few cores are busy, so one core's rate does not"
-        " multiply"
-    )
-    return _check(True, words, "Set it off for a measurement of scaling.")
-
-
 def _heat(before, after):
     events = _grown(before, after, "heat")
     if events is None:
         return _check(None, "whether the processor throttled is not to be seen")
     words = f"throttled {events} times while measuring" if events > 0 else "did not throttle"
     return _check(events > 0, f"the processor {words}", "Let it cool, give it air, measure again.")
-
-
-def _smt(root, machine):
-    active, threads = (
-        read(root, "sys/devices/system/cpu/smt/active"),
-        machine.get("threads_per_core"),
-    )
-    if active == "1" or (threads or 1) > 1:
-        words = (
-            f"{threads or 'several'} logical cores share a physical one: do not expect a speedup"
-            " beyond the physical cores"
-        )
-        remedy = "Pin to one logical core each, or count physical cores."
-        return _check(True, words, remedy)
-    if machine.get("virtual"):
-        words = "the virtual machine shows one thread a core, which need not be so below it"
-        return _check(None, words)
-    if threads or active:
-        return _check(False, "each logical core is a physical one")
-    return _check(None, "whether cores are shared is not to be seen")
-
-
-def _affinity(machine):
-    cores, usable = machine.get("cores"), machine.get("usable_cores")
-    if not (cores and usable):
-        return _check(None, "which cores this process may use is not to be seen")
-    number = f"{usable} of {cores}" if usable < cores else f"all {cores}"
-    remedy = "Start it without taskset, or ask for more cores."
-    return _check(usable < cores, f"this process may use {number} cores", remedy)
 
 
 def _quota(before, after, machine):
@@ -263,16 +214,6 @@ def _swap(before, after):
     return _check(pages > 0, words, "Free memory and measure again.")
 
 
-def _memory(root, machine):
-    free, total = meminfo(read(root, "proc/meminfo")).get("MemAvailable"), machine.get("memory")
-    if not (free and total):
-        return _check(None, "how much memory is free is not to be seen")
-    free = min(free, machine.get("memory_limit") or free)
-    words = f"{free / 2**30:.1f} GiB of {total / 2**30:.1f} GiB of memory are free"
-    remedy = "Free memory: large working sets are left out or swapped."
-    return _check(free < 2**30, words, remedy)
-
-
 def _virtual(machine):
     kind = machine.get("virtual")
     words = "nothing shows a virtual machine"
@@ -282,21 +223,6 @@ def _virtual(machine):
             " are not to be seen"
         )
     return _check(bool(kind), words, "Take several records, at several hours.")
-
-
-def _battery(root):
-    supplies = root / "sys/class/power_supply"
-    if not supplies.is_dir():
-        return _check(None, "whether it runs on a battery is not to be seen")
-    states = [
-        read(p, "status")
-        for p in supplies.iterdir()
-        if read(p, "type") == "Battery" and read(p, "scope") != "Device"
-    ]
-    if "Discharging" in states:
-        words = "runs on its battery: the clock may be held down"
-        return _check(True, words, "Plug it in.")
-    return _check(False, "on mains power" if states else "no battery")
 
 
 def timer(tick, source=""):

@@ -10,7 +10,6 @@ import importlib
 import os
 import platform
 import re
-import subprocess
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ PACKAGES = (
     "psutil",
 )  # fmt: skip
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
-UNLIMITED = 2**60  # cgroup v1 writes "no limit" as a number near 2**63
 
 
 def describe(root="/"):
@@ -33,8 +31,6 @@ def describe(root="/"):
     about: dict[str, Any] = {"system": platform.system(), "architecture": platform.machine()}
     if (root / "proc/cpuinfo").exists():
         about |= _linux(root)
-    elif about["system"] == "Darwin":
-        about |= macos(_output("sysctl", "-a"))
     else:
         about |= {"cpu": platform.processor(), "cores": os.cpu_count(), **_by_psutil()}
     return {key: value for key, value in about.items() if value not in (None, "", [])}
@@ -106,12 +102,10 @@ def _linux(root):
         "memory": memory.get("MemTotal"),
         "memory_limit": memory_limit(root),
         "swap": memory.get("SwapTotal"),
-        "huge_pages": _chosen(read(root, "sys/kernel/mm/transparent_hugepage/enabled")),
         "clock_source": read(
             root, "sys/devices/system/clocksource/clocksource0/current_clocksource"
         ),
         "virtual": virtual(root),
-        "container": container(root),
     }
 
 
@@ -177,51 +171,25 @@ def _threads_per_core(root):
     )
 
 
-def cgroup_files(root, controller, name_v2, name_v1):
-    """A cgroup file's texts from this process' own group to the root, by v2's or v1's name."""
-    root = Path(root)
-    files = []
-    for line in read(root, "proc/self/cgroup").splitlines():
-        number, controllers, path = line.split(":", 2)
-        if number == "0" and not controllers:
-            base, name = root / "sys/fs/cgroup", name_v2
-        elif controller in controllers.split(","):
-            # Inside a container the mount may be the group itself: its path is not below.
-            base = next(
-                (
-                    b
-                    for c in (controllers, controller)
-                    if (b := root / "sys/fs/cgroup" / c).exists()
-                ),
-                None,
-            )
-            name = name_v1
-        else:
-            continue
-        if base:
-            group = base / path.lstrip("/")
-            steps = [group, *(p for p in group.parents if p == base or base in p.parents)]
-            files += [(step, text) for step in steps if (text := read(step, name))]
-    return files
+def cgroup_files(root, name):
+    """The texts of a cgroup's file, from this process' own group to the root."""
+    base = Path(root) / "sys/fs/cgroup"
+    own = [line[3:] for line in read(root, "proc/self/cgroup").splitlines() if line[:3] == "0::"]
+    group = base / own[0].lstrip("/") if own else base
+    steps = [step for step in (group, *group.parents) if step.is_relative_to(base)]
+    return [text for step in steps if (text := read(step, name))]
 
 
 def core_quota(root):
     """The cores that the container's CPU quota comes to, or None where there is no quota."""
-    limits = []
-    for folder, text in cgroup_files(root, "cpu", "cpu.max", "cpu.cfs_quota_us"):
-        quota, _, period = text.partition(" ")
-        period = period or read(folder, "cpu.cfs_period_us")
-        if quota.isdigit() and period.isdigit() and int(period):
-            limits.append(int(quota) / int(period))
-    return min(limits, default=None)
+    pairs = [text.split() for text in cgroup_files(root, "cpu.max")]
+    return min((int(q) / int(period) for q, period in pairs if q.isdigit()), default=None)
 
 
 def memory_limit(root):
     """The container's limit on memory in bytes, or None."""
-    texts = [
-        text for _, text in cgroup_files(root, "memory", "memory.max", "memory.limit_in_bytes")
-    ]
-    return min((int(t) for t in texts if t.isdigit() and int(t) < UNLIMITED), default=None)
+    texts = cgroup_files(root, "memory.max")
+    return min((int(text) for text in texts if text.isdigit()), default=None)
 
 
 def virtual(root):
@@ -256,80 +224,19 @@ def virtual(root):
     )
 
 
-def container(root):
-    """Which kind of container this process runs in, "" where nothing shows one."""
-    root = Path(root)
-    if (root / ".dockerenv").exists():
-        return "docker"
-    if (root / "run/.containerenv").exists():
-        return "podman"
-    match = re.search(r"docker|kubepods|containerd|lxc|podman", read(root, "proc/1/cgroup"))
-    return match[0] if match else ""
-
-
-def _chosen(text):
-    """The word in brackets of a kernel setting such as "always [madvise] never"."""
-    match = re.search(r"\[(\w+)\]", text)
-    return match[1] if match else ""
-
-
 # ---------------------------------------------------------------- other systems
-
-
-def macos(text):
-    """The machine from `sysctl -a`. The caches are those of the fastest kind of core."""
-    values = dict(re.findall(r"^([\w.]+): (.*)$", text, re.M))
-
-    def whole(*names):
-        return next((int(values[n]) for n in names if values.get(n, "").isdigit()), None)
-
-    sizes = [
-        (1, "data", whole("hw.perflevel0.l1dcachesize", "hw.l1dcachesize"), 1),
-        (
-            2,
-            "unified",
-            whole("hw.perflevel0.l2cachesize", "hw.l2cachesize"),
-            whole("hw.perflevel0.cpusperl2") or 1,
-        ),
-        (3, "unified", whole("hw.l3cachesize"), whole("hw.logicalcpu") or 1),
-    ]
-    logical, physical = whole("hw.logicalcpu"), whole("hw.physicalcpu")
-    return {
-        "cpu": values.get("machdep.cpu.brand_string"),
-        "cores": logical,
-        "physical_cores": physical,
-        "threads_per_core": logical // physical if logical and physical else None,
-        "usable_cores": logical,
-        "clock_limit": whole("hw.cpufrequency_max"),
-        "caches": [
-            {"level": level, "kind": kind, "size": size, "shared_by": by}
-            for level, kind, size, by in sizes
-            if size
-        ],
-        "memory": whole("hw.memsize"),
-        "virtual": "a hypervisor" if values.get("kern.hv_vmm_present") == "1" else "",
-    }
 
 
 def _by_psutil():
     psutil = importable("psutil")
     if not psutil:
-        return {}
-    physical = psutil.cpu_count(logical=False)
+        return {"usable_cores": usable_cores()}
     return {
-        "physical_cores": physical,
+        "usable_cores": usable_cores(),
+        "physical_cores": psutil.cpu_count(logical=False),
         "memory": psutil.virtual_memory().total,
         "swap": psutil.swap_memory().total,
     }
-
-
-def _output(*command):
-    try:
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=20, check=False
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
 
 
 def _system():

@@ -2,13 +2,10 @@
 launch costs.
 
 The authors could not run this: their machines have no GPU. It is short for that reason, and its
-pure parts are tested. Compared with the dense peaks of the catalog's entry for the device, where
-there is one.
+messages are tested.
 """
 
-import re
-
-from lightspeed.catalog import entries
+from lightspeed_models.cards import chip_of
 from lightspeed_tools.measure.instruments.timing import Missing, Quantity, Unavailable, seconds_of
 
 GIB = 2**30
@@ -31,59 +28,6 @@ TYPES = {
     "fp8": "float8_e4m3fn",
     "int8": "int8",
 }
-# A device name's words that decide its entry; the first line of which all are there.
-DEVICES = (
-    (("GB200",), "gb200"),
-    (("B200",), "b200"),
-    (("H200",), "h200_sxm"),
-    (("H100", "PCIe"), "h100_pcie"),
-    (("H100", "NVL"), None),
-    (("H100",), "h100_sxm"),
-    (("A100", "PCIE"), None),
-    (("A100", "80GB"), "a100_80gb"),
-    (("A100", "40GB"), "a100_40gb"),
-    (("V100", "SXM"), "v100_sxm"),
-    (("RTX", "4090", "D"), None),
-    (("RTX", "4090", "LAPTOP"), None),
-    (("RTX", "4090"), "rtx_4090"),
-    (("MI355X",), "mi355x"),
-    (("MI300X",), "mi300x"),
-)
-
-
-def catalog_key(name):
-    """The catalog's key for what `torch.cuda.get_device_name` says, or None: no entry is better
-    than a like one.
-
-    >>> catalog_key("NVIDIA A100-SXM4-80GB"), catalog_key("NVIDIA H100 PCIe")
-    ('a100_80gb', 'h100_pcie')
-    >>> catalog_key("NVIDIA GeForce RTX 4090 Laptop GPU") is None
-    True
-    """
-    words = re.sub(r"[^A-Z0-9]+", " ", name.upper())
-    fitting = (
-        key for wanted, key in DEVICES if all(re.search(rf"\b{w.upper()}", words) for w in wanted)
-    )
-    found = next(fitting, None)
-    return found if found in entries("accelerators") else None
-
-
-def peaks(name):
-    """{quantity's what: dense peak or bandwidth in SI} of a device's catalog entry, or empty."""
-    key = catalog_key(name)
-    if key is None:
-        return {}
-    entry = entries("accelerators")[key]
-    fields = dict.fromkeys(TYPES) | {"fp32": "fp32_vector", "bandwidth": "hbm_bandwidth"}
-    rates = {what: getattr(entry, field or what, None) for what, field in fields.items()}
-    return {what: float(value) for what, value in rates.items() if value is not None}
-
-
-def share(quantity, name):
-    """What a quantity reached of its dense peak on this device; None if that is unknown."""
-    what = "bandwidth" if quantity.key.endswith("bandwidth") else quantity.parameters.get("dtype")
-    peak = peaks(name).get(what)
-    return quantity.value / peak if peak else None
 
 
 def measure(quick=True, report=None):
@@ -102,7 +46,8 @@ def measure(quick=True, report=None):
         )
     name = torch.cuda.get_device_name(0)
     if report:
-        report(f"{name}; catalog: {catalog_key(name) or 'no entry'}")
+        chip = chip_of(name)
+        report(f"{name}; catalog: {chip.key if chip else 'no entry'}")
     quantities = [*_memory(torch, name), *_launches(torch, name)]
     for dtype in TYPES:
         for shape in SHAPES[quick]:

@@ -1,9 +1,5 @@
-"""The loops that the other parts time: compiled where numba is installed, numpy's where it is not.
-
-`load()` returns one or the other with the same names, and `.compiled` says which. numpy has no
-pointer chase (its loops are not in Python's reach one load at a time) and makes several passes
-where a compiled loop makes one; so `PASSES` gives the arrays that each kernel reads or writes per
-element, by count, for both.
+"""The loops that the other parts time, compiled by numba: several threads run them at once, and no
+pass over memory is left out of the count.
 """
 
 import functools
@@ -12,7 +8,6 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -21,34 +16,17 @@ from lightspeed_tools.measure.instruments.timing import Unavailable, seconds_of
 
 # bytes that memory delivers at once on x86 and most ARM servers; Apple's cores take two of them
 LINE = 64
-WITHOUT_NUMBA = (
-    "numba is not installed, so there are no compiled loops: no pointer chase, and some kernels"
-    " make more passes."
-)
+WITHOUT_NUMBA = "numba is not installed, so there are no compiled loops: nothing to time."
 CALL = 0.002  # s that a call takes at least: starting the threads takes some tens of microseconds
 INSTALL = "Install it with: pip install '.[measure]'"
 
-# Arrays read or written per element: (compiled, numpy), not what hardware adds.
+# Arrays read or written per element, by count: not what hardware adds.
 PASSES = {
-    "copy": (2, 2),
-    "read": (1, 1),
-    "triad": (3, 5),
-    "dot": (2, 2),
-    "axpy": (3, None),
-    "relu": (2, 2),
-    "fused": (2, None),
-    "unfused": (6, 6),
-}
+    "copy": 2, "read": 1, "triad": 3, "dot": 2, "axpy": 3, "relu": 2, "fused": 2, "unfused": 6,
+}  # fmt: skip
 VECTORS = {
-    "copy": 2,
-    "read": 1,
-    "triad": 3,
-    "dot": 2,
-    "axpy": 2,
-    "relu": 2,
-    "fused": 2,
-    "unfused": 2,
-}
+    "copy": 2, "read": 1, "triad": 3, "dot": 2, "axpy": 2, "relu": 2, "fused": 2, "unfused": 2,
+}  # fmt: skip
 # Scalars after a kernel's vectors, which keep ones finite however often it is repeated.
 SCALARS = {"triad": (0.5,), "axpy": (1e-9,), "fused": (0.5, 0.25), "unfused": (0.5, 0.25)}
 FLOPS = {"copy": 0, "read": 1, "triad": 2, "dot": 2, "axpy": 2, "relu": 1, "fused": 3, "unfused": 3}
@@ -56,24 +34,23 @@ FLOPS = {"copy": 0, "read": 1, "triad": 2, "dot": 2, "axpy": 2, "relu": 1, "fuse
 
 @functools.cache
 def load():
-    """The compiled kernels (kept in the user's cache folder if it can be written), or numpy's with
-    `.why` saying what they cannot see.
+    """The compiled kernels, kept in the user's cache folder if it can be written.
+
+    Raises Unavailable without numba.
     """
     numba = importable("numba")
     if not numba:
-        return _with_numpy()
+        raise Unavailable(WITHOUT_NUMBA, INSTALL)
     if not numba.config.CACHE_DIR:
         numba.config.CACHE_DIR = _cache_folder()
     from lightspeed_tools.measure.instruments import compiled
 
-    names = {name: getattr(compiled, name) for name in ("chase", *PASSES)}
-    return SimpleNamespace(compiled=True, library="numba", why="", **names)
+    return compiled
 
 
 def bytes_moved(kernel, elements, element_bytes):
-    """Bytes that a kernel reads and writes, by count, for so many elements; None if it can't."""
-    passes = PASSES[kernel][0 if load().compiled else 1]
-    return None if passes is None else passes * elements * element_bytes
+    """Bytes that a kernel reads and writes, by count, for so many elements."""
+    return PASSES[kernel] * elements * element_bytes
 
 
 def one_cycle(lines, rng):
@@ -130,8 +107,6 @@ def samples(name, threads, size, dtype, repeat):
     count), many passes a call if short. Raises Unavailable without numba.
     """
     kernel = getattr(load(), name)
-    if kernel is None:
-        raise Unavailable(WITHOUT_NUMBA, INSTALL)
     scalars = [np.dtype(dtype).type(v) for v in SCALARS.get(name, ())]
     width = np.dtype(dtype).itemsize
     with Team(threads) as team:
@@ -188,45 +163,3 @@ def _cache_folder():
     except OSError:
         return ""
     return str(folder)
-
-
-def _with_numpy():
-    """The same kernels in numpy, which makes another pass for every operator."""
-
-    def triad(a, b, c, s):
-        np.multiply(c, s, out=a)
-        np.add(a, b, out=a)
-
-    def unfused(x, y, s, shift):
-        np.multiply(x, s, out=y)
-        np.add(y, shift, out=y)
-        np.maximum(y, 0, out=y)
-
-    once = {
-        "copy": lambda a, b: np.copyto(a, b),
-        "read": lambda a: a.sum(),
-        "triad": triad,
-        "dot": np.dot,
-        "relu": lambda x, y: np.maximum(x, 0, out=y),
-        "unfused": unfused,
-    }
-    names = {name: _repeated(function) for name, function in once.items()}
-    return SimpleNamespace(
-        compiled=False,
-        library="numpy",
-        why=WITHOUT_NUMBA,
-        chase=None,
-        axpy=None,
-        fused=None,
-        **names,
-    )
-
-
-def _repeated(once):
-    def kernel(*arguments):
-        *given, repeat = arguments
-        for _ in range(repeat):
-            result = once(*given)
-        return result
-
-    return kernel

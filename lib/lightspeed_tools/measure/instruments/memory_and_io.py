@@ -15,7 +15,7 @@ import numpy as np
 
 from lightspeed_tools.measure import environment
 from lightspeed_tools.measure.instruments import kernels, latency_levels
-from lightspeed_tools.measure.instruments.timing import Missing, Quantity, seconds_of
+from lightspeed_tools.measure.instruments.timing import Missing, Quantity, Unavailable, seconds_of
 
 MIB = 2**20
 # links that one call of the chase follows: up to a MiB, and beyond
@@ -52,16 +52,19 @@ def measure(quick=True, report=None):
     """
     say = report or (lambda text: None)
     parts = [
-        ("the clock itself", lambda: clock()),
-        ("memory latency over the working set", lambda: latency(quick)),
-        ("memory bandwidth over the number of threads", lambda: bandwidth(quick)),
-        ("storage", lambda: storage(quick)),
-        ("loopback network", lambda: loopback(quick)),
+        ("timer_resolution", "the clock itself", lambda: clock()),
+        ("latency", "memory latency over the working set", lambda: latency(quick)),
+        ("bandwidth", "memory bandwidth over the number of threads", lambda: bandwidth(quick)),
+        ("storage", "storage", lambda: storage(quick)),
+        ("loopback", "loopback network", lambda: loopback(quick)),
     ]
     quantities = []
-    for name, part in parts:
+    for key, name, part in parts:
         say(name)
-        quantities += part()
+        try:
+            quantities += part()
+        except Unavailable as reason:
+            quantities.append(Missing(f"host.{key}", reason.why, reason.remedy))
     return quantities
 
 
@@ -84,8 +87,6 @@ def clock():
 def latency(quick=True):
     """The ladder: seconds per load for each working set, up to a sixteenth of the free memory."""
     chase = kernels.load().chase
-    if chase is None:
-        return [Missing("host.latency", kernels.WITHOUT_NUMBA, kernels.INSTALL)]
     largest = _power_of_two_below(min((256 if quick else 1024) * MIB, _free_memory() / 16))
     rng, quantities = np.random.default_rng(0), []
     for size in latency_levels.sizes(largest, per_octave=2 if quick else 4):
@@ -112,7 +113,7 @@ def bandwidth(quick=True):
     STREAM does: what the loop reads and writes.
     """
     each, repeat, quantities = far_size(quick), 21 if quick else 51, []
-    about = {"note": kernels.load().library}
+    about = {"note": "numba"}
     for name in ("copy", "triad"):
         key, size = f"host.{name}_bandwidth", kernels.VECTORS[name] * each
         for threads in kernels.thread_counts():

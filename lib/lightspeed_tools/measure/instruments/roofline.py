@@ -5,14 +5,13 @@ working-set size the best of four loops that move bytes. FLOPs and bytes are cou
 never by the hardware's counters.
 """
 
-import contextlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from lightspeed import roofline as law
 from lightspeed_tools.measure.environment import importable, usable_cores
-from lightspeed_tools.measure.instruments import blas, kernels, latency_levels, memory_and_io
+from lightspeed_tools.measure.instruments import kernels, latency_levels, memory_and_io
 from lightspeed_tools.measure.instruments.timing import Missing, Quantity, Unavailable, seconds_of
 from lightspeed_tools.measure.reached import roof
 from lightspeed_tools.measure.records import record, trust
@@ -44,47 +43,37 @@ def measure(quick=True, report=None):
     FLOP/s (OP/s), `counted`; `.bandwidth` in byte/s over `size` bytes.
     """
     say, quantities = report or (lambda text: None), []
-    for name, part in (
-        ("matrix products by type and size", gemms),
-        ("matrix products in torch", torch_gemms),
-        ("bandwidth over the working set", bandwidths),
-        ("kernels", loops),
+    for key, name, part in (
+        ("gemm", "matrix products by type and size", gemms),
+        ("gemm", "matrix products in torch", torch_gemms),
+        ("bandwidth", "bandwidth over the working set", bandwidths),
+        ("kernel", "kernels", loops),
     ):
         say(name)
         try:
             quantities += part(quick)
         except Unavailable as reason:
-            quantities.append(Missing("roofline.gemm", reason.why, reason.remedy))
+            quantities.append(Missing(f"roofline.{key}", reason.why, reason.remedy))
     return quantities
 
 
 def gemms(quick=True):
-    """Square products in numpy, in fp32 and fp64, on all cores; and one of them on one."""
-    quantities, most = [], usable_cores()
+    """Square products in numpy, in fp32 and fp64, on all cores."""
+    quantities = []
     for dtype in NUMPY:
         for n in SIDES[: -1 if quick else None]:
-            quantities.append(gemm(dtype, n, quick=quick))
+            quantities.append(gemm(dtype, n, quick))
             # s; the next takes eight times as long
             if quantities[-1].counted["flops"] / quantities[-1].value > (0.2 if quick else 1.0):
                 break
-        if most > 1:
-            try:
-                quantities.append(gemm(dtype, min(n, 1024), threads=1, quick=quick))
-            except Unavailable as reason:
-                quantities.append(
-                    Missing("roofline.gemm", f"On one thread: {reason.why}", reason.remedy)
-                )
     return quantities
 
 
-def gemm(dtype, n, threads=None, quick=True):
-    """A product of two n by n matrices in numpy, on so many threads (None: all of BLAS's)."""
+def gemm(dtype, n, quick=True):
+    """A product of two n by n matrices in numpy, on all threads of its BLAS."""
     x, y = np.random.default_rng(0).random((2, n, n)).astype(NUMPY[dtype])
     out = np.empty_like(x)
-    with blas.threads(threads) if threads else contextlib.nullcontext():
-        return _gemm(
-            lambda: np.matmul(x, y, out=out), dtype, n, threads or usable_cores(), "numpy", quick
-        )
+    return _gemm(lambda: np.matmul(x, y, out=out), dtype, n, usable_cores(), "numpy", quick)
 
 
 def torch_gemms(quick=True):
@@ -126,8 +115,6 @@ def bandwidths(quick=True):
     quantities = []
     for size in latency_levels.sizes(max(64 * smallest, _far(quick)), smallest):
         for name in MOVERS:
-            if getattr(kernels.load(), name) is None:
-                continue
             seconds, counted = kernels.samples(name, threads, size, np.float64, 9 if quick else 21)
             rates = [counted["bytes"] / t for t in seconds]
             parameters = {"kernel": name, "size": size, "threads": threads}
@@ -139,13 +126,9 @@ def loops(quick=True):
     """Kernels over huge fp32 vectors, and a matrix times a vector, on all cores."""
     threads, size, quantities = usable_cores(), _far(quick), []
     for name in LOOPS:
-        if getattr(kernels.load(), name) is None:
-            why = f"{NAMES[name]}: {kernels.WITHOUT_NUMBA}"
-            quantities.append(Missing("roofline.kernel", why, kernels.INSTALL))
-            continue
         seconds, counted = kernels.samples(name, threads, size, np.float32, 15 if quick else 31)
         which = {"kernel": name, "dtype": "fp32", "threads": threads}
-        which["library"] = kernels.load().library
+        which["library"] = "numba"
         quantities.append(_rate("roofline.kernel", seconds, counted, which))
     n = int((size / 4) ** 0.5)
     matrix, vector, out = (

@@ -1,4 +1,4 @@
-"""One or two records as one page of HTML: how far to trust it first, then the numbers."""
+"""A record as one page of HTML: how far to trust it first, then the numbers."""
 
 import statistics
 
@@ -46,36 +46,6 @@ def to_html(machine):
             (name.replace("_", " "), compare.said(name, value))
             for name, value in {**machine["machine"], **versions}.items()
         ],
-    )
-
-
-def comparison_html(comparison):
-    """The page of two records side by side."""
-    c = comparison
-    return page(
-        "compared",
-        title="Two measurements side by side",
-        summary=compare.summary(c),
-        names=[f"A: {title(c.a)}", f"B: {title(c.b)}"],
-        trust=[
-            f"{name}: {conditions.trust(machine['environment'])}"
-            for machine, name in ((c.a, "A"), (c.b, "B"))
-            if machine["environment"]
-        ],
-        differences=c.differences,
-        dots=DOTS,
-        interval=f"{si(compare.LEVEL, '%', 2)} interval",
-        pairs=[
-            {
-                "label": label(p.a),
-                "numbers": [amount(p.a), amount(p.b), f"{p.ratio:.3g}", compare.interval(p)],
-                "samples": charts.dots(p.a, p.b),
-                "verdict": p.verdict,
-                "words": p.words,
-            }
-            for p in c.pairs
-        ],
-        lone=compare.lone(c),
     )
 
 

@@ -222,10 +222,8 @@ def _shipped():
     return records
 
 
-def own(paths=False):
-    """This user's records, newest first (as `save` dated them), without unreadable ones; with
-    `paths`, pairs of path and record.
-    """
+def own():
+    """This user's records, newest first (as `save` dated them), without unreadable ones."""
     # The date is a prefix of one length; a second record of the same second has a number after it.
     names = sorted(
         folder().glob("measure-*.json"),
@@ -234,7 +232,7 @@ def own(paths=False):
     )
     for path in names:
         with contextlib.suppress(OSError, RecordError):
-            yield (path, load(path)) if paths else load(path)
+            yield load(path)
 
 
 def latest(*keys):
@@ -243,18 +241,6 @@ def latest(*keys):
         if set(keys) <= {row["key"] for row in record["quantities"]}:
             return record
     return None
-
-
-def fuller(record):
-    """The path of this user's newest record of the machine with more parts, or None."""
-    for path, other in own(paths=True):
-        if other["name"] == record["name"] and len(_parts(other)) > len(_parts(record)):
-            return path
-    return None
-
-
-def _parts(record):
-    return {row["key"].partition(".")[0] for row in record["quantities"]}
 
 
 def as_row(quantity):
