@@ -13,8 +13,6 @@ from statistics import fmean
 
 from lightspeed.quantization import score_error
 
-__all__ = ("Score", "compared_recipes", "scores")
-
 LONG = ("GPQA", "GPQA-Diamond", "AIME-2025", "LiveCodeBench", "HumanEval", "BBH")
 
 

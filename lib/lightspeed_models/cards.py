@@ -6,8 +6,6 @@ import re
 from lightspeed.catalog import Entry, Number, entries, entry_of, find, parse
 from lightspeed.errors import BadArgument, meant
 
-__all__ = ("SIX", "card", "cards", "chip_of")
-
 # Names of the six numbers -> those of the catalog, and an example of each.
 SIX = {
     "memory": ("hbm_capacity", "48GB"), "bandwidth": ("hbm_bandwidth", "864GB/s"),

@@ -21,8 +21,6 @@ from lightspeed.scaling import PROCESSORS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ("AlphaBeta", "UslFit", "fit_alpha_beta", "fit_usl")
-
 
 @dataclass(frozen=True)
 class UslFit:

@@ -28,11 +28,6 @@ from lightspeed.law import checked, count
 from lightspeed_models.fits import AlphaBeta, fit_alpha_beta
 from lightspeed_models.nccl_tuner import NET_OVERHEAD, nvls_latency, ring_latency
 
-__all__ = (
-    "FABRICS", "Fabric", "Prediction", "Row", "calibrate", "fits", "measured_share", "measurements",
-    "predict", "residuals",
-)  # fmt: skip
-
 PATHS = ("ring", "in_network", "alltoall")
 
 

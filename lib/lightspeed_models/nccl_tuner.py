@@ -27,11 +27,6 @@ from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import Argument, check_fields, checked, count, law, nonnegative
 from lightspeed.roofline import BANDWIDTH
 
-__all__ = (
-    "Choice", "nccl_choices", "nccl_time",
-    "nvls_latency", "ring_latency", "tree_latency",
-)  # fmt: skip
-
 PROTOCOLS = ("LL", "LL128", "Simple")
 LINKS = ("NVLINK", "PCI")
 ARCHITECTURES = ("volta", "ampere", "hopper", "blackwell")

@@ -20,11 +20,6 @@ from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.llm.training import checked_layers
 from lightspeed_models.products import Rates
 
-__all__ = (
-    "AXES", "SCHEDULES", "Machine", "Plan", "checked_for", "copy_neighbours", "cuts",
-    "expert_neighbours", "machine", "model_parallel", "neighbours", "plan_of_batch", "spans",
-)  # fmt: skip
-
 AXES = ("tensor", "context", "data", "pipeline")  # nearest first, as Megatron numbers its ranks
 SCHEDULES = ("1f1b", "gpipe", "zb_h1")
 ENDS = 3  # what may stand in a layer's place: the table, the logits, a module of a token more

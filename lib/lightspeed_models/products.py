@@ -21,8 +21,6 @@ from lightspeed.errors import one_of
 from lightspeed.law import ELEMENT_BYTES, check_fields, count, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH, PEAK, SHARE
 
-__all__ = ("Kernel", "Rates", "kernel", "narrowing_bytes", "product_time", "rates")
-
 # The depth at which `loop` is counted. Kernels cut a deep product into parts that run at once, so
 # the loop grows as the root of the depth: cutting d into p parts takes d / p + p.
 DEPTH = 4096

@@ -13,8 +13,6 @@ from typing import Any
 from lightspeed.catalog import measured
 from lightspeed.errors import BadArgument
 
-__all__ = ("read_breakdown", "read_profile", "scaling_runs")
-
 REST = "everything else"
 
 

@@ -20,8 +20,6 @@ from lightspeed_models.llm.training import seen
 from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.products import Rates, product_time
 
-__all__ = ("layer_products", "layer_scores")
-
 BACKWARD = 2.5 / 0.85  # of a forward attention kernel: FLOPs, and the rate that they run at
 FULL_WIDTH = 128  # of a head: narrower ones leave a part of each product idle
 # What it is given comes from a model, a plan and a machine, which are checked once; a search over

@@ -15,8 +15,6 @@ from lightspeed_models.llm.step import WEIGHTS
 from lightspeed_models.served_law import CHUNK, SPREAD, Load, Pace, State, state
 from lightspeed_models.served_memory import Share, request_bytes, room_bytes, weight_bytes
 
-__all__ = ("ENGINES", "FORMATS", "NATIVE", "SYSTEMS", "Served", "pace_of", "served_replica")
-
 SYSTEMS = {  # as published -> as the catalog has it
     "b200_sxm": "b200", "b300_sxm": "b300", "h100": "h100_sxm", "h200": "h200_sxm",
     "a100_sxm": "a100_80gb",

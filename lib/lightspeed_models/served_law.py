@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from lightspeed.elementwise import Result, Value, maximum, minimum, where
 
-__all__ = ("BUSIEST", "CHUNK", "CONFIRMED", "SPREAD", "Load", "Pace", "State", "state")
-
 # Tokens of prompts that a replica of attention reads in a step: max_num_batched_tokens of `vllm
 # serve` on an H100, max_num_tokens of TensorRT-LLM, chunked_prefill_size of SGLang.
 CHUNK = 8192

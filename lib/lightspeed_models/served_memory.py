@@ -14,8 +14,6 @@ from lightspeed_models.llm.checkpoint import Formats, parts_of
 from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.llm.step import Replica, cached_heads
 
-__all__ = ("Share", "other_bytes", "request_bytes", "room_bytes", "share_of", "weight_bytes")
-
 Share: TypeAlias = float
 GIB = 2**30
 DRIVER = 0.55 * GIB  # of what nvidia-smi prints CUDA sees so much less: 0.4 to 0.75 on eight cards

@@ -13,8 +13,6 @@ from lightspeed_models.llm import Decoder
 from lightspeed_models.served import SYSTEMS
 from lightspeed_models.served_rows import Measured
 
-__all__ = ("KINDS", "MOST_INSIDE", "Kind", "kind_of", "unseen")
-
 MOST_INSIDE = 130  # requests on a worker: beyond, no first token is promised
 
 

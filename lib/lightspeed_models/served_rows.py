@@ -25,8 +25,6 @@ from lightspeed_models.served import (
     served_replica,
 )  # fmt: skip
 
-__all__ = ("BEATEN", "DRAFTS", "TWICE", "Measured", "Refused", "measured", "measured_rows")
-
 ALIASES = {name: name for name in ENGINES} | {"tensorrt-llm": "trtllm", "trt-llm": "trtllm"}
 # As published -> whether the GPUs that decode read prompts too.
 MODES = {"": True, "agg": True, "aggregated": True, "disagg": False, "disaggregated": False}

@@ -19,8 +19,6 @@ from lightspeed.law import ELEMENT_BYTES, check_fields, fraction, nonnegative, p
 from lightspeed.memory import SPLITS
 from lightspeed.roofline import SHARE
 
-__all__ = ("BOUND", "KERNELS", "RunClass", "Stack", "fsdp_stack", "run_class", "stack")
-
 CUTS = ("weighted", "even")
 KERNELS = ("flash2", "cudnn", "flash3")  # of attention
 

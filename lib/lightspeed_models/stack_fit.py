@@ -17,12 +17,6 @@ from lightspeed_models.plan import Machine, Plan, checked_for
 from lightspeed_models.stack import BOUND, Stack
 from lightspeed_models.training_step import Work, seconds, work
 
-__all__ = (
-    "FITTED", "HEALTHY", "StackFit", "Timed", "expected_times", "fit_constants",
-    "fit_stack", "impossible",
-    "rows_of", "stacked",
-)  # fmt: skip
-
 # Constant -> (least, most, where a fit starts).
 FITTED = {
     "share": (0.02, 1.0, 0.5),

@@ -24,11 +24,6 @@ from lightspeed_models.plan import Machine, Plan, checked_for
 from lightspeed_models.stack import CUTS
 from lightspeed_models.training_step import layers_of_stage
 
-__all__ = (
-    "Footprint", "expected_memory", "footprint", "fullest_places", "in_flight", "stage_memory",
-)  # fmt: skip
-
-
 PARTS = tuple(f.name for f in fields(MemoryUse))
 
 

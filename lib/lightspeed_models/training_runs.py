@@ -14,10 +14,6 @@ from lightspeed_models.llm.shipped import decoder, from_sizes
 from lightspeed_models.plan import Plan, machine, plan_of_batch
 from lightspeed_models.training_step import Step, flops, flops_per_gpu, step
 
-__all__ = (
-    "Run", "calibration", "expected_step", "fit_share", "gpt", "predicted", "training_runs",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Run:

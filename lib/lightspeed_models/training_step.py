@@ -39,11 +39,6 @@ from lightspeed_models.plan import (
 from lightspeed_models.rank_products import layer_products, layer_scores
 from lightspeed_models.stack import BOUND, Stack
 
-__all__ = (
-    "Step", "Work", "flops", "flops_per_gpu", "layers_of_stage", "memory_use", "seconds", "step",
-    "whole_layers", "work",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Step:

@@ -15,14 +15,7 @@ from lightspeed.training import training_time
 # What laws are made of, which no chapter imports whole.
 PLUMBING = ("codes", "elementwise", "errors", "law")
 # What a chapter reads as data, beside laws and result types.
-TABLES = {
-    "DEFAULTS", "HYBRIDS",
-    "ALGORITHMS", "FORMATS", "IDEAL", "BLOCK_FORMATS", "GGML_BLOCKS", "RECIPES", "JOULES_PER_KWH",
-    "FABRICS", "FAMILIES", "Mixer", "MORE", "AXES", "SCHEDULES", "KINDS", "BOUND", "FITTED",
-    "HEALTHY", "SIX", "WIDTHS",
-    "BEATEN", "BUSIEST", "CHUNK", "CONFIRMED", "DRAFTS",
-    "ENGINES", "KERNELS", "MOST_INSIDE", "NATIVE", "SPREAD", "SYSTEMS", "Share", "TWICE",
-}  # fmt: skip
+TABLES = {"BLOCK_FORMATS", "FORMATS", "GGML_BLOCKS", "JOULES_PER_KWH", "RECIPES"}
 
 
 def test_help_shows_unit_and_range_of_each_argument():
@@ -80,7 +73,7 @@ def test_a_wrong_name_is_answered_with_the_law_and_the_nearest_name(call, words)
 
 
 def test_a_star_import_brings_laws_and_what_they_return():
-    for name in LIBRARY:
+    for name in [name for name in LIBRARY if name.startswith("lightspeed.")]:
         module = importlib.import_module(name)
         assert hasattr(module, "__all__"), name
         if name.rpartition(".")[2] in PLUMBING:

@@ -27,8 +27,6 @@ from lightspeed_show import (
     si,
 )
 
-__all__ = ("REGISTERS", "clocks", "explore_clocks", "explore_moves")
-
 HEADS, KV_HEADS, WIDTH = 8, 1, 128  # one of eight GPUs' share of a Llama 3 70B layer
 KEYS, THREADS, REGISTERS = 64, 128, 255  # keys of a tile; threads of a program, and theirs at most
 NAIVE, ONLINE = "three launches", "one, in tiles"

@@ -4,8 +4,6 @@ are not installed.
 
 from lightspeed.catalog import accelerator
 
-__all__ = ("hardware", "measured", "paths")
-
 try:
     from lightspeed_tools.measure.machine import hardware, measured, paths
 except ModuleNotFoundError as missing:

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-__all__ = ("Unit", "UnknownUnit", "base_unit", "known", "unit")
-
 # The course's own base units are byte and kilogram; the file's are bit and gram.
 BASE = {"[information]": 1 / 8, "[mass]": 1e-3}
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")

@@ -14,8 +14,6 @@ from lightspeed_course.puzzles import references
 from lightspeed_course.puzzles.cases import PUZZLES, TOY, Case
 from lightspeed_models.simulators.kernels import Array, KernelError, Launch, diagnose, launch
 
-__all__ = ("TOPIC", "Attempt", "attempt", "crossing", "right_crossing", "tried")
-
 TOPIC = "puzzle"  # of the questions that a class asks: puzzle.softmax
 
 CLOSE = 1e-6

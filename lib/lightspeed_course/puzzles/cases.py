@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 
 from lightspeed_models.simulators.kernels import Array, Limits
 
-__all__ = ("PUZZLES", "Case", "Puzzle")
-
 # A small chip, so that small arrays have to be cut: a program gets 8 KiB for operands of products,
 # and 64 registers a thread for its blocks.
 TOY = Limits(shared=8 * 1024, registers=64, accesses=20_000)

@@ -18,8 +18,6 @@ from lightspeed_models.stack import RunClass, stack
 from lightspeed_models.training_runs import training_runs
 from lightspeed_models.training_step import step
 
-__all__ = ("Group", "covered", "groups", "groups_of")
-
 
 @dataclass(frozen=True)
 class Group:

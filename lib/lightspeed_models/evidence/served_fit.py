@@ -26,8 +26,6 @@ from lightspeed_models.served_law import Load, state
 from lightspeed_models.served_ranges import kind_of, unseen
 from lightspeed_models.served_rows import Measured
 
-__all__ = ("ALIKE", "Table", "contradicted", "engines_of", "fit", "left_out", "ranges", "steady")
-
 ALIKE = 1.25  # rows alike in all that they say may differ by this
 FRONT = 0.03  # s: it trades with launches, so it is held
 # Names of the constants, where each starts, and how far (in logarithms) it may go from there; an

@@ -18,8 +18,6 @@ from lightspeed.errors import BadArgument, one_of
 from lightspeed_models.llm.decoder import Decoder, Experts
 from lightspeed_models.llm.shipped import load, shape_of, shipped
 
-__all__ = ("WIDTHS", "Checkpoint", "Formats", "formats_of", "parts_of", "read_checkpoint")
-
 # Bytes of a weight, its scales included: MXFP4 has one of 8 bits for 32 weights, NVFP4 for 16, and
 # groups of four-bit integers have 16 bits for what `group_size` says, 32 where nobody does.
 WIDTHS = {

@@ -18,8 +18,6 @@ from lightspeed_models.llm.keys import ConfigRefused, Keys
 from lightspeed_models.llm.strangers import is_gguf, refuse_stranger, same_body
 from lightspeed_models.llm.towers import tower
 
-__all__ = ("read_config",)
-
 
 def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
     """The decoder that a config.json describes, given as a path or as a dict.

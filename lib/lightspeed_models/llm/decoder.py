@@ -27,8 +27,6 @@ from lightspeed.law import ELEMENT_BYTES, checked, count, fraction, positive, wi
 from lightspeed.values import Whole
 from lightspeed_models.llm.mixers import Attention, CompressedAttention, LatentAttention, Mixer
 
-__all__ = ("Decoder", "Experts", "Layer", "Mlp")
-
 PHASES = ("decode", "prefill", "training")
 PARTS = 64  # of a prompt, at whose midpoints it is counted
 

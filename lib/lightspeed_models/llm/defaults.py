@@ -6,8 +6,6 @@ out; of a key that is not here, and that no family has a default of, a config.js
 
 from typing import Any
 
-__all__ = ("DEFAULTS",)
-
 _V3 = {"q_lora_rank": 1536, "n_shared_experts": 1, "first_k_dense_replace": 3}
 _QWEN_VL = {"num_key_value_heads": 32}
 DEFAULTS: dict[str, dict[str, Any]] = {

@@ -40,8 +40,6 @@ from lightspeed_models.llm.parts import (
 )  # fmt: skip
 from lightspeed_models.llm.relatives import MORE
 
-__all__ = ("FAMILIES",)
-
 
 def _qwen_mlps(k: Keys, width: int, count: int, shared: bool) -> list[Mlp | Experts]:
     """Experts in each `decoder_sparse_step`-th layer, but not in those of `mlp_only_layers`."""

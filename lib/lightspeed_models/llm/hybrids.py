@@ -19,7 +19,6 @@ from lightspeed_models.llm.mixers import (
 )
 from lightspeed_models.llm.parts import alike, attention, decoder, shape
 
-__all__ = ("HYBRIDS",)
 _STATE = ("mamba", "linear_attention")  # one kind of layer, under its old name and its new one
 _FULL = ("attention", "full_attention")
 

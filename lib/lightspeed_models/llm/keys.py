@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ("ConfigRefused", "Keys")
-
 # Keys that say how a model is trained, sampled, stored or positioned: none changes a count.
 _HARMLESS = re.compile(
     r"""_name_or_path|transformers_version|.*auto_map|architectures|model_type|use_cache|(torch_)?dtype

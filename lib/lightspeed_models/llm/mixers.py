@@ -16,11 +16,6 @@ from lightspeed.attention import (
 from lightspeed.elementwise import INF, minimum
 from lightspeed.errors import BadArgument
 
-__all__ = (
-    "Attention", "CompressedAttention", "DeltaNet", "LatentAttention", "LightningAttention",
-    "Mamba", "Mixer", "SelectiveScan", "ShortConvolution",
-)  # fmt: skip
-
 # The laws bare: what a mixer asks of them was checked when it was made.
 _bytes: Callable[..., float] = attention_bytes.__wrapped__
 _flops: Callable[..., float] = attention_flops.__wrapped__

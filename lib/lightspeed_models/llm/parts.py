@@ -11,12 +11,6 @@ from lightspeed_models.llm.decoder import Decoder, Experts, Layer, Mlp
 from lightspeed_models.llm.keys import ConfigRefused, Keys
 from lightspeed_models.llm.mixers import Attention
 
-__all__ = (
-    "alike", "attention", "bloom", "cohere", "decoder", "dense", "divided", "every_other",
-    "falcon", "five_to_one", "gpt2", "no_window", "olmo3_windows", "one_window", "phi",
-    "qwen_windows", "shape", "sparse", "windows",
-)  # fmt: skip
-
 # --- parts -------------------------------------------------------------------------------------
 
 

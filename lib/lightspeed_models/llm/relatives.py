@@ -22,8 +22,6 @@ from lightspeed_models.llm.parts import (
     windows,
 )
 
-__all__ = ("MORE",)
-
 
 def _apertus(k: Keys) -> Decoder:
     """Two matrices behind an activation with two parameters of its own."""

@@ -14,8 +14,6 @@ from lightspeed_models.llm.config import read_config
 from lightspeed_models.llm.decoder import Decoder, Experts, Layer, Mlp
 from lightspeed_models.llm.mixers import Attention
 
-__all__ = ("UnknownModel", "decoder", "from_sizes", "load", "shape_of", "shipped")
-
 # Words that follow a model's name and leave its shape as it is.
 SUFFIXES = re.compile(
     r"(-(instruct|chat|base|it|hf|thinking|terminus|exp|dynamic|quantized|kv|bf16|fp8|fp4|nvfp4"

@@ -18,11 +18,6 @@ from lightspeed.roofline import SHARE
 from lightspeed_models.llm.decoder import Decoder, Experts
 from lightspeed_models.llm.mixers import CompressedAttention, LatentAttention
 
-__all__ = (
-    "IDEAL", "Bill", "Engine", "Replica", "cached_heads", "engine", "mixed_step", "replica",
-    "step_bill",
-)  # fmt: skip
-
 # Bytes of a weight and of a cached element. NVFP4 has an fp8 scale for 16 elements.
 WEIGHTS = {"bf16": (2.0, 2.0), "fp8": (1.0, 1.0), "fp4": (0.5 + 1 / 16, 1.0)}
 

@@ -6,8 +6,6 @@ from typing import Any
 from lightspeed_models.llm.families import FAMILIES
 from lightspeed_models.llm.keys import ConfigRefused
 
-__all__ = ("is_gguf", "refuse_stranger", "same_body")
-
 ENCODERS = (
     "bert",
     "roberta",

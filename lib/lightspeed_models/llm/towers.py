@@ -10,8 +10,6 @@ from typing import Any
 from lightspeed_models.llm.decoder import Mlp
 from lightspeed_models.llm.keys import ConfigRefused, Keys
 
-__all__ = ("tower",)
-
 
 def tower(config: Mapping[str, Any], width: int) -> int | None:
     """Parameters of the tower and of what leads from it to a model of this width; None where there

@@ -21,11 +21,6 @@ from lightspeed.memory import (
 from lightspeed_models.llm.decoder import Decoder, Experts, Layer
 from lightspeed_models.llm.mixers import Attention, LatentAttention
 
-__all__ = (
-    "checked_layers", "kept_bytes_per_token", "model_activation_bytes", "seen",
-    "training_memory",
-)  # fmt: skip
-
 
 def checked_layers(layers: tuple[Layer, ...], name: str = "") -> None:
     """Raise BadArgument for layers of which no training step was measured, by their names."""

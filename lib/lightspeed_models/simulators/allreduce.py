@@ -14,8 +14,6 @@ from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count
 from lightspeed_models.simulators.ring import ring_schedule
 
-__all__ = ("ALGORITHMS", "Send", "State", "rounds", "states")
-
 ALGORITHMS = ("ring", "tree", "switch")
 
 

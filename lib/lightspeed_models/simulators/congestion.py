@@ -17,8 +17,6 @@ from lightspeed.law import checked, count, positive
 from lightspeed.networks import marked_queue
 from lightspeed_models.simulators.network_simulation import DCQCN, Port
 
-__all__ = ("Fluid", "Resting", "dcqcn_fluid", "dcqcn_resting")
-
 STEP = 1e-6  # s: a fiftieth of the shortest time in the equations
 
 

@@ -14,8 +14,6 @@ from random import Random
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import check_fields, checked, count, positive
 
-__all__ = ("Fabric", "Load", "flows_of", "load")
-
 DESIGNS = ("rail", "rack")
 TRAFFIC = ("ring", "crossed ring", "alltoall", "alltoall, PXN")
 ROUTING = ("hash", "spread")

@@ -22,11 +22,6 @@ from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count, nonnegative, positive
 from lightspeed.networks import LOSS, WINDOW
 
-__all__ = (
-    "DCQCN", "Incast", "Moment", "Port", "Senders", "Sent", "Transport", "simulate_incast",
-    "simulate_transport", "transmissions",
-)  # fmt: skip
-
 SCHEMES = ("selective_repeat", "go_back_n", "go_back_zero")
 
 

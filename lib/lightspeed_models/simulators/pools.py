@@ -10,8 +10,6 @@ from dataclasses import replace
 from lightspeed.law import checked, count, fraction, nonnegative
 from lightspeed_models.simulators.serving import Cost, Scheduler, Served, simulate
 
-__all__ = ("apart", "drafted_steps")
-
 ENGINE = Scheduler()
 
 

@@ -10,8 +10,6 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from lightspeed.law import checked, count
 
-__all__ = ("found_tokens", "shared")
-
 
 def found_tokens(
     prompts: Iterable[Sequence[Hashable]], lengths: Sequence[int], blocks: float, block: int

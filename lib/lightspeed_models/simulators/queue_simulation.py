@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = (
-    "Interval", "Observed", "Path", "batch_means", "number_inside", "observed",
-    "poisson_arrivals", "serve", "simulate", "simulate_decoding",
-)  # fmt: skip
-
 TIMES = nonnegative("s")
 
 

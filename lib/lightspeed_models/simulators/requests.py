@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from lightspeed.errors import BadArgument
 from lightspeed.law import checked, count, nonnegative, positive
 
-__all__ = ("Visit", "decoded", "drawn", "served")
-
 TIMES = nonnegative()
 
 

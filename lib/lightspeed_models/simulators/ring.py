@@ -11,8 +11,6 @@ from typing import Any
 
 from lightspeed.errors import BadArgument
 
-__all__ = ("RingRun", "Step", "ring_schedule", "run_ring")
-
 
 @dataclass(frozen=True)
 class Step:

@@ -16,8 +16,6 @@ from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, nonnegative, positive
 from lightspeed.pipeline import CHUNKS, MICRO_BATCHES, STAGES
 
-__all__ = ("Pass", "Timeline", "Work", "order", "simulate")
-
 SCHEDULES = ("gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2")
 SPLIT = ("zb_h1", "zb_h2")
 

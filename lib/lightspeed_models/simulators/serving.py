@@ -37,8 +37,6 @@ from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.llm.step import IDEAL, Engine, Replica, mixed_step
 from lightspeed_models.served_law import Pace
 
-__all__ = ("Cost", "Event", "Scheduler", "Served", "Step", "cost_of", "simulate")
-
 
 @dataclass(frozen=True)
 class Cost:

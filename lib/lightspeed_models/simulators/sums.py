@@ -10,8 +10,6 @@ from lightspeed.elementwise import Result
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.precision import Format, Integer
 
-__all__ = ("accumulate",)
-
 
 def accumulate(
     values: Any,

@@ -8,8 +8,6 @@ from typing import Any
 
 from lightspeed.law import checked, count, nonnegative
 
-__all__ = ("Event", "Piece", "chain", "overlapped", "reads_of_strips", "tile_order")
-
 SECONDS = nonnegative("s")
 
 

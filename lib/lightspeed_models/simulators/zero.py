@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 
 from lightspeed.law import checked, count
 
-__all__ = ("Event", "Held", "step_events", "step_states")
-
 RANKS = count(low=2, hint="n counts the GPUs that share the states.")
 STAGE = count(low=0, high=3, hint="0 is plain data parallelism, 3 is FSDP.")
 

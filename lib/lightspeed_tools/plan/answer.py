@@ -23,16 +23,6 @@ from lightspeed_tools.plan.phrases import DEGREES, short
 from lightspeed_tools.plan.search import ROOM, Found, bytes_of, search
 from lightspeed_tools.plan.space import RULES, rules_broken, space
 
-__all__ = (
-    "UNSURE",
-    "Job",
-    "answer",
-    "explained",
-    "three_that_differ",
-    "utilizations",
-    "verdict",
-)
-
 SPOKEN = {"stage": "zero", "micro_size": "micro_batch"}  # fields as all tools call them
 MORE = ("micro_batches", "recompute", "part", "shard")
 MORE_MEMORY = 10e9  # bytes: what would a GPU with so much more change?

@@ -26,8 +26,6 @@ from lightspeed_tools.plan.inputs import Setting
 from lightspeed_tools.plan.phrases import Setup
 from lightspeed_tools.plan.search import seconds_of
 
-__all__ = ("Cause", "causes_of", "compared", "factor", "measured_seconds", "odds")
-
 FOUR_OF_FIVE = 1.28  # widths of a normal error within which four of five lie
 WITHIN = 0.07  # how far, in log time, runs of one framework, chip and way of splitting differ
 SURE = 0.8  # odds from which a cause is named

@@ -24,8 +24,6 @@ from lightspeed_tools.plan.inputs import cluster_from, given_stack, model_of
 from lightspeed_tools.plan.phrases import part_again
 from lightspeed_tools.plan.search import Found, bytes_of, seconds_of
 
-__all__ = ("checked_cases",)
-
 CASE = (
     "name", "source", "model", "cluster", "precision", "batch_sequences", "sequence", "plan",
     "measured", "stack", "framework", "compiled", "attention", "mfu_counts", "note",

@@ -8,8 +8,6 @@ from dataclasses import replace
 from lightspeed_tools.plan.answer import Job
 from lightspeed_tools.plan.search import Found
 
-__all__ = ("fewest", "least_gpus")
-
 
 def least_gpus(job: Job, seconds: float, tokens: float) -> int:
     """GPUs below which even the peak alone would miss the deadline: whole nodes."""

@@ -25,15 +25,6 @@ from lightspeed_models.step_memory import Footprint, footprint
 from lightspeed_tools.nccl.log import ReportError
 from lightspeed_tools.nccl.machine import adapters
 
-__all__ = (
-    "Cluster",
-    "Setting",
-    "cluster_from",
-    "cluster_of",
-    "given_stack",
-    "model_of",
-)
-
 NETWORKS = {  # of a chip whose cluster does not name one: what its vendor's own systems have
     "a100_40gb": "infiniband_hdr", "a100_80gb": "infiniband_hdr", "a100_64gb": "infiniband_hdr",
     "b300": "infiniband_xdr", "gb300": "infiniband_xdr",

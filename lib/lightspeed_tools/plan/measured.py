@@ -14,8 +14,6 @@ from lightspeed_models.stack_fit import Timed
 from lightspeed_models.training_step import step
 from lightspeed_tools.plan.inputs import Setting
 
-__all__ = ("nearest",)
-
 FORMATS = {2.0: "bf16", 1.0: "fp8"}
 
 

@@ -16,8 +16,6 @@ from lightspeed_tools.plan.inputs import cluster_of, given_stack
 from lightspeed_tools.plan.search import bytes_of
 from lightspeed_tools.plan.space import RULES, rules_broken
 
-__all__ = ("moves_of", "one_away")
-
 AXES = ("tensor", "pipeline", "context", "expert", "micro_size")
 
 

@@ -10,8 +10,6 @@ from lightspeed.errors import BadArgument, nearest
 from lightspeed_models.plan import Plan, plan_of_batch
 from lightspeed_models.stack import KERNELS
 
-__all__ = ("DEGREES", "Setup", "part_again", "plan_of", "setup_of", "short")
-
 # The planner's own short words -> fields of a plan.
 SHORT = {
     "dp": "data", "tp": "tensor", "pp": "pipeline", "cp": "context", "ep": "expert",

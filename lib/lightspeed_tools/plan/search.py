@@ -20,8 +20,6 @@ from lightspeed_models.training_step import work
 from lightspeed_tools.plan.inputs import Setting
 from lightspeed_tools.plan.space import Space
 
-__all__ = ("ROOM", "Found", "bytes_of", "search", "seconds_of")
-
 # Of the memory, what a plan may be predicted to take: from 0.82 on, first picks of the sweep fail.
 ROOM = 0.8
 BLOCK = 8192  # rows at once: what they need stays in a core's caches

@@ -22,10 +22,6 @@ from lightspeed.law import checked, count
 from lightspeed_models.llm.decoder import Decoder
 from lightspeed_models.plan import AXES, Plan, cuts
 
-__all__ = (
-    "COLUMNS", "RULES", "Space", "divisors", "rules_broken", "sequences_of", "space",
-)  # fmt: skip
-
 COLUMNS = (
     "data", "tensor", "pipeline", "context", "expert", "micro_size", "micro_batches", "chunks",
     "zero_bubble", "order",

@@ -9,8 +9,6 @@ from lightspeed.values import si
 from lightspeed_tools.plan.causes import SLOW
 from lightspeed_tools.plan.search import ROOM
 
-__all__ = ("told", "told_check", "told_explained")
-
 KWH = 3.6e6
 APART = 0.05  # of a figure, from which on another count is worth a word
 

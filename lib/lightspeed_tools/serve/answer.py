@@ -32,8 +32,6 @@ from lightspeed_tools.serve.plan import (
     plans,
 )
 
-__all__ = ("Answer", "case", "planned", "rows", "sized", "tests", "trace")
-
 LESSON = "Why: lesson 9. `lightspeed evidence served-tokens` has the rows behind the ranges."
 COLUMNS = 100
 

@@ -14,8 +14,6 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-__all__ = ("LoadTest", "load_tests", "objects_of", "table_of", "text_of")
-
 WANTED = (
     "what `vllm bench serve` or SGLang's bench_serving wrote (JSON or the console), guidellm,"
     " GenAI-Perf or AIPerf, llmperf, InferenceX, or a table of published rows"

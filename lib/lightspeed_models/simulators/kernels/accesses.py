@@ -11,8 +11,6 @@ from lightspeed_models.simulators.kernels.arrays import Pointer
 from lightspeed_models.simulators.kernels.indices import Index, Mask
 from lightspeed_models.simulators.kernels.record import LINE, SECTOR, WARP, Access, KernelError
 
-__all__ = ("access",)
-
 
 def access(
     pointer: Pointer, index: Index, mask: Mask | None, store: bool, atomic: bool = False

@@ -5,8 +5,6 @@ from typing import Any
 from lightspeed_models.simulators.kernels.indices import Index
 from lightspeed_models.simulators.kernels.record import KernelError
 
-__all__ = ("Array", "Pointer")
-
 ALIGNMENT = 256  # bytes: where CUDA's allocator puts an array
 
 

@@ -13,8 +13,6 @@ from typing import Any
 from lightspeed_models.simulators.kernels.indices import Index, Shape, axis_of, common_shape, spread
 from lightspeed_models.simulators.kernels.record import KernelError, running
 
-__all__ = ("Block", "of_numbers")
-
 Number = float | int
 Act = Callable[[Any, Any], Any]
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from lightspeed.law import checked, count, positive
 from lightspeed_models.simulators.kernels.record import SECTOR, Access, Launch
 
-__all__ = ("CacheTraffic", "l2_traffic")
-
 CAPACITY = positive("byte", hint="The L2 cache: an A100 has 40 MB, in two halves.")
 IN_FLIGHT = count(hint="Programs that run at once: SMs x blocks on each.")
 

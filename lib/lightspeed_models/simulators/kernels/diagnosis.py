@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from lightspeed_models.simulators.kernels.record import LINE, SECTOR, WARP, Access, Launch
 
-__all__ = ("Finding", "diagnose")
-
 TOO_MANY = 1.5  # bytes that cross for each that is asked for
 IDLE_LANES = 0.25  # share of lanes that a mask switches off
 

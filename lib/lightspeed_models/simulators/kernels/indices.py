@@ -11,8 +11,6 @@ from typing import Any
 
 from lightspeed_models.simulators.kernels.record import KernelError
 
-__all__ = ("Index", "Mask", "common_shape", "spread")
-
 Shape = tuple[int, ...]
 Key = tuple[slice | None, slice | None]
 

@@ -8,8 +8,6 @@ from typing import Any
 from lightspeed_models.simulators.kernels.arrays import Array, Pointer
 from lightspeed_models.simulators.kernels.record import KernelError, Launch, Limits, _current
 
-__all__ = ("launch",)
-
 
 def launch(
     kernel: Callable[..., None],

@@ -4,15 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
-__all__ = (
-    "Access",
-    "KernelError",
-    "Launch",
-    "Race",
-    "Traffic",
-    "running",
-)
-
 SECTOR = 32  # bytes: the smallest piece that crosses between L2 and DRAM, and between L2 and an SM
 LINE = 128  # bytes: what one request of a warp can take at once
 WARP = 32  # lanes that ask together

@@ -21,11 +21,6 @@ from lightspeed_models.simulators.kernels.blocks import Block, Number, of_number
 from lightspeed_models.simulators.kernels.indices import Index, Mask, Shape, common_shape, spread
 from lightspeed_models.simulators.kernels.record import KernelError, Launch, Race, running
 
-__all__ = (
-    "arange", "atomic_add", "cdiv", "dot", "exp", "full", "load", "log", "max", "maximum",
-    "program_id", "rsqrt", "store", "sum", "trans", "where", "zeros",
-)  # fmt: skip
-
 NARROWEST = 16  # sides of a product on tensor cores
 Scalar = float | int
 
