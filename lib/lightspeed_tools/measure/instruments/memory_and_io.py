@@ -113,13 +113,12 @@ def bandwidth(quick=True):
     STREAM does: what the loop reads and writes.
     """
     each, repeat, quantities = far_size(quick), 21 if quick else 51, []
-    about = {"note": "numba"}
     for name in ("copy", "triad"):
         key, size = f"host.{name}_bandwidth", kernels.VECTORS[name] * each
         for threads in kernels.thread_counts():
             taken, counted = kernels.samples(name, threads, size, np.float64, repeat)
             rates, which = [counted["bytes"] / t for t in taken], {"threads": threads}
-            quantities.append(Quantity(key, "byte/s", rates, which, counted=counted, **about))
+            quantities.append(Quantity(key, "byte/s", rates, which, counted=counted, note="numba"))
     return quantities
 
 
