@@ -1,5 +1,6 @@
 """The desk in a real browser: two graders, the keyboard alone, axe, and hostile notebooks."""
 
+import contextlib
 import os
 import re
 import signal
@@ -41,18 +42,18 @@ def folder(tmp_path):
     return folder
 
 
-@pytest.fixture
-def graders(folder, chromium):
-    """Who marks -> their page, at a desk that the command opened."""
+@contextlib.contextmanager
+def at_the_desk(folder, chromium, *names):
+    """Who marks -> their page, at a desk that the command opened; and what a browser complains of."""
     command = [sys.executable, "-m", "lightspeed_cli", "class", "desk", NAME]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    options = [word for name in names for word in ("--by", name)]
     desk = subprocess.Popen(
-        [*command, "--by", "eve", "--by", "finn"], cwd=folder, env=environment, text=True,
-        stdout=subprocess.PIPE,
-    )  # fmt: skip
+        [*command, *options], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE
+    )
     faults, pages = [], {}
     desk.stdout.readline()
-    for _ in range(2):
+    for _ in names:
         who, address = re.fullmatch(r"  (\w+): (http\S+)\n", desk.stdout.readline()).groups()
         context = chromium.new_context(viewport={"width": 1280, "height": 900})
         context.set_default_timeout(PATIENCE)
@@ -61,23 +62,35 @@ def graders(folder, chromium):
         pages[who] = context.new_page()
         pages[who].goto(address)
         assert "token" not in pages[who].url
-    yield pages
+    yield pages, faults
     for page in pages.values():
         page.context.close()
     desk.send_signal(signal.SIGINT)
     assert desk.wait(30) == 130 and desk.stdout.read() == ""
+
+
+@pytest.fixture
+def graders(folder, chromium):
+    with at_the_desk(folder, chromium, "eve", "finn") as (pages, faults):
+        yield pages
     conflicts = [f for f in faults if "409 (Conflict)" in f]  # the one that is asked for
     assert len(conflicts) == 1 and faults == conflicts, faults
+
+
+def press(page, key):
+    with page.expect_navigation():
+        page.keyboard.press(key)
+
+
+def follow(page, link):
+    with page.expect_navigation():
+        link.click()
 
 
 @pytest.mark.slow
 def test_two_graders_mark_by_keyboard_what_hostile_students_wrote(graders, folder):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     eve, finn = graders["eve"], graders["finn"]
-
-    def press(page, key):
-        with page.expect_navigation():
-            page.keyboard.press(key)
 
     def looked_at(page):
         for scheme in ("light", "dark"):
@@ -127,3 +140,59 @@ def test_two_graders_mark_by_keyboard_what_hostile_students_wrote(graders, folde
         ("ada", (1,), "eve", False), ("ada", (1,), "finn", False),
         ("ada", (), "finn", True), ("mal", (1,), "finn", False),
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.holds("docs/teach.md", "all that have the same mistake")
+def test_thirty_wrong_ridges_of_120_hand_ins_are_five_acts(tmp_path, chromium):
+    """By keyboard: four mistakes on one card each, the last one settled; a whole act is undone."""
+    folder = new(tmp_path / "class").root
+    with ClassFolder.find(folder).book() as book:
+        book.add_assignment(ASSIGNMENT, seeded=False)
+        for n in range(120):
+            book.add_student(f"s{n:03}", f"Student {n}")
+            ridge = right(RIDGE) if n >= 30 else wrong(RIDGE, n % 4) if n < 24 else ...
+            answers = {RIDGE: ridge, WORD: right(WORD)}
+            hand_in(book, f"s{n:03}", answers, code(f"answer = {n}", "cell0"))
+    with at_the_desk(folder, chromium, "eve") as (pages, faults):
+        eve, waits = pages["eve"], lambda: int(eve.locator("td.number").first.inner_text())
+        alike = eve.locator("h2:has-text('Alike') ~ .wide tbody tr")
+        assert waits() == 30 and alike.count() == 5
+        for _ in range(4):
+            follow(eve, alike.first.get_by_role("link"))
+            eve.keyboard.press("a")
+            eve.keyboard.press("p")
+            eve.keyboard.type("0.25")
+            eve.keyboard.press("Escape")
+            press(eve, "s")
+            follow(eve, eve.get_by_role("link", name="Queue"))
+        left = int(alike.first.locator(".number").inner_text())
+        assert alike.count() == 1 and waits() == left
+        follow(eve, eve.get_by_role("button", name="Settle"))
+        assert waits() == 0 and alike.count() == 0
+        with ClassFolder.find(folder).book() as book:
+            marks = [m for m in book.manual(NAME) if m.question == RIDGE]
+        assert len(marks) == len({m.student for m in marks}) == 30
+
+        eve.goto(eve.url.partition("?")[0] + "?by=student")
+        eve.keyboard.press("f")
+        eve.keyboard.type("student 77")
+        assert eve.locator("tbody tr:visible").count() == 1
+        follow(eve, eve.locator("tbody tr:visible a"))
+        eve.keyboard.press("g")
+        eve.keyboard.type("s003")
+        press(eve, "Enter")
+        assert "student=s003" in eve.url
+        press(eve, "u")
+        follow(eve, eve.get_by_role("link", name="Queue"))
+        assert alike.count() == 1, "a whole act is taken back, and no other"
+        assert int(alike.first.locator(".number").inner_text()) > 1
+
+        follow(eve, alike.first.get_by_role("link"))
+        eve.get_by_label("Single letters do nothing").check()
+        eve.locator("h2").first.click()  # the focus leaves the box
+        here = eve.url
+        for key in "jnsup":
+            eve.keyboard.press(key)
+        assert eve.url == here and eve.evaluate("document.activeElement === document.body")
+    assert not faults, faults

@@ -13,6 +13,14 @@ const go = then => {
   } else place?.click();
 };
 
+// The queue of a large class, or all its mistakes: only the rows that have what is typed.
+const filter = document.getElementById("filter");
+filter?.addEventListener("input", () => {
+  const words = filter.value.toLowerCase().split(/\s+/);
+  for (const row of document.querySelectorAll("tbody tr"))
+    row.hidden = !words.every(word => row.textContent.toLowerCase().includes(word));
+});
+
 // For who speaks to a computer, or types by accident: single letters can be switched off.
 const keys = document.getElementById("keys");
 if (keys) keys.checked = localStorage.getItem("keys") === "off";
@@ -30,6 +38,7 @@ addEventListener("keydown", event => {
     n: () => go("next"),
     c: () => form?.elements.comment.focus(),
     p: () => form?.elements.points.focus(),
+    f: () => filter?.focus(),
     g: () => document.getElementById("jump")?.focus(),
     s: () => form?.requestSubmit(),
     u: () => dirty || document.getElementById("undo")?.requestSubmit(),
