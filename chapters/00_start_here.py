@@ -73,8 +73,9 @@ ask("roofline.h100_critical_batch")
 #    [kernels](02_roofline_2_kernels.ipynb): why attention is slow, and FlashAttention fast.
 # 3. [Amdahl and Gustafson](03_amdahl_gustafson.ipynb): what more processors give, and when they
 #    take it back.
-# 4. [Little's law](04_littles_law.ipynb): how many at once, how long they wait, and serving a model
-#    within a budget; then [what a step reads](04_littles_law_2_attention.ipynb) of long texts.
+# 4. [Little's law](04_littles_law.ipynb): how many at once, and how long they wait; then [what a
+#    replica promises](04_littles_law_1_replica.ipynb), and [what a step
+#    reads](04_littles_law_2_attention.ipynb) of long texts.
 # 5. [Precision](05_precision.ipynb): what a format can hold, what is lost, and what narrower really
 #    buys.
 # 6. Parallelism: [what must fit](06_parallelism.ipynb), [what must be

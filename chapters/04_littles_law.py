@@ -6,25 +6,23 @@
 # load do that, and how much hardware would undo it?
 #
 # Two tools answer both questions: a law that holds for any traffic, and a formula that asks for a
-# little more. Thirty-five minutes; you need chapter 2 for the last third. The evidence is on the
+# little more. Half an hour; all you need is a pencil. The evidence is on the
 # [proof page](04_littles_law_proof.ipynb).
 
 # %% tags=["setup"]
-from lightspeed.catalog import accelerator, find
 from lightspeed_course import Area, ask, Axis, Bars, Chart, figure, job, Line, Points, predict
 from lightspeed_course import bench, reveal, Rule, si, sweep, table
 from lightspeed.queueing import *
-from lightspeed.serving import *
-from lightspeed_models.llm import decoder
 
 # %%
 job.sheet(until="04")
 
 # %% [markdown]
-# **First, one from lesson 2.** You'll need it here.
+# **First, one from lesson 1.** How fast things come, times how long they take: this whole lesson
+# turns on such a product.
 
 # %%
-ask("roofline.claim_more_users", seed="again")
+ask("numbers.braking_distance", seed="again")
 
 # %% [markdown]
 # ## Guess first
@@ -310,7 +308,8 @@ assert max(tails) - min(tails) < 1e-9, "A tail of that size is normal"
 assert abs(erlang_c(0.5, 1) - 1 / 2) < 1e-12, "makes every second request wait"
 
 # %% tags=["setup"]
-spare_for = {0.5: 0.5, 0.2: 1.06, 0.1: 1.42, 0.01: 2.4}  # assumed: k by the share that may wait
+from lightspeed_course.content.queueing import pencil, spare_for
+
 pool = 100  # assumed
 
 # %% tags=["figure"]
@@ -346,16 +345,22 @@ assert all(abs(share - 1 / 3) < 0.01 for share in spent) and abs(waits - 1 / 3) 
 
 # %% [markdown]
 # **Servers that share a queue help one another: nobody waits while one of them is free.** The more
-# there are, the more they help. By the formula of **Erlang C** the spare servers grow only like the
-# square root of the load $a = \lambda/\mu$, so a promise is a line for the pencil:
+# there are, the more they help. How many does a promise need? The exact answer is a formula of the
+# telephone engineer Erlang, his **Erlang C**, and it takes a computer. But the spare servers that it
+# asks for grow only like the square root of the load $a = \lambda/\mu$, the number that is busy on
+# average. So a promise is a line for the pencil:
 #
 # $$\text{servers} = a + k\sqrt{a}, \text{ rounded up}$$
 #
-# with $k$ = {{spare_for[0.5]:g}} if half may wait, {{spare_for[0.2]:g}} if a fifth, {{spare_for[0.1]:g}}
-# if a tenth. It is never too many, and short by one server at most; take {{spare_for[0.01]:g}} for one
-# in a hundred, and it is short by two at most. A load of {{pool}} needs
-# {{pool + spare_for[0.1] * pool**0.5:.1f}}, so {{servers_for(pool, 0.1):.0f}} servers, to let nine in ten
-# start at once: a sixth more. At a load of four it takes twice as many. So put one queue in front of many replicas. [proof](04_littles_law_proof.ipynb#The-pool,-state-by-state)
+# | share that may wait | half | a fifth | a tenth | one in twenty | one in a hundred |
+# |---|---|---|---|---|---|
+# | $k$ | {{spare_for(0.5):g}} | {{spare_for(0.2):g}} | {{spare_for(0.1):g}} | {{spare_for(0.05):g}} | {{spare_for(0.01):g}} |
+#
+# From a load of one half on, this is right or one server off. A load of {{pool}} needs
+# {{pencil(pool, 0.1):.1f}}, so {{servers_for(pool, 0.1):.0f}} servers, to let nine in ten start at
+# once: a sixth more than are busy. A load of four needs twice as many as are busy, because a small pool
+# has little to share. So put one queue in front of many replicas.
+# [proof](04_littles_law_proof.ipynb#The-pool,-state-by-state)
 #
 # ## Overload
 #
@@ -365,24 +370,17 @@ assert all(abs(share - 1 / 3) < 0.01 for share in spent) and abs(waits - 1 / 3) 
 # %% tags=["holds"]
 from math import ceil
 
-gaps = {
-    share: {
-        servers_for(a, share) - ceil(a + k * a**0.5)
-        for a in [*range(1, 60), 80, 100, 150, 200, 400, 800, 1600]
-    }
-    for share, k in spare_for.items()
-}
-assert all(gap <= {0, 1} for share, gap in gaps.items() if share > 0.01), (
-    "It is never too many, and short by one server at most"
-)
-assert gaps[0.01] <= {0, 1, 2}, "and it is short by two at most"
-assert servers_for(pool, 0.1) == ceil(pool + spare_for[0.1] * pool**0.5), (
-    "to let nine in ten"
-)
-assert servers_for(4, 0.1) == 8, "it takes twice as many"
+loads = [a / 4 for a in range(2, 240)] + [80, 100.3, 150, 200.7, 400, 800.2, 1600]
+assert all(
+    abs(servers_for(a, share) - ceil(pencil(a, share))) <= 1
+    for share in (0.5, 0.2, 0.1, 0.05, 0.01)
+    for a in loads
+), "From a load of one half on, this is right or one server off"
+assert servers_for(pool, 0.1) == ceil(pencil(pool, 0.1)), "to let nine in ten"
+assert servers_for(4, 0.1) == 2 * 4, "A load of four needs twice as many as are busy, because a small"
 assert erlang_c(1.0, 2) < erlang_c(0.5, 1), "the more they help"
 assert (servers_for(1600, 0.1) - 1600) / (servers_for(16, 0.1) - 16) < 1.2 * 10, (
-    "the spare servers grow only like the square root of the load"
+    "asks for grow only like the square root of the load"
 )
 
 # %%
@@ -404,220 +402,42 @@ full = {room: mmck(burst, capacity, 1, room) for room in (20, 500)}
 # are served for {{si(full[500].W, "s")}}, against {{si(full[20].W, "s")}}.
 # [proof](04_littles_law_proof.ipynb#Overload,-run-by-run)
 #
-# ## The job: what does a replica promise?
+# ## The job: how many at once?
 #
-# The model is trained, and eight GPUs are to serve it as one replica. A replica decodes a batch of
-# requests together: each step gives each of them one token. So it has slots, as a pool has servers.
-# On paper: two slots, and answers A of three tokens, B of one and C of two. A letter is a token.
-#
-# ```text
-#          the whole batch first     a slot as soon as it is free
-# slot 0   A A A C C                 A A A
-# slot 1   B . . . .                 B C C
-# ```
-#
-# If C waits until the batch of A and B is done, that takes five steps, and B's slot is idle for
-# four of them. *Continuous batching* gives C the slot as soon as it is free: three steps, and no
-# way takes fewer, for two slots make two tokens a step. In the picture slots wait for the longest
-# answer of their batch. Switch continuous batching on.
+# Once it is trained, the model is to answer {{job.ASKED}} requests a second, in {{job.ANSWER}} tokens
+# each, and whoever reads along should get a token every {{si(job.BUDGET, "s")}}. Nobody has chosen a
+# machine yet. What can you say already?
 
 # %% tags=["holds"]
-import numpy as np
-
-from lightspeed_models.simulators.queue_simulation import simulate_decoding
-
 assert after == 2 * burst_length, "twice as long"
 assert full[500].throughput < 1.01 * full[20].throughput and full[500].W > 20 * full[20].W, (
     "hardly anybody more"
 )
-both, last = (
-    simulate_decoding(np.zeros(len(n)), np.array(n, float), 2, lambda n: 1.0)
-    for n in ((3, 1), (2,))
-)
-assert both.departure.max() + last.departure.max() == 5 and 5 - both.departure[1] == 4, (
-    "B's slot is idle"
-)
-assert (
-    simulate_decoding(np.zeros(3), np.array([3, 1, 2], float), 2, lambda n: 1.0).departure.max()
-    == (3 + 1 + 2) / 2
-), "no way takes fewer"
 
 # %%
-explore_batching()
+stays = job.ANSWER * job.BUDGET
+load, slots = job.at_once()
+preparing, planned_rate = 0.1, job.TOKENS / job.SEQUENCE / job.planned()  # assumed: s a sequence
+load, slots, concurrency(planned_rate, preparing)
 
 # %% [markdown]
-# **The batch is the number of busy servers, the step time sets the service time, and the memory
-# left for caches limits how many servers there are.** These servers are unusual, because each one
-# that is busy slows down the others. By how much? Assume for now that prompts are read
-# (*prefilled*) somewhere else, and that requests arrive here with their caches ready. Then count
-# twice: how many fit into memory, and how many can each get a token every {{si(job.BUDGET, "s")}}.
-
-# %%
-model, chip, context, answer = decoder(job.MODEL), accelerator(job.GPU), job.LONG, job.ANSWER
-heads = model.attention
-per_token = kv_cache_bytes(model.depth, heads.kv_heads, heads.head_width, 1)
-kv, memory = per_token * context, job.PER_NODE * chip.hbm_capacity
-replica = {
-    "parameters": model.parameters,
-    "kv_bytes": kv,
-    "peak": job.PER_NODE * chip.bf16,
-    "bandwidth": job.PER_NODE * chip.hbm_bandwidth,
-}
-slots = batch_that_fits(memory, job.weights(), kv)
-slots, batch_within(job.BUDGET, **replica)
-
-# %% [markdown]
-# A token leaves a key and a value for each layer and KV head, each as long as the head is wide, at
-# two bytes a number: {{si(per_token, "byte")}}. So a request with {{context:,}} tokens takes
-# {{si(kv, "byte")}}. The weights take {{si(job.weights(), "byte")}} of the
-# {{si(memory, "byte")}} of memory, and what is left holds {{slots:.0f}} requests.
+# A request stays for {{si(stays, "s")}}, so {{load:.0f}} are under way at a time, whatever the traffic
+# is like. If one in ten may wait for a slot, the pencil says {{pencil(load, job.LATE):.1f}}: so it
+# takes {{slots}} slots. Can eight GPUs have so many, and still keep that pace? That is the
+# [next lesson's](04_littles_law_1_replica.ipynb) question.
 #
-# Newer models keep less, or read less of what they keep: [lesson 4.2](04_littles_law_2_attention.ipynb)
-# draws both.
-#
-# Do one step on paper. It reads the weights once for the whole batch, in
-# {{si(job.weights() / replica["bandwidth"], "s")}}, and the cache of each request, in
-# {{si(kv / replica["bandwidth"], "s")}}. So a request alone gets its token after
-# {{si(decode_step(1, **replica).time, "s")}}. With ten, each gets one after
-# {{si(decode_step(10, **replica).time, "s")}}: ten times the tokens, and each user waits
-# {{decode_step(10, **replica).time / decode_step(1, **replica).time:.1f}} times as long. Arithmetic
-# takes {{si(2 * model.parameters / replica["peak"], "s")}} for each request, but in the shadow of the
-# weights: the tensor cores work on one piece while the next is read. It shows only in a batch so
-# large that it takes longer than the reading. Attention is a kernel of its own, and memory-bound
-# (chapter 2), so its time adds. With $P$ parameters and a batch of $B$ **a step of serving** takes
-#
-# $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} }
-# + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
-#
-# At first a larger batch is nearly free. In the end a step grows as fast as its batch, so one more
-# request brings no throughput, and everybody waits for it. In between lies the **knee**, where
-# throughput divided by latency is largest: there all caches together take as long to read as the
-# weights.
-# [proof](04_littles_law_proof.ipynb#A-replica,-batch-by-batch)
+# And the training run, which will take {{job.RUNNING}} days? Perhaps its GPUs wait for whoever loads
+# their data. By its plan the run takes {{planned_rate:.0f}} sequences a second. Say that it takes
+# {{si(preparing, "s")}} to read one and cut it into tokens: then
+# {{concurrency(planned_rate, preparing):.0f}} are being prepared at a time, and eight hosts have cores
+# enough for that. Strike the loader off.
 
 # %% tags=["holds"]
-from dataclasses import replace
+from math import ceil
 
-assert per_token == 2 * model.depth * heads.kv_heads * heads.head_width * 2, "two bytes a number"
-near = replace(heads, window=1024)
-assert near.read_bytes(context, 2) < heads.read_bytes(context, 2), "Newer models keep less"
-assert decode_step(10, **replica).time < 1.25 * decode_step(1, **replica).time, (
-    "ten times the tokens"
-)
-assert (few := decode_step(10, **replica)).time == few.kv + few.weights > few.kv + few.math and (
-    many := decode_step(400, **replica)
-).time == many.kv + many.math > many.kv + many.weights, "only in a batch"
-one = decode_step(round(knee_batch(**replica)), **replica)
-assert abs(one.kv / one.weights - 1) < 0.02, "as long to read as the weights"
-late = [b / decode_step(b, **replica | {"kv_bytes": per_token * 2048}).time for b in (300, 399)]
-assert abs(late[1] / late[0] - 1) < 1e-6, "step grows as fast as its batch"
-
-# %% tags=["figure"]
-knee, allowed = round(knee_batch(**replica)), int(batch_within(job.BUDGET, **replica))
-marks = {"knee": knee, "budget": allowed, "memory full": int(slots)}
-every = [float(b) for b in range(1, 400)]
-curves = {
-    c: [float(decode_step(b, **replica | {"kv_bytes": per_token * c}).time) for b in every]
-    for c in (2048, context, 32768)
-}
-colors = dict(zip(curves, ("green", "blue", "amber")))
-each = [float(decode_step(b, **replica).time) for b in marks.values()]
-drawn = {c: [(t, b / t) for b, t in zip(every, of) if t < 0.05] for c, of in curves.items()}
-figure(
-    Chart(
-        Axis("time per token", "s", domain=(0, 0.05)),
-        Axis("throughput of the replica, token/s", domain=(0, 27_000)),
-        [
-            *(Line(*zip(*drawn[c]), f"{c:,} tokens", colors[c]) for c in curves),
-            Points(
-                each,
-                [b / t for b, t in zip(marks.values(), each)],
-                labels=[f"{n}, {b}" for n, b in marks.items()],
-            ),
-            Rule(x=job.BUDGET, label=f"{si(job.BUDGET, 's')} a token"),
-        ],
-    ),
-    caption="Every point of a curve is a batch; the curves differ in the tokens that each cache"
-    f" holds. Marked for {context:,} tokens: the knee, the largest batch within the budget, and"
-    " the largest that fits.",
-    alt="Throughput over time per token: curves that rise steeply and then flatten, lower for"
-    " longer contexts. On the middle one, three marked batches from the knee to the one that"
-    " fills the memory.",
-)
-
-# %% tags=["holds"]
-assert all(a < b < c for a, b, c in zip(*curves.values())), "lower for longer contexts"
-assert knee < allowed < slots, "three marked batches"
-
-# %% [markdown]
-# A budget of {{si(job.BUDGET, "s")}} a token allows a batch of {{allowed}}, and memory allows
-# {{slots:.0f}}. The smaller one counts.
-#
-# ### From tokens back to requests
-#
-# An answer has {{answer}} tokens, so its request stays for {{answer}} steps. Little's law, with the
-# largest allowed batch as $L$, gives the most requests a second.
-
-# %% tags=["holds"]
-assert abs(
-    concurrency(request_rate(allowed, answer, job.BUDGET), answer * job.BUDGET) - allowed
-) < (1e-9), "most requests a second"
-
-# %%
-step = decode_step(allowed, **replica).time
-most = request_rate(allowed, answer, step)
-si(answer * step, "s"), most
-
-# %% [markdown]
-# **At most {{most:.1f}} requests a second: nobody may promise more.** (An engine keeps less: lesson 9.)
-# The latency grows long before anybody has to wait, because the steps
-# get longer; so watch the batch, not the queue.
-# [proof](04_littles_law_proof.ipynb#How-close-to-full-may-it-run?)
-#
-# ### Who reads the prompts?
-#
-# We left something out: every answer needs its prompt read first, at two FLOPs per parameter and
-# token, plus attention.
-
-# %% tags=["holds"]
-assert prefill_time(1, 1, 1) == 2, "every answer needs its prompt read first"
-assert decode_step(allowed + 1, **replica).time > job.BUDGET >= step and all(
-    request_rate(n, answer, decode_step(n, **replica).time) <= most for n in range(1, allowed + 1)
-), "At most {{most:.1f}} requests a second: nobody may promise more"
-assert job.served()[1] < most, "An engine keeps less"
-busy = serving_queue(0.9 * most, answer, allowed, **replica)
-assert 2 * answer * decode_step(1, **replica).time < busy.W and busy.wait_probability < 0.05, (
-    "long before anybody has to wait"
-)
-
-# %%
-prompt = context - answer // 2
-prefill = prefill_time(prompt, model.parameters, replica["peak"])
-feeders = prefill_servers(prefill, allowed, step, answer)
-shared = 1 / (prefill + answer * step / allowed)
-prefill, round(feeders, 2), round(shared, 2)
-
-# %% [markdown]
-# The {{context:,}} tokens are those of a request halfway through its answer, so its prompt has
-# {{prompt:,}}. Reading it takes at least {{si(prefill, "s")}}. If the replica reads it, its
-# {{allowed:.0f}} answers stand still for as long as {{prefill / step:.0f}} steps. If others read
-# it, Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
-# replicas that do nothing else. If one replica did both, each request would take its prefill for
-# itself, and of its {{answer}} steps one part in {{allowed}}, because it shares them. One over that sum is
-# the new ceiling: {{shared:.1f}} requests a second in place of {{most:.1f}}.
-#
-# All of this is a bound. A single GPU reached more than half of it in public runs, and several
-# together less than half, because chips that act as one have to exchange what they computed.
-# [proof](04_littles_law_proof.ipynb#Check:-against-measured-serving)
-
-# %% tags=["holds"]
-assert prompt + answer / 2 == context, "halfway through its answer"
-assert abs(prefill * replica["peak"] / (2 * model.parameters * prompt) - 1) < 1e-9, (
-    "it takes at least"
-)
-assert prefill > 5 * step, "still for as long"
-assert abs(feeders - most * prefill) < 1e-9, "replicas that do nothing"
-assert shared < most and abs(1 / shared - prefill - 1 / most) < 1e-9, "itself, and of its {{answer}} steps one part in"
+assert abs(load - concurrency(job.ASKED, stays)) < 1e-9, "are under way at a time, whatever the traffic"
+assert slots == ceil(pencil(load, job.LATE)), "If one in ten may wait for a slot, the pencil says"
+assert concurrency(planned_rate, 10 * preparing) < 8 * 8, "eight hosts have cores"
 
 # %% [markdown]
 # ## Try it
@@ -626,26 +446,15 @@ assert shared < most and abs(1 / shared - prefill - 1 / most) < 1e-9, "itself, a
 # one server. The upper curve is the slowest of a hundred.
 
 # %%
-from lightspeed_course.explorers.queueing import explore, explore_serving
+from lightspeed_course.explorers.queueing import explore
 
 explore()
-
-# %% [markdown]
-# ### A model on hardware
-#
-# What limits the batch, the budget or the memory? Change the hardware, then the context.
-
-# %%
-explore_serving()
 
 # %% [markdown]
 # ## Decide
 
 # %%
 ask("queueing.where_to_queue", seed="chapter")
-
-# %%
-ask("serving.what_limits_it", seed="chapter")
 
 # %%
 ask("queueing.slots_for_a_promise", seed="chapter")
@@ -709,7 +518,8 @@ assert mean_before > refused.W, "buy nothing before tonight"
 # - What is inside equals the rate times the stay, whatever the traffic.
 # - With random arrivals and services, latency is one over the capacity that is left of one server, so
 #   its last tenth costs more than the first nine.
-# - A replica's batch is limited by a promise or by memory; find out which before you buy.
+# - Servers behind one queue need to spare only a few square roots of their load, so the larger the
+#   pool, the smaller the share that stands idle.
 
 # %% tags=["holds"]
 loads = [n / 100 for n in range(1, 100)]
@@ -719,16 +529,19 @@ assert all(abs(mm1(load, 1).W - 1 / (1 - load)) < 1e-9 for load in loads), (
 assert mm1(0.99, 1).W - mm1(0.9, 1).W > mm1(0.9, 1).W, (
     "its last tenth costs more than the first nine"
 )
+assert all(
+    servers_for(4 * a, share) / (4 * a) < servers_for(a, share) / a
+    for a in (2, 10, 100)
+    for share in (0.2, 0.1, 0.01)
+), "the larger the pool, the smaller the share that stands idle"
 
 # %% [markdown] tags=["card"]
 # | formula | what it says | unit | for the job |
 # |---|---|---|---|
-# | $L = \lambda W$ | what is inside | request | at most {{most:.1f}} a second × {{si(answer * step, "s")}} = {{allowed}} |
+# | $L = \lambda W$ | what is inside | request | {{job.ASKED}} a second × {{si(stays, "s")}} = {{load:.0f}} |
 # | $W_q = R / (1 - \rho)$, $R = \lambda(\sigma^2 + 1/\mu^2)/2$ | the wait (Pollaczek and Khinchine) | s | {{md1(0.8, 1).Wq:.0f}} services at four fifths of full load, all alike |
-# | $a + k\sqrt{a}$ | servers behind one queue | | {{servers_for(pool, 0.1):.0f}} for a load of {{pool}}, if one in ten may wait |
 # | $1 / (\mu - \lambda)$ | time in M/M/1 | s | {{mm1(0.9, 1).W:.0f}} services at nine tenths |
-# | $t(B)$ | a decode step | s | {{si(step, "s")}} for {{allowed}} |
-# | $\min(\text{weights} / \text{cache}, B_\text{crit})$ | the knee | request | {{knee}} |
+# | $a + k\sqrt{a}$ | servers behind one queue | | {{slots}} for a load of {{load:.0f}}, if one in ten may wait |
 
 # %% [markdown]
 # ## In your own load test
@@ -752,11 +565,11 @@ bench("04")
 # ## Exercises, and on
 #
 # [The exercises](../exercises/04_littles_law.ipynb) have these questions with other numbers,
-# Erlang's formula to write, a burst to survive, and a replica to size. Next: would
-# [narrower numbers](05_precision.ipynb) make the promise larger?
+# Erlang's formula to write, and a burst to survive. Next: what eight GPUs can promise, a
+# [replica](04_littles_law_1_replica.ipynb) whose servers slow one another down.
 #
 # ## Further reading
 #
 # - Little, *A proof for the queuing formula L = λW* (Operations Research, 1961).
 # - Harchol-Balter, *Performance Modeling and Design of Computer Systems* (2013).
-# - Yu and others, *Orca* (OSDI 2022): batches that requests join and leave between steps.
+# - Dean and Barroso, *The tail at scale* (2013): what a promise about the slowest costs.

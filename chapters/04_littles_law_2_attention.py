@@ -9,8 +9,8 @@
 #
 # In the last lesson each step read the weights once and everyone's cache. That is still so, but
 # models differ in what they keep of a text, and in how much of it a
-# step reads. Twenty minutes; you need chapter 2 and [lesson 4](04_littles_law.ipynb). The evidence
-# is on the [proof page](04_littles_law_proof.ipynb#What-a-step-reads,-against-public-steps).
+# step reads. Twenty minutes; you need chapter 2 and [lesson
+# 4.1](04_littles_law_1_replica.ipynb). The evidence is on the [proof page](04_littles_law_proof.ipynb#What-a-step-reads,-against-public-steps).
 
 # %% tags=["setup"]
 from lightspeed.attention import *
@@ -24,7 +24,7 @@ from lightspeed_models.llm import decoder
 job.sheet(until="04.2")
 
 # %% [markdown]
-# **First, one from lesson 4.** You'll need it here.
+# **First, one from lesson 4.1.** You'll need it here.
 
 # %%
 ask("serving.cache_of_a_request", seed="again")

@@ -19,6 +19,7 @@ from lightspeed.kernels import naive_attention_bytes
 from lightspeed.memory import training_state_bytes
 from lightspeed.networks import go_back_n, window_packets
 from lightspeed.parallel import data_parallel_tokens
+from lightspeed.queueing import concurrency, servers_for
 from lightspeed.roofline import TimeBounds, time_bounds
 from lightspeed.scaling import karp_flatt
 from lightspeed.serving import (
@@ -52,6 +53,7 @@ SEQUENCES, SEQUENCE = 512, 2048  # of a step
 CONTEXT = 2**17  # tokens of a long request: a report, or a repository
 LONG = 8192  # tokens of a sequence that memory is counted for, and of a request half-way
 ANSWER, BUDGET = 500, 0.02  # tokens of an answer, and seconds that each may take
+ASKED, LATE = 10, 0.1  # requests a second that the service expects, and the share that may wait
 WINDOW, PACKET, LOSS = 16e-6, 4096, 0.01  # s of a round trip, bytes, and what a bad cable loses
 TENSOR, PIPELINE = 8, 4  # of the plan that mends the week
 
@@ -118,6 +120,12 @@ def share_for_a_day() -> float:
 
 
 # ---------------------------------------------------------------- 4 and 5: served on eight
+
+
+def at_once() -> tuple[float, int]:
+    """(answers under way on average if each token comes in time, slots so that few wait)."""
+    load = float(concurrency(ASKED, ANSWER * BUDGET))
+    return load, int(servers_for(load, LATE))
 
 
 @dataclass(frozen=True)
@@ -408,6 +416,11 @@ def _three() -> str:
 
 
 def _four() -> str:
+    load, slots = at_once()
+    return f"{load:.0f} on average, and **{slots} slots** if one in ten may wait"
+
+
+def _replica() -> str:
     promised = replica()
     return (
         f"{si(promised.per_token, 'byte')} of cache a token, {promised.slots:.0f} slots;"
@@ -495,15 +508,16 @@ LINES = {
     "02": Line("One layer on one GPU", ("01",), _two),
     "02.2": Line(f"Its attention over {LONG:,} tokens, on one of eight", ("02",), _attention),
     "03": Line(f"{OFFERED} GPUs are offered: done in a day?", ("01",), _three),
-    "04": Line("Served on eight", ("01",), _four),
-    "04.2": Line("Served with long texts", ("04",), _long),
-    "05": Line("Served in narrower numbers", ("01", "04"), _five),
+    "04": Line(f"{ASKED} answers asked for in a second: how many at once?", ("01",), _four),
+    "04.1": Line("Served on eight", ("01", "04"), _replica),
+    "04.2": Line("Served with long texts", ("04.1",), _long),
+    "05": Line("Served in narrower numbers", ("01", "04.1"), _five),
     "06.1": Line("Does it fit?", ("01",), _six),
     "06.2": Line("As it runs", ("01", "02", "06.1"), _sent),
     "06.3": Line("With a better split", ("01", "06.2"), _waits),
     "07": Line("The offer, again", ("01", "03", "06.3"), _offer),
     "08": Line("With one bad cable", ("06.3", "07"), _tuesday),
-    "09": Line("Served on eight, by an engine that reads its own prompts", ("04",), _shared),
+    "09": Line("Served on eight, by an engine that reads its own prompts", ("04.1",), _shared),
     "10": Line("Planned anew, of all plans there are", ("06.2", "06.3"), _anew),
     "11": Line("As its profile shows it", ("02", "06.2"), _profile),
 }
@@ -513,6 +527,9 @@ LINES = {
 SUSPECTS = {
     "01": "the plan",
     "02": "the memory of a GPU",
+    "03": "the time to save",
+    "04": "the loader of the data",
+    "05": "products in a wide format",
     "06.1": "too little room for the states",
     "06.2": "the network",
     "06.3": "GPUs that wait for one another",

@@ -19,16 +19,6 @@ def test_more_arrivals_end_in_overload(chapter):
     chapter.screenshot("04_queue_explorer")
 
 
-def test_another_machine_changes_the_replica(chapter):
-    explorer = chapter.run("explore_serving()")
-    explorer.get_by_role("button", name="without a guess").click()
-    chapter.says(explorer, "set by memory")
-    explorer.get_by_label("hardware", exact=True).select_option(label="NVIDIA A100 SXM4 80 GB")
-    chapter.says(explorer, "set by the budget")
-    explorer.scroll_into_view_if_needed()
-    chapter.screenshot("04_serving_explorer")
-
-
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
     question = chapter.run('ask("queueing.capped_rate"')
     chapter.answers(question, "50", "rate of one slot")

@@ -107,7 +107,7 @@ def test_a_lesson_leads_to_its_proof_and_keeps_none_of_it(name):
     assert f"]({proof}.ipynb" in own[0].source, "in the opening"
     following = [*LESSONS, "12_the_call"][LESSONS.index(name) + 1]
     end = "\n".join(c.source for c in own[-6:] if c.cell_type == "markdown")
-    assert f"]({following}.ipynb)" in end or name == "04_littles_law", "leads to the next lesson"
+    assert f"]({following}.ipynb)" in end, "leads to the next lesson"
     for cell in own:
         if cell.cell_type == "markdown":
             assert not OF_A_PROOF.search(cell.source), cell.source[:60]

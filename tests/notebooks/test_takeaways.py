@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lightspeed import experts, kernels, networks, quantization, queueing, scaling
+from lightspeed import experts, kernels, networks, quantization, queueing, scaling, serving
 from lightspeed.catalog import accelerator, entries, link
 from lightspeed.collectives import algbw, busbw, busbw_factor, nvls_time, ring_steps, ring_time
 from lightspeed.memory import training_state_bytes
@@ -138,6 +138,29 @@ def inside_is_rate_times_stay(load, queue, stay="W"):
 def one_over_what_is_left(load, queue=queueing.mm1):
     far = queue(0.99, 1).W - queue(0.9, 1).W > queue(0.9, 1).W
     return abs(queue(load, 1).W * (1 - load) - 1) < 1e-9 and far
+
+
+def larger_pools_spare_less(load, share, servers=queueing.servers_for):
+    idle = [(servers(n * load, share) - n * load) / (n * load) for n in (1, 4)]
+    return idle[1] < idle[0] < 4 * load**-0.5
+
+
+def one_step(users, context):
+    model, chip = decoder(job.MODEL), accelerator(job.GPU)
+    return serving.decode_step(
+        users, model.parameters, context * model.kv_cache_bytes_per_token(),
+        job.PER_NODE * chip.bf16, job.PER_NODE * chip.hbm_bandwidth,
+    )  # fmt: skip
+
+
+def most_is_shared(users, context):
+    step = one_step(users, context)
+    return step.kv < step.time / 2
+
+
+def the_batch_over_the_stay(users, context, tokens=500):
+    rates = [n / (tokens * one_step(n, context).time) for n in range(1, users + 1)]
+    return serving.request_rate(users, 500, one_step(users, context).time) >= max(rates) * (1 - 1e-9)
 
 
 def an_index_saves(context):
@@ -338,6 +361,14 @@ TAKEAWAYS = {
          [0.5, queueing.mm1, "Wq"]),
         ("With random arrivals and services", one_over_what_is_left, [(0.01,), (0.5,), (0.99,)],
          [0.5, queueing.md1]),
+        ("the larger the pool", larger_pools_spare_less,
+         list(product((2, 10, 400), (0.2, 0.1, 0.01))), [50, 0.1, lambda a, share: a / share]),
+    ],
+    "04_littles_law_1_replica": [
+        ("users share most of it", most_is_shared, [(1, 2048), (50, 8192), (3, 131_072)],
+         [100, 8192]),
+        ("divided by the time that an answer stays", the_batch_over_the_stay,
+         [(8, 2048), (147, 8192), (12, 131_072)], [147, 8192, 250]),
     ],
     "04_littles_law_2_attention": [
         ("in a long text an index", an_index_saves,

@@ -25,6 +25,16 @@ def after_change(load, service):
     }
 
 
+def spare_for(share):
+    """The spare servers, in square roots of the load, by the share that may wait."""
+    return {0.5: 0.5, 0.2: 1.06, 0.1: 1.42, 0.05: 1.75, 0.01: 2.44}[share]
+
+
+def pencil(load, share):
+    """The servers that the line of lesson 4 gives, before it is rounded up."""
+    return load + spare_for(share) * math.sqrt(load)
+
+
 def loss_servers(load, share):
     """The fewest servers with which at most this share would be turned away."""
     return next(n for n in range(1, 10_000) if q.erlang_b(load, n) <= share)
