@@ -401,7 +401,8 @@ BOUND = re.compile(
 def a_count_that_is_a_bound_must_be_exact(q, seeds):
     variants = [variant_of(q.id, seed) for seed in seeds]
     counts = q.unit in ("", "token", "request") and all(v.right[0] % 1 == 0 for v in variants)
-    if counts and BOUND.search(variants[0].fill(q.prompt)):
+    by_pencil = "one slot more or less doesn't matter" in q.prompt
+    if counts and not by_pencil and BOUND.search(variants[0].fill(q.prompt)):
         for variant in variants:
             assert not any(
                 diagnose(variant, float(variant.right[0]) + by).correct for by in (-1, 1)
