@@ -160,7 +160,9 @@ def most_is_shared(users, context):
 
 def the_batch_over_the_stay(users, context, tokens=500):
     rates = [n / (tokens * one_step(n, context).time) for n in range(1, users + 1)]
-    return serving.request_rate(users, 500, one_step(users, context).time) >= max(rates) * (1 - 1e-9)
+    return serving.request_rate(users, 500, one_step(users, context).time) >= max(rates) * (
+        1 - 1e-9
+    )
 
 
 def an_index_saves(context):
