@@ -21,6 +21,12 @@ from lightspeed_course import ask, bench, beside, figure, job, predict, reveal, 
 job.sheet(until="06.1")
 
 # %% [markdown]
+# **First, one from lesson 1.** To use a model is one thing; training comes after it.
+
+# %%
+ask("numbers.inference_memory", seed="again")
+
+# %% [markdown]
 # ## Guess first
 #
 # The backward pass needs things that the forward pass computed, so they have to stay somewhere in

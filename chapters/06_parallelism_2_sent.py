@@ -27,6 +27,12 @@ from lightspeed_course import table
 job.sheet(until="06.2")
 
 # %% [markdown]
+# **First, one from lesson 6.1.** What a GPU doesn't hold, it has to be sent.
+
+# %%
+ask("parallelism.zero_states", seed="again")
+
+# %% [markdown]
 # ## Guess first
 #
 # The first suspect is what you changed last. With ZeRO-3 the states fit, but a GPU no longer has the
@@ -208,9 +214,9 @@ switches = [  # what is written, its law, bytes in copies of the model, what sta
 table(
     [[f"`{what}`", law, f"{sent:.2f}", kept] for what, law, sent, kept in switches],
     ["you write", "a rank sends, times (n − 1)/n", "copies sent", "stays whole on each GPU"],
-    caption="Weights and gradients in two bytes. A line with three dots changes the one above that has"
-    " none; `last` is true in the last micro-batch. Both set_reshard lines keep the weights after the"
-    " forward pass, too. Each line was counted in torch itself.",
+    caption="Weights and gradients in two bytes. Three dots stand for the call above them, DDP or"
+    " fully_shard, to which the line adds; `last` is true in the last micro-batch. Both set_reshard lines"
+    " keep the weights after the forward pass, too. Each line was counted in torch itself.",
 )
 
 # %% tags=["holds"]
@@ -293,11 +299,13 @@ alone_in = data_parallel_tokens(peak, ports[0] / 8)
 # |---|---|---|
 # | one GPU of each node | its own port, all of it | $C/R$ = {{alone_in:,.0f}} tokens |
 # | whole nodes, as in our job | eight ports an eighth each, and NVLink hands them round | $C/8R$ = {{job.tokens_to_hide():,.0f}} |
-# | one GPU of each node, beside tensor parallelism of eight | each port the eighth that its GPU needs | $C/8R$, the same |
+# | one GPU of each node, beside tensor parallelism of eight | its own port, but just the eighth that it needs | $C/R$, of tokens that all eight share: $C/8R$ for each |
 # | one node (hybrid) | nobody: NVLink alone | $C/L$ = {{data_parallel_tokens(peak, inside):,.0f}}, and once a step $C/8R$ |
 #
-# Look at the third line. Each GPU needs just an eighth of a gathered weight, but it also does just an
-# eighth of the arithmetic on a token, so tensor parallelism sends just as much between nodes. What it
+# Look at the third line. Each GPU needs just an eighth of a gathered weight, so that comes in an eighth of
+# the time. But it also does just an eighth of the arithmetic on a token, so the micro-batch needs $C/R$ tokens
+# as before. Only now it is the micro-batch of eight GPUs together, which makes $C/8R$ for each of them, and
+# tensor parallelism sends just as much between nodes as whole nodes do. What it
 # saves is memory, and it lets you get away with a smaller batch, since a micro-batch has at least one
 # sequence: on {{large:,}} GPUs, as Llama 3 had, one sequence of {{job.LONG:,}} tokens for each GPU makes
 # a step of {{si(large * job.LONG, "token")}}, one for each node {{si(large / 8 * job.LONG, "token")}}.

@@ -21,6 +21,12 @@ from lightspeed_course import bench, beside, job, predict, reveal, si, table
 job.sheet(until="06.3")
 
 # %% [markdown]
+# **First, one from lesson 3.** This lesson is about nothing else.
+
+# %%
+ask("scaling.wait_for_both", seed="again")
+
+# %% [markdown]
 # ## Guess first
 #
 # The longest wait of all is for something that is broken. A training run on thousands of GPUs kept

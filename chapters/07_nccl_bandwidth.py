@@ -15,7 +15,7 @@
 from lightspeed.catalog import find, link, number
 from lightspeed.collectives import *
 from lightspeed_course import ask, bench, beside, figure, job, predict, reveal, si, table
-from lightspeed_course import Axis, Chart, Line, Points
+from lightspeed_course import Axis, Boxes, Chart, Line, Points, Text
 from lightspeed_course.explorers.allreduce import explore_all_reduce, explore_switch, explore_tree
 
 # %%
@@ -32,6 +32,12 @@ smallest, factor, each = 1024, 2, 1  # assumed: bytes to begin with, growth, GPU
 
 # %%
 job.sheet(until="07")
+
+# %% [markdown]
+# **First, one from lesson 1.** Here you'll compare a measured rate with such a port.
+
+# %%
+ask("numbers.infiniband_ndr", seed="again")
 
 # %%
 predict("nccl.share_of_line", ..., seed="said")
@@ -174,7 +180,46 @@ explore_wire()
 # adapters around it,
 # and one bridge between the two. If processes sit on the wrong socket and data passes through their
 # memory, or if adapters were listed in the wrong order, every byte crosses that bridge on its way
-# out, and all eight GPUs share it. You'll recognise this fault by how even it is: every pair of
+# out, and all eight GPUs share it.
+
+# %% tags=["holds"]
+assert (
+    nvlink.bandwidth_bidirectional == 2 * nvlink.bandwidth
+    and efa.bandwidth_per_node == per_node * efa.bandwidth
+    and link("infiniband_ndr").bandwidth * 8 == 400e9
+), "two or eight"
+
+# %% tags=["figure"]
+sides, marks = (0.0, 5.2), []  # where each socket begins
+for side, x in enumerate(sides):
+    marks += [
+        Boxes([x], [x + 4.2], [0.0], [3.9], color="grey", soft=True),
+        Boxes([x + 0.2], [x + 4.0], [1.7], [2.3], f"processor {side} and its memory", color="purple"),
+        Boxes([x + 0.2 + k for k in range(4)], [x + 1.0 + k for k in range(4)], [3.0] * 4, [3.6] * 4,
+              "", [f"GPU {4 * side + k}" for k in range(4)], "blue"),
+        Boxes([x + 0.2 + k for k in range(4)], [x + 1.0 + k for k in range(4)], [0.4] * 4, [1.0] * 4,
+              "", [f"port {4 * side + k}" for k in range(4)], "green"),
+        Text(x + 2.1, 4.1, f"socket {side}", "grey"),
+    ]  # fmt: skip
+marks += [
+    Boxes([4.2], [5.2], [1.8], [2.2], color="grey"),
+    Text(4.7, 1.5, "bridge"),
+    Line([0.4, 0.4], [3.0, 1.0], color="green", width=3, arrow=True),
+    Line([3.6, 3.6, 5.6, 5.6], [3.0, 2.0, 2.0, 1.0], color="orange", width=3, arrow=True),
+    Text(-0.1, 0.05, "as it should be: PIX", "green", "start"),
+    Text(5.3, 0.05, "over the bridge: SYS", "orange", "start"),
+]
+figure(
+    Chart(Axis(domain=(-0.2, 9.6)), Axis(domain=(-0.2, 4.4)), marks, height=300, bare=True),
+    caption="A server from above. GPU 0 sends through the port beside it; GPU 3 through one on the other"
+    " socket. Were all eight to do as GPU 3 does, they'd share the bridge.",
+    alt="Two grey fields, the sockets, each with four GPUs above, a processor in the middle and four ports"
+    " below. A green arrow goes straight down from GPU 0; an orange one from GPU 3 turns at the processor,"
+    " crosses the bridge and ends at a port of the other socket.",
+)
+
+# %% [markdown]
+# You'll recognise this fault by how even it is: every pair of
 # nodes is slow by the same share, while the test inside a node is in perfect health, because NVLink
 # never goes near the sockets. A bad cable would slow only the pairs of one node.
 # `nvidia-smi topo -m` prints `SYS` for a GPU and an adapter on different sockets, and `PIX` or
@@ -192,11 +237,6 @@ crossed, cable = Job(**sound_job, socket=0.5), Job(**sound_job, adapter=(3, 0.5)
 assert tell_pairs(crossed, read_pairs(crossed, Random(1))) == "all pairs are slow", "every pair of nodes is slow by the same share"
 assert read_inside(crossed, Random(1)) == read_inside(cable, Random(1)), "in perfect health"
 assert tell_pairs(cable, read_pairs(cable, Random(1))) == "one node is slow", "A bad cable would slow only the pairs of one node"
-assert (
-    nvlink.bandwidth_bidirectional == 2 * nvlink.bandwidth
-    and efa.bandwidth_per_node == per_node * efa.bandwidth
-    and link("infiniband_ndr").bandwidth * 8 == 400e9
-), "two or eight"
 
 # %% [markdown]
 # ## How long must it take?

@@ -22,6 +22,12 @@ from lightspeed_course.explorers.packets import explore_bins, explore_incast, ex
 # %%
 job.sheet(until="08")
 
+# %% [markdown]
+# **First, one from lesson 7.** In each of these steps a ring waits for its slowest link.
+
+# %%
+ask("nccl.ring_steps", seed="again")
+
 # %%
 predict("network.cable", ..., seed="cable")
 
@@ -223,7 +229,12 @@ explore_incast()
 #
 # ### Why not pause and be done?
 #
-# Because a pause doesn't ask where a packet is going. It stops a whole *class* of them, and in that
+# The headroom is one price. A pause takes the cable's delay $d$ to reach the sender, what was sent just
+# before it arrives takes another $d$, and at either end a packet that has begun is finished first:
+# $2\,d \cdot \text{rate} + 2$ packets. Each lossless class of each port keeps that free, so in a switch of
+# $P$ ports and $C$ classes a queue pauses at its part of the buffer, one in $P \cdot C$, less its headroom.
+#
+# The other price is that a pause doesn't ask where a packet is going. It stops a whole *class* of them, and in that
 # class wait packets for other receivers, too. A receiver that is slow stops its switch, which stops
 # the next, and so on: three switches away, senders to somebody else stand still
 # {{si(pause_spread(3, find("dcqcn").pfc_threshold, wire, 1e-6), "s")}} later. A broken adapter that pauses without end has stopped a whole network (Guo and
@@ -237,6 +248,10 @@ from lightspeed_course.explorers.network import CONTROLS, DELAY, TIMERS, run
 
 ran = {c: run(16, BURST, "ethernet_400g", 2e6, c, TIMERS[1]) for c in CONTROLS}
 ideal = incast_time(16, BURST, wire) + 2 * DELAY
+assert abs(pfc_headroom(wire, 1e-6, packet) - (2 * 1e-6 * wire + 2 * packet)) < 1e-6, "is finished first"
+assert abs(pfc_threshold(12e6, 32, 8, 20e3) - (12e6 / (32 * 8) - 20e3)) < 1e-6, (
+    "at its part of the buffer, one in $P \\cdot C$, less its headroom"
+)
 assert ran["nothing"].timeouts > 0 and ran["nothing"].end > 2 * ideal, "no packet comes after it"
 assert (
     ran["pauses"].lost == 0 and ran["pauses"].end < 1.02 * ideal and ran["pauses"].paused > 0.5
@@ -253,9 +268,7 @@ assert pause_spread(3, find("dcqcn").pfc_threshold, wire, 1e-6) < 1e-3, "three s
 # a *pod*. Which GPUs should share a leaf? The obvious answer is: those of one rack. The better one
 # is: those that talk to each other. In a ring between nodes, and in the all-reduce of two levels,
 # GPU 3 of a node talks to GPU 3 of the next. So let GPU 3 of *every* node hang on leaf 3: a
-# **rail**. Now rings stay under their leaf, however many nodes the leaf joins. (A fabric with
-# fewer ways up than down is **oversubscribed**; what crosses its middle at once is its
-# **bisection bandwidth**.)
+# **rail**. Now rings stay under their leaf, however many nodes the leaf joins.
 
 # %% tags=["figure"]
 colors, at = ("blue", "orange", "green", "purple"), (1.7, 5.1, 8.5, 11.9)
@@ -294,6 +307,17 @@ figure(
 # to the orange one of its own node, which sends it along its rail, and inside a pod nothing crosses a
 # spine any more. [proof](08_network_proof.ipynb#A-job-on-a-fabric)
 #
+# ### How large is a fabric, and what may it save?
+#
+# Count ports. A leaf of $k$ ports turns half of them down and half up, so that all who hang on it may send
+# up at once. Each spine has $k$ ports too, so it joins $k$ leaves of $k/2$ links each: two layers join
+# $k^2/2$ GPUs, {{fat_tree_hosts(64, 2):,.0f}} with sixty-four ports. A third layer makes each half of the
+# one below count once more, $k^3/4$. If that is too dear, turn more ports down than up, $r$ to one. Such
+# a leaf is **oversubscribed**: it needs fewer spines and cables, and what crosses the fabric's middle at once,
+# its **bisection bandwidth**, falls to one in $r$. Who sends a share $x$ of its bytes beyond the leaf gets
+# at most $\text{port}/(r\,x)$, as long as that is less than the port.
+# [proof](08_network_proof.ipynb#Oversubscription)
+#
 # ### Hash and hope
 #
 # Between two leaves there are many ways, all alike. A switch picks one by a hash of addresses and
@@ -306,6 +330,9 @@ assert alltoall_places(8, 16, 16).spine > 0.5, "An all-to-all doesn't stay there
 assert alltoall_places(8, 16, 16, "pxn").spine == 0 and nccl.pxn == "on", (
     "along its rail, and inside a pod nothing crosses a spine"
 )
+assert [fat_tree_hosts(64, n) for n in (2, 3)] == [64**2 / 2, 64**3 / 4], "two layers join"
+assert oversubscription(48, 16) == 3, "turn more ports down than up, $r$ to one"
+assert abs(across_rate(50e9, 4, 0.75) - 50e9 / (4 * 0.75)) < 1, "gets at most $\\text{port}/(r\\,x)$"
 assert ecmp_collisions(512, 8).fullest < 1.25 * 512 / 8, "and a hash spreads them well"
 assert ecmp_collisions(2, 1).fullest == 2, "each as fast as a link, and two that share one get half"
 
@@ -319,15 +346,16 @@ eight.none, eight.idle, eight.fullest
 # %% [markdown]
 # Of $L$ links, a given one is missed by one flow with a chance of $1 - 1/L$, and by all $F$ flows
 # with $(1 - 1/L)^F$, so {{eight.idle:.0%}} of the links stay idle. The fullest has
-# {{eight.fullest:.2f}} flows on average, and the job waits for that one. That every flow gets a
-# link of its own happens in {{eight.none:.2%}} of throws. What helps is **adaptive routing**, where a switch chooses by how full a way is, or more flows than links: with
+# {{eight.fullest:.2f}} flows on average, and the job waits for that one. May every flow have a link of its
+# own? The first one takes any, the next finds $L - 1$ of $L$ free, then $L - 2$, and so on; multiply these
+# shares, and it happens in {{eight.none:.2%}} of throws. What helps is **adaptive routing**, where a switch chooses by how full a way is, or more flows than links: with
 # each cut into four connections the fullest carries {{cut.fullest / 4:.2f}} times the mean, and
 # Meta reports up to {{gain:.0%}} more performance for an all-reduce.
 
 # %% tags=["holds"]
 from math import factorial
 
-assert abs(eight.none - factorial(8) / 8**8) < 1e-12 and eight.fullest > 2.5, "That every flow gets a link of its own happens in {{eight.none:.2%}} of throws"
+assert abs(eight.none - factorial(8) / 8**8) < 1e-12 and eight.fullest > 2.5, "multiply these shares, and it happens in {{eight.none:.2%}} of throws"
 assert cut.fullest / 4 < 0.75 * eight.fullest, "more flows than links"
 
 # %% [markdown]
@@ -371,7 +399,7 @@ assert abs(traffic / before - 0.25) < 1e-9, "a quarter of its step"
 # In this picture a job fills two pods of four nodes, and its ring is crossed: a wrong list of
 # adapters in `NCCL_IB_HCA` has each GPU send to another rail. Mend it, and guess first how much
 # still crosses a spine. Then scatter the job over pods, take uplinks away, and give each flow more
-# connections.
+# connections. The purple link is the one that everybody waits for.
 
 # %%
 from lightspeed_course.explorers.network import explore_fabric

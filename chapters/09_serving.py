@@ -32,6 +32,12 @@ from lightspeed_course.explorers.serving_steps import explore_serving_steps, rep
 job.sheet(until="09")
 
 # %% [markdown]
+# **First, one from lesson 4.** The law holds for an engine, too.
+
+# %%
+ask("queueing.in_flight", seed="again")
+
+# %% [markdown]
 # The load is chapter 4's: a prompt of {{job.LONG - job.ANSWER // 2:,}} tokens, an answer of
 # {{job.ANSWER}}, and each of its tokens within {{si(job.BUDGET, "s")}}.
 #

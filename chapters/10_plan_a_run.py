@@ -25,6 +25,12 @@ ways = [(d, t, job.GPUS // d // t) for d in powers for t in powers if job.GPUS %
 job.sheet(until="10")
 
 # %% [markdown]
+# **First, one from lesson 6.3.** A plan begins with such a product.
+
+# %%
+ask("parallelism.data_ranks", seed="again")
+
+# %% [markdown]
 # **Guess.** Begin with the coarsest choice: how many ways of data, tensor and pipeline parallelism.
 # How many plans does that make?
 

@@ -23,6 +23,12 @@ from lightspeed_tools.trace.tracks import tracks
 job.sheet(until="11")
 
 # %% [markdown]
+# **First, one from lesson 3.** Keep the answer in mind; a profile will make you doubt it.
+
+# %%
+ask("scaling.one_part", seed="again")
+
+# %% [markdown]
 # ## Guess first
 
 # %%

@@ -523,7 +523,8 @@ LINES = {
 }
 
 
-# Lesson -> what could make a week thirteen days, until that lesson has looked at it.
+# Lesson -> what could make a week thirteen days, until that lesson has looked at it. From 6.3 on
+# the network is found out, and those of later lessons are what may hide behind it.
 SUSPECTS = {
     "01": "the plan",
     "02": "the memory of a GPU",
@@ -533,23 +534,27 @@ SUSPECTS = {
     "06.1": "too little room for the states",
     "06.2": "the network",
     "06.3": "GPUs that wait for one another",
+    "07": "a network below its rate",
+    "08": "a bad cable",
+    "10": "a plan that others beat",
+    "11": "the order of sending",
 }
 
 
 def _mystery(until: str) -> str:
-    """The question that lessons 1 to 6.2 work on, with the suspects that are struck off."""
-    order = [*LINES]
-    if order.index(until) > order.index("06.2"):
+    """The question that all lessons of the run work on, with the suspects that are struck off."""
+    if until == "09":  # serves
         return ""
-    past = {lesson: order.index(lesson) < order.index(until) for lesson in SUSPECTS}
+    late = until > "06.2"
     suspects = (
-        f"<del>{name}</del> (lesson {lesson.lstrip('0')})" if past[lesson] else name
+        f"<del>{name}</del> (lesson {lesson.lstrip('0')})" if lesson < until else name
         for lesson, name in SUSPECTS.items()
+        if (lesson >= "06.3" if late else lesson <= "06.3")
     )
-    return (
-        f" It runs, but as it runs it will take **{RUNNING} days**. The suspects:"
-        f" {', '.join(suspects)}."
-    )
+    said = f"It runs, but as it runs it will take **{RUNNING} days**."
+    if late:
+        said = f"As it first ran it would take **{RUNNING} days**: it waits for its network (6.2)."
+    return f" {said} The suspects{' that are left' * late}: {', '.join(suspects)}."
 
 
 class Sheet:

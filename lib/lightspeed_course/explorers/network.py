@@ -22,6 +22,7 @@ from lightspeed_show import (
     LogSlider,
     Rule,
     Slider,
+    Text,
     View,
     explorer,
     si,
@@ -312,25 +313,44 @@ def best_of(every, best, time):
     )
 
 
-def link_chart(fabric):
-    """Every link, from the fullest to the emptiest, by kind."""
-    looks = {
-        "out": ("adapters", "blue"),
-        "up": ("links up", "orange"),
-        "down": ("links down", "purple"),
-    }
-    lines = []
-    for kind, (name, color) in looks.items():
-        busy = sorted((fabric.seconds(x) for x in fabric.bytes if x[0] == kind), reverse=True)
-        if busy:
-            steps = [i / len(busy) for i in range(len(busy) + 1)]
-            lines.append(Line(steps, [busy[0], *busy], name, color))
+def link_chart(here):
+    """The fabric itself: each pair of leaf and spine by the busier of its two directions, the GPUs
+    below each leaf by their busiest adapter, and the link that the job waits for.
+    """
+    fabric, alone = here.fabric, SIZE / here.fabric.bandwidth
+    leaves = range(fabric.pods * fabric.per_node)
+    middle = [(n + 0.5) * len(leaves) / fabric.spines for n in range(fabric.spines)]
+
+    def look(links):
+        """(width, color) of the busiest of these links."""
+        own = [link for link in links if link in here.bytes]
+        busy = max(map(here.seconds, own), default=0.0)
+        if here.fullest in own:
+            return 4, "purple"
+        return (1.5, "orange" if busy > alone * (1 + SAME) else "blue") if busy else (0.5, "grey")
+
+    hanging = {leaf: [] for leaf in leaves}
+    for node in range(fabric.nodes):
+        for gpu in range(fabric.per_node):
+            hanging[fabric.leaf((node, gpu))] += [("out", node, gpu), ("in", node, gpu)]
+    lines = [(look(links), leaf + 0.5, 0.3, leaf + 0.5, 1) for leaf, links in hanging.items()]
+    lines += [
+        (look([("up", leaf, n), ("down", leaf, n)]), leaf + 0.5, 1, x, 3)
+        for leaf in leaves
+        for n, x in enumerate(middle)
+    ]
+    lines.sort(key=lambda line: line[0][0])  # the busiest last, on top of the others
+    marks = [Line([a, c], [b, d], "", look[1], width=look[0]) for look, a, b, c, d in lines]
+    marks += [Text(x, 3.25, f"spine {n}", "grey") for n, x in enumerate(middle)]
+    pods = range(fabric.pods)
+    marks += [Text(fabric.per_node * (n + 0.5), -0.2, f"leaves of pod {n}", "grey") for n in pods]
     return Chart(
-        Axis("links of a kind, from the fullest on", "%", domain=(0, 1)),
-        Axis("busy for", "s", domain=(0, 1.15 * fabric.time)),
-        [*lines, Rule(y=SIZE / fabric.fabric.bandwidth, label="what an adapter needs")],
-        title="Which links carry what",
+        Axis(domain=(0, len(leaves))),
+        Axis(domain=(-0.5, 3.6)),
+        marks,
+        title="Which link is full?",
         height=245,
+        bare=True,
     )
 
 
@@ -370,11 +390,13 @@ def explore_fabric():
             Choice("route", "routing", list(ROUTES)),
         ],
         caption=(
-            "Sixteen nodes of eight GPUs, four to a pod. Mend the ring, scatter the job, take links"
-            " away, and find out which of them it notices."
+            "Sixteen nodes of eight GPUs, four to a pod. A link is blue if it is no fuller than an"
+            " adapter, orange if it is, and purple if all wait for it. Mend the ring, scatter the"
+            " job, take links away, and find out which of them it notices."
         ),
         alt=(
-            "Left, how long the links of each kind are busy, sorted from the fullest to the"
-            " emptiest. Right, the share of each kind of traffic that crosses a spine."
+            "Left, leaves below and spines above, a line for each link: grey if it carries nothing,"
+            " blue if it is no fuller than an adapter, orange if it is, purple and wide if all wait"
+            " for it. Right, the share of each kind of traffic that crosses a spine."
         ),
     )
