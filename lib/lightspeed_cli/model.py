@@ -136,6 +136,7 @@ def told(count, decoder):
             ("layers" if layer is decoder.layers[0] else "", f"{layer.repeat} × {parts}{reach}")
         )
     rows += [("assumed" if not i else "", words) for i, words in enumerate(count["assumed"])]
+    rows.append(("why", "lesson 4.2 counts what a request keeps, lesson 6.1 what training holds"))
     return "\n".join([count["name"], *(f"  {label:<15}{text}" for label, text in rows)])
 
 

@@ -167,4 +167,5 @@ def in_time(options, job):
 
 
 def show(options, data, text):
-    print(json.dumps(data, indent=1, default=float) if options.json else text(data))
+    lesson = "Why: lesson 10, and lessons 6.1 to 6.3 for what each way of splitting costs."
+    print(json.dumps(data, indent=1, default=float) if options.json else f"{text(data)}\n{lesson}")

@@ -15,7 +15,7 @@ def add(parser):
 
 def run(options):
     """Print a table of the chapters, or carry progress to or from a file."""
-    from lightspeed_course.practice import store
+    from lightspeed_course.practice import desk, store
     from lightspeed_course.practice.progress import COLUMNS, summary
 
     if options.save or options.take:
@@ -26,6 +26,8 @@ def run(options):
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *counts in rows:
         print("  ".join([name.ljust(widths[0]), *map(str.rjust, counts, widths[1:])]))
+    if placement := desk.read().placement:
+        print(placement)
     tell_of_the_store(store)
 
 

@@ -399,7 +399,7 @@ def test_a_question_of_the_placement_test_that_is_skipped_is_not_known_and_not_a
 
 
 @pytest.mark.parametrize("last", ["", "02", "06"])
-def test_a_placement_test_says_where_to_begin_and_the_desk_follows(last):
+def test_a_placement_test_says_where_to_begin_and_the_desk_follows(last, capsys):
     """Somebody who knows all chapters up to `last`, and nothing beyond."""
     sitting = desk.Sitting(lambda: START, placement=True)
     assert desk.read().placement is None
@@ -415,6 +415,9 @@ def test_a_placement_test_says_where_to_begin_and_the_desk_follows(last):
     later = [desk.catalogue()[id].chapter >= place.begin for id in new]
     assert later == sorted(later, reverse=True), "earlier chapters come last"
     assert desk.told(START)[1][0] == str(place)
+    assert main(["progress"]) == 0 and str(place) in capsys.readouterr().out
+    progress.progress(lambda: START)
+    assert str(place) in capsys.readouterr().out, "on a page, too"
 
 
 # --- simulated learners ---------------------------------------------------------------------------

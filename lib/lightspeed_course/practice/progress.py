@@ -13,7 +13,9 @@ def progress(clock=time.time):
     from lightspeed_show import table
     from lightspeed_show.host import here
 
-    table(summary(clock()), COLUMNS, "Your progress")
+    placement = desk.read().placement
+    caption = f"Your progress. {placement}" if placement else "Your progress"
+    table(summary(clock()), COLUMNS, caption)
     if notice := store.take_notice():
         here().display({"text/markdown": f"*{notice}*", "text/plain": notice})
 

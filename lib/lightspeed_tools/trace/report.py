@@ -13,7 +13,7 @@ from lightspeed_tools.trace.verdict import duration, headline, percent, rank_nam
 from lightspeed_tools.trace.work import Row, collectives, compute_of
 
 SHOWN = 6  # rows of a table in the terminal; --json has all
-CHAPTER = "Chapters 2 (roofs) and 7 (collectives) of the course teach what is behind this."
+CHAPTER = "Why: lesson 11, with lesson 2 for roofs and lesson 7 for collectives."
 
 
 def lines(diagnosis: Diagnosis, model: Decoder | None = None) -> list[str]:
