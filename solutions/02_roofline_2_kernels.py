@@ -10,14 +10,15 @@ from lightspeed.catalog import accelerator
 from lightspeed.kernels import *
 from lightspeed_course import ask, check
 from lightspeed_course.puzzles import PUZZLES
-from lightspeed_course.puzzles.cases import TOY
+from lightspeed_course.puzzles.cases import SMS, TOY
 from lightspeed_models.simulators.kernels import tl
 
 # %% [markdown]
 # Write each kernel so that it is right *and* asks for no more bytes than it must. `check` runs it on
 # inputs that you don't see, in two orders of programs, and counts what crosses between memory and a
-# small chip: a program has {{TOY.shared // 1024}} KiB of shared memory for operands of products, and
-# {{TOY.registers}} registers a thread. What is wrong is told by what crossed.
+# small chip: it has {{SMS}} processors, on which a program has {{TOY.shared // 1024}} KiB of shared
+# memory for operands of products, and {{TOY.registers}} registers a thread. What is wrong is told by
+# what crossed.
 #
 # The words are Triton's: `tl.program_id`, `tl.arange`, `tl.load`, `tl.store`, `tl.dot` and some more;
 # `help(tl)` lists them. A block has a power of two of places, a mask switches lanes off, and
@@ -185,7 +186,7 @@ def matmul_kernel(a, b, c, N, K, BM, BN, BK):
 def matmul(launch, a, b, c, M, N, K):
     # BEGIN SOLUTION
     # STUB: ...
-    launch(matmul_kernel, (M // 16, N // 16), a, b, c, N, K, 16, 16, 16)
+    launch(matmul_kernel, (M // 32, N // 32), a, b, c, N, K, 32, 32, 16)
     # END SOLUTION
 
 
@@ -257,20 +258,21 @@ PUZZLES["rope"]
 def rope_kernel(x, cos, sin, H, D):
     # BEGIN SOLUTION
     # STUB: ...
-    t, h, i = tl.program_id(0), tl.program_id(1), tl.arange(0, D // 2)
-    first = x + (t * H + h) * D + i
-    second = first + D // 2
-    a, b = tl.load(first), tl.load(second)
+    t, i = tl.program_id(0), tl.arange(0, D // 2)
     c, s = tl.load(cos + t * (D // 2) + i), tl.load(sin + t * (D // 2) + i)
-    tl.store(first, a * c - b * s)
-    tl.store(second, b * c + a * s)
+    for h in range(H):
+        first = x + (t * H + h) * D + i
+        second = first + D // 2
+        a, b = tl.load(first), tl.load(second)
+        tl.store(first, a * c - b * s)
+        tl.store(second, b * c + a * s)
     # END SOLUTION
 
 
 def rope(launch, x, cos, sin, T, H, D):
     # BEGIN SOLUTION
     # STUB: ...
-    launch(rope_kernel, (T, H), x, cos, sin, H, D)
+    launch(rope_kernel, (T,), x, cos, sin, H, D)
     # END SOLUTION
 
 

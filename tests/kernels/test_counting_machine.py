@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from wrong import DEAR, WRONG, wide_blocks
+from wrong import DEAR, WRONG, on_the_host, one_program, turned_places, wide_blocks
 
 from lightspeed import kernels, roofline
 from lightspeed.catalog import measured
 from lightspeed_course.puzzles import PUZZLES, attempt, references
-from lightspeed_course.puzzles.attempts import Host
+from lightspeed_course.puzzles.attempts import IDLE, Host, crossing, right_crossing
 from lightspeed_course.puzzles.cases import TOY
 from lightspeed_models.simulators.kernels import (
     Array,
@@ -145,6 +145,7 @@ def test_each_dear_or_wrong_solution_is_told_by_what_crossed():
         tried = attempt(name, solution)
         assert not tried.right, name
         assert words in " ".join((tried.sentence, *tried.findings)), (name, kind, tried)
+    assert attempt("transpose", turned_places).solved, "its text says that this is allowed"
     case = PUZZLES["bias_relu"].cases(1)[1]
     host = Host()
     wide_blocks(host, *case.arguments)
@@ -169,8 +170,11 @@ def test_cheats_fail():
     def copies_on_the_host(launch, x, y, n, stride):
         y.values[:] = x.values[::stride]
 
-    def one_block(launch, a, b, c, M, N, K):
-        launch(references._matmul, (1, 1), a, b, c, N, K, M, N, K)
+    def one_block(launch, a, b, c, K):
+        launch(references._matmul, (1, 1), a, b, c, 16, K, 16, 16, K)
+
+    def one_tile(launch, a, b, c, M, N, K):
+        launch(references._matmul, (1, 1), a, b, c, N, K, M, N, 16)
 
     def endless(launch, x, y, n, stride):
         def kernel(x):
@@ -183,12 +187,21 @@ def test_cheats_fail():
         ("strided_copy", keeps_a_block, "a block of another program"),
         ("strided_copy", copies_on_the_host, "Nothing was launched"),
         ("strided_copy", endless, "does a loop end?"),
-        ("matmul", one_block, "Take smaller blocks"),
+        ("split_k", one_block, "Take smaller blocks"),
+        ("matmul", one_tile, "only 1.0 of the chip's 4 processors are busy"),
+        ("row_sum", on_the_host, "no program loads 48,000 bytes of x"),
     ):
         tried = attempt(name, cheat)
         assert not tried.solved and words in tried.sentence, (cheat.__name__, tried)
     with pytest.raises(AttributeError):  # a pointer has no numbers
         attempt("strided_copy", reads_data)
+
+
+def test_a_grader_sees_an_idle_chip_and_memory_that_was_not_read():
+    for name, solution in (("split_k", one_program), ("row_sum", on_the_host)):
+        for seed in (2.0, 3.0):
+            right = pytest.approx(IDLE * right_crossing(name, seed), rel=1e-9)
+            assert crossing(name, solution, seed) == right, name
 
 
 def test_what_a_gpu_would_refuse_is_named():

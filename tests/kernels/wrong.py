@@ -1,6 +1,6 @@
 """Solutions of the puzzles that are wrong or dear, and the kind of finding that each must earn."""
 
-from lightspeed_course.puzzles.references import LOW, _bias_relu, _matmul
+from lightspeed_course.puzzles.references import LOW, _attention, _bias_relu, _matmul, _split_k
 from lightspeed_models.simulators.kernels import tl
 
 
@@ -154,6 +154,99 @@ def in_place(launch, x, y, M, N):
     launch(kernel, (tl.cdiv(M, 16), tl.cdiv(N, 16)), x, y, M, N, 16)
 
 
+def turned_places(launch, x, y, M, N):
+    """A right transpose without tl.trans: the tile is stored at turned places."""
+
+    def kernel(x, y, M, N, B):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        j = tl.program_id(1) * B + tl.arange(0, B)
+        inside = (i < M)[:, None] & (j < N)[None, :]
+        tile = tl.load(x + i[:, None] * N + j[None, :], mask=inside)
+        tl.store(y + j[None, :] * M + i[:, None], tile, mask=inside)
+
+    launch(kernel, (tl.cdiv(M, 32), tl.cdiv(N, 32)), x, y, M, N, 32)
+
+
+def one_program(launch, a, b, c, K):
+    """Split-K that nobody shares."""
+    launch(_split_k, (1,), a, b, c, K, K)
+
+
+def no_other(launch, x, y, M, N):
+    """A softmax whose masked lanes hold 0."""
+
+    def kernel(x, y, N, B):
+        row, j = tl.program_id(0) * N, tl.arange(0, B)
+        scores = tl.load(x + row + j, mask=j < N)
+        powers = tl.exp(scores - tl.max(scores, axis=0))
+        tl.store(y + row + j, powers / tl.sum(powers, axis=0), mask=j < N)
+
+    launch(kernel, (M,), x, y, N, 512)
+
+
+def no_other_in_the_sum(launch, x, y, M, N):
+    """Softmax whose maximum is right, and whose sum counts masked lanes."""
+
+    def kernel(x, y, N, B):
+        row, j = tl.program_id(0) * N, tl.arange(0, B)
+        top = tl.max(tl.load(x + row + j, mask=j < N, other=LOW), axis=0)
+        powers = tl.exp(tl.load(x + row + j, mask=j < N) - top)
+        tl.store(y + row + j, powers / tl.sum(powers, axis=0), mask=j < N)
+
+    launch(kernel, (M,), x, y, N, 512)
+
+
+def small_tiles(launch, a, b, c, M, N, K):
+    """A matmul in the smallest tiles that there are."""
+    launch(_matmul, (M // 16, N // 16), a, b, c, N, K, 16, 16, 16)
+
+
+def tables_for_each_head(launch, x, cos, sin, T, H, D):
+    """RoPE with a program for each head, each with the tables of its token."""
+
+    def kernel(x, cos, sin, H, D):
+        t, h, i = tl.program_id(0), tl.program_id(1), tl.arange(0, D // 2)
+        first = x + (t * H + h) * D + i
+        a, b = tl.load(first), tl.load(first + D // 2)
+        c, s = tl.load(cos + t * (D // 2) + i), tl.load(sin + t * (D // 2) + i)
+        tl.store(first, a * c - b * s)
+        tl.store(first + D // 2, b * c + a * s)
+
+    launch(kernel, (T, H), x, cos, sin, H, D)
+
+
+def on_the_host(launch, x, y, M, N):
+    """A row sum that the kernel only stores."""
+
+    def kernel(y, totals):
+        tl.store(y + tl.program_id(0), totals[tl.program_id(0)])
+
+    launch(kernel, (M,), y, [sum(x.values[row * N : row * N + N]) for row in range(M)])
+
+
+def no_column_mask(launch, x, b, y, M, N):
+    """Bias and ReLU whose blocks run past the end of a row into the next."""
+
+    def kernel(x, b, y, M, N):
+        i, j = tl.program_id(0) * 16 + tl.arange(0, 16), tl.program_id(1) * 64 + tl.arange(0, 64)
+        rows = i[:, None] * N + j[None, :]
+        inside, bias = rows < M * N, tl.load(b + j, mask=j < N)
+        total = tl.load(x + rows, mask=inside) + bias[None, :]
+        tl.store(y + rows, tl.maximum(total, 0.0), mask=inside)
+
+    launch(kernel, (tl.cdiv(M, 16), tl.cdiv(N, 64)), x, b, y, M, N)
+
+
+def short_grid(launch, q, k, v, o, N, D):
+    """Attention whose grid leaves the last rows out."""
+    launch(_attention, (N // 64 or 1,), q, k, v, o, N, D, 1, False)
+
+
+def own_keys(launch, q, k, v, o, H, G, N, D):
+    """Grouped attention that looks for a head of keys for each of queries."""
+    launch(_attention, (N // 32, H), q, k, v, o, N, D, 1, True)
+
+
 # puzzle, solution, kind of its dearest finding, words that the learner reads
 DEAR = [
     ("transpose", rows_in_columns_out, "uncoalesced", "32 lanes touch 32 lines"),
@@ -162,9 +255,17 @@ DEAR = [
     ("matmul", an_element_a_program, "uncoalesced", "of the bytes that cross are asked for"),
     ("attention", square_in_memory, "round_trip", "launch 1 stores s"),
     ("gqa_causal", all_blocks, "hidden", "hides every score"),
+    ("split_k", one_program, "few_programs", "1 program for 4 SMs"),
+    ("matmul", small_tiles, "shared", "a is read by 2.0 programs"),
+    ("rope", tables_for_each_head, "shared", "cos is read by 4.0 programs"),
 ]
 WRONG = [
     ("split_k", stores_of_parts, "race", "both store to c[0]"),
     ("transpose", in_place, "hazard", "stores in the same launch"),
     ("rope", neighbours, None, "is right"),
+    ("softmax", no_other, "filler", "count as 0 in tl.max"),
+    ("softmax", no_other_in_the_sum, "filler", "in tl.sum: load them with an `other`"),
+    ("bias_relu", no_column_mask, "race", "lies in the next row: mask its columns"),
+    ("attention", short_grid, None, "does the grid reach the end"),
+    ("gqa_causal", own_keys, None, "A mask would not help: look at the offset"),
 ]

@@ -8,7 +8,7 @@ how many bytes crossed (`lightspeed_course.puzzles.attempts.crossing`).
 from functools import cache, partial
 
 from lightspeed_course.practice.question_model import Misconception, Parameter, Question
-from lightspeed_course.puzzles.attempts import TOPIC, right_crossing
+from lightspeed_course.puzzles.attempts import IDLE, TOPIC, right_crossing
 from lightspeed_course.puzzles.cases import PUZZLES
 
 ASKS = (
@@ -24,6 +24,11 @@ STEPS = (
 DEAR = (
     (2.0, "everything twice", "Which array is read again, or written only to be read back?"),
     (1.5, "half of it again", "Is one of the arrays read twice, or a part of it by two programs?"),
+    (
+        IDLE,
+        "an idle chip",
+        "Do at least four programs share the work, and does a kernel load every number it needs?",
+    ),
     (4.0, "four times", "Do neighbouring lanes ask for neighbours, or for whole sectors each?"),
 )
 

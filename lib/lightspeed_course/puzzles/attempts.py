@@ -11,13 +11,16 @@ from typing import Any
 
 from lightspeed.errors import one_of
 from lightspeed_course.puzzles import references
-from lightspeed_course.puzzles.cases import PUZZLES, TOY, Case
+from lightspeed_course.puzzles.cases import PUZZLES, SMS, TOY, Case
 from lightspeed_models.simulators.kernels import Array, KernelError, Launch, diagnose, launch
+from lightspeed_models.simulators.kernels.record import SECTOR
 
 TOPIC = "puzzle"  # of the questions that a class asks: puzzle.softmax
 
 CLOSE = 1e-6
+IDLE = -1.0  # what `crossing` multiplies by where right numbers came by the wrong way
 SLACK = 1.02  # bytes beyond the budget that a tail may cost
+UNEVEN = 0.75  # of the processors that the reference keeps busy; shares need not be equal
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,6 +77,26 @@ class Host:
         """Bytes that crossed in all launches."""
         return sum(record.traffic.crossing for record in self.records)
 
+    @property
+    def busy(self) -> float:
+        """Processors that have bytes to move, by the longest program of each launch."""
+        longest = sum(
+            max(sum(access.crossing for access in program) for program in record.programs)
+            for record in self.records
+        )
+        return min(self.bytes / longest if longest else 1.0, SMS)
+
+    def sectors(self, array: str) -> set[int]:
+        """Sectors of an array that were read."""
+        return {
+            sector - access.address // SECTOR
+            for record in self.records
+            for access in record.accesses
+            if access.array == array and not access.store
+            for first, end in access.sectors
+            for sector in range(first, end)
+        }
+
 
 def attempt(name: str, solution: Callable[..., None], seed: int = 1) -> Attempt:
     """Try a solution of the puzzle `name` on cases drawn from `seed`.
@@ -81,32 +104,23 @@ def attempt(name: str, solution: Callable[..., None], seed: int = 1) -> Attempt:
     It is called with `launch` and the puzzle's arguments; `launch.empty(name, size)` gives an array
     for what one launch leaves to the next. Raises BadArgument for a name that no puzzle has.
     """
-    puzzle = PUZZLES[one_of("attempt", "name", name, PUZZLES)]
-    cases, hosts = puzzle.cases(seed), []
+    cases = PUZZLES[one_of("attempt", "name", name, PUZZLES)].cases(seed)
+    moved, allowed = 0, 0
     for order in (None, seed):
         for case in map(Case.again, cases):
-            host = Host(order)
+            host, reference = Host(order), _reference(name, case)
             try:
                 solution(host, *case.arguments)
             except KernelError as fault:
                 return Attempt(False, False, str(fault))
             if wrong := _first_wrong(case, host, order is not None):
-                return Attempt(False, False, wrong, findings=_sentences(host, wrong=True))
-            hosts += [host] if order is None else []
-    budgets = [_budget(name, case) for case in cases]
-    over = [
-        (host, budget)
-        for host, budget in zip(hosts, budgets, strict=True)
-        if host.bytes > SLACK * budget
-    ]
-    if over:
-        host, budget = over[0]
-        sentence = (
-            f"The numbers are right, but {host.bytes:,} bytes cross where {budget:,} are enough."
-        )
-        return Attempt(True, False, sentence, host.bytes, budget, _sentences(host))
-    sentence = f"{hosts[0].bytes:,} bytes cross; {budgets[0]:,} were allowed."
-    return Attempt(True, True, sentence, hosts[0].bytes, budgets[0])
+                return Attempt(False, False, wrong, findings=_errors(host))
+            if short := _shortfall(host, reference):
+                dear = (host.bytes, reference.bytes, _costs(host, reference))
+                return Attempt(True, False, f"The numbers are right, but {short}", *dear)
+            moved, allowed = moved or host.bytes, allowed or reference.bytes
+    sentence = f"{moved:,} bytes cross; {allowed:,} were allowed."
+    return Attempt(True, True, sentence, moved, allowed)
 
 
 def _first_wrong(case: Case, host: Host, shuffled: bool) -> str:
@@ -120,21 +134,58 @@ def _first_wrong(case: Case, host: Host, shuffled: bool) -> str:
         for place, (number, right) in enumerate(zip(numbers, expected, strict=False)):
             if not math.isclose(number, right, rel_tol=CLOSE, abs_tol=CLOSE):
                 order = " when programs run in another order" if shuffled else ""
-                return f"{name}[{place}] is {number:.6g}{order}; {right:.6g} is right."
+                wrong = f"{name}[{place}] is {number:.6g}{order}; {right:.6g} is right."
+                return f"{wrong} {_unstored(name, place, len(expected), host)}".rstrip()
     return ""
 
 
-def _budget(name: str, case: Case) -> int:
+def _unstored(name: str, place: int, size: int, host: Host) -> str:
+    """How much of an array no program stores, if this place is among it."""
+    elements = {at for record in host.records for at in record.writers.get(name, ())}
+    if place in elements or any(a.atomic for r in host.records for a in r.accesses):
+        return ""
+    return (
+        f"No program stores to it, nor to {size - len(elements) - 1:,} others of {size:,}: does the"
+        " grid reach the end of each side, and is the mask of the store too narrow?"
+    )
+
+
+def _reference(name: str, case: Case) -> Host:
     host = Host(values=False)
     getattr(references, name)(host, *case.arguments)
-    return host.bytes
+    return host
 
 
-def _sentences(host: Host, wrong: bool = False) -> tuple[str, ...]:
-    findings = diagnose(host.records)
-    if wrong:
-        findings = [finding for finding in findings if finding.kind in {"race", "hazard"}]
-    return tuple(finding.sentence for finding in findings[:3])
+def _shortfall(host: Host, reference: Host) -> str:
+    """What right numbers don't show: bytes beyond the budget, processors that idle, memory that was
+    never read; nothing where all is well.
+    """
+    if host.bytes > SLACK * reference.bytes:
+        return f"{host.bytes:,} bytes cross where {reference.bytes:,} are enough."
+    if host.busy < UNEVEN * reference.busy:
+        return (
+            f"only {host.busy:.1f} of the chip's {SMS} processors are busy, where"
+            f" {reference.busy:.1f} could be: give the work to more programs, in like shares."
+        )
+    for array in sorted({a.array for r in reference.records for a in r.accesses if not a.store}):
+        if unread := reference.sectors(array) - host.sectors(array):
+            return (
+                f"no program loads {len(unread) * SECTOR:,} bytes of {array} on which the result"
+                " depends: read arrays in the kernel, with tl.load."
+            )
+    return ""
+
+
+def _errors(host: Host) -> tuple[str, ...]:
+    wrong = (f for f in diagnose(host.records, SMS) if f.kind in {"race", "hazard", "filler"})
+    return tuple(finding.sentence for finding in wrong)[:3]
+
+
+def _costs(host: Host, reference: Host) -> tuple[str, ...]:
+    """What crossed, the dearest first, without what the reference pays as well."""
+    fair = {(f.kind, f.array): f.cost for f in diagnose(reference.records, SMS)}
+    dear = (f for f in diagnose(host.records, SMS) if f.cost > fair.get((f.kind, f.array), -1.0))
+    return tuple(finding.sentence for finding in dear)[:3]
 
 
 # ---------------------------------------------------------------- for a class
@@ -143,8 +194,8 @@ def _sentences(host: Host, wrong: bool = False) -> tuple[str, ...]:
 @lru_cache(maxsize=64)  # a grader asks for some cases again
 def crossing(name: str, solution: Callable[..., None], seed: float) -> float | None:
     """Run a solution on the case that `seed` draws: its numbers in one sum, each with a weight of
-    its own, times its bytes over the budget in halves (1.5, 2, 2.5), or 1 within it. None where
-    nothing was launched.
+    its own, times its bytes over the budget in halves (1.5, 2, 2.5), or 1 within it; `IDLE` where
+    processors idle or memory was not read. None where nothing was launched.
 
     Raises KernelError for what a GPU would refuse.
     """
@@ -154,10 +205,12 @@ def crossing(name: str, solution: Callable[..., None], seed: float) -> float | N
         return None
     if any(record.races for record in host.records):
         return math.nan
-    excess = host.bytes / _budget(name, case)
-    return _weighted(case, seed, case.values()) * (
-        max(1.5, round(2 * excess) / 2) if excess > SLACK else 1
-    )
+    reference = _reference(name, case)
+    excess = host.bytes / reference.bytes
+    factor: float = max(1.5, round(2 * excess) / 2) if excess > SLACK else 1
+    if factor == 1 and _shortfall(host, reference):
+        factor = IDLE
+    return _weighted(case, seed, case.values()) * factor
 
 
 @lru_cache(maxsize=1024)

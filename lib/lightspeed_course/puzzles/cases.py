@@ -6,12 +6,14 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import mul
 
 from lightspeed_models.simulators.kernels import Array, Limits
 
 # A small chip, so that small arrays have to be cut: a program gets 8 KiB for operands of products,
 # and 64 registers a thread for its blocks.
 TOY = Limits(shared=8 * 1024, registers=64, accesses=20_000)
+SMS = 4  # processors of that chip
 
 
 @dataclass
@@ -81,7 +83,7 @@ def _rows(values: list[float], width: int) -> list[list[float]]:
 
 def _product(a: list[list[float]], b: list[list[float]]) -> list[list[float]]:
     columns = list(zip(*b, strict=True))
-    return [[math.fsum(map(float.__mul__, row, column)) for column in columns] for row in a]
+    return [[sum(map(mul, row, column)) for column in columns] for row in a]
 
 
 def _flat(rows: list[list[float]]) -> list[float]:
@@ -121,7 +123,8 @@ def row_sum(numbers: random.Random, M: int, N: int) -> Case:
 
 
 def softmax(numbers: random.Random, M: int, N: int) -> Case:
-    x = [v + 800.0 for v in _draw(numbers, M * N, 3.0)]  # exp of these alone overflows
+    # exp of the first row overflows alone, and in the second a lane of 0 would be the greatest
+    x = [v + (800.0, -300.0)[k // N % 2] for k, v in enumerate(_draw(numbers, M * N, 3.0))]
     expected = _flat(list(map(_softmax_row, _rows(x, N))))
     return Case((_array("x", x), _empty("y", M * N), M, N), {"y": expected})
 
@@ -194,7 +197,7 @@ def _heads(numbers: random.Random, H: int, G: int, N: int, D: int, causal: bool)
         keys, values = (_rows(x, D)[head // G * N : (head // G + 1) * N] for x in (k, v))
         for i, query in enumerate(queries):
             length = i + 1 if causal else N
-            scores = [math.fsum(map(float.__mul__, query, key)) for key in keys[:length]]
+            scores = [sum(map(mul, query, key)) for key in keys[:length]]
             weights = _softmax_row([score * D**-0.5 for score in scores])
             expected += _product([weights], values[:length])[0]
     arrays = (_array("q", q, 2), _array("k", k, 2), _array("v", v, 2), _empty("o", H * N * D, 2))
@@ -217,7 +220,8 @@ _ALL = (
         "Transpose",
         (
             "`y[j, i] = x[i, j]`, for `x` of M by N. A program that reads rows and writes columns "
-            "moves eight times what it must. Cut tiles instead."
+            "moves eight times what it must. Cut tiles instead. `tl.trans` turns a tile; to store "
+            "it as it is, at turned places, is as good: Triton then turns it on the chip for you."
         ),
         transpose,
         ({"M": 64, "N": 64}, {"M": 48, "N": 80}),
@@ -227,7 +231,8 @@ _ALL = (
         "Bias and ReLU",
         (
             "`y = max(x + b, 0)`, where `b` has N numbers and is added to each row of `x`. One "
-            "launch: what a second one would read, it has to find in memory."
+            "launch: what a second one would read, it has to find in memory. N need not be a power "
+            "of two: `(i < M)[:, None] & (j < N)[None, :]` masks rows and columns."
         ),
         bias_relu,
         ({"M": 48, "N": 64}, {"M": 20, "N": 100}),
@@ -246,8 +251,8 @@ _ALL = (
         "softmax",
         "Softmax of each row",
         (
-            "The softmax of each row of `x`. The scores are so large that `exp` of them alone "
-            "overflows. How often is each read?"
+            "The softmax of each row of `x`. Some scores are so large that `exp` of them alone "
+            "overflows, and others far below zero. How often is each read?"
         ),
         softmax,
         ({"M": 24, "N": 500}, {"M": 1, "N": 33}),
@@ -256,18 +261,20 @@ _ALL = (
         "matmul",
         "Matmul in tiles",
         (
-            "`c = a b`, in bf16, for sides that are multiples of 16. Operands of a program fit in "
-            "8 KiB of shared memory, so one program cannot do it all."
+            "`c = a b`, in bf16, for sides that are multiples of 32 (K of 16). One program for all "
+            "of it leaves the chip's other processors idle; tiles of 16 are right, but read twice "
+            "what tiles of 32 do."
         ),
         matmul,
-        ({"M": 32, "N": 64, "K": 64}, {"M": 16, "N": 16, "K": 16}),
+        ({"M": 32, "N": 32, "K": 16}, {"M": 64, "N": 64, "K": 32}),
     ),
     Puzzle(
         "split_k",
         "Matmul with a long side",
         (
-            "The same for 16 by K and K by 16: one tile of the result, so one program, and an "
-            "idle chip. Let eight programs share the long side. `c` is full of zeros."
+            "The same for 16 by K and K by 16: one tile of the result, so one program, and three "
+            "of the chip's four processors idle. Let eight programs share the long side. `c` is "
+            "full of zeros."
         ),
         split_k,
         ({"K": 512}, {"K": 128}),
@@ -277,7 +284,7 @@ _ALL = (
         "RMSNorm",
         (
             "Each row of `x` over the root of its mean square, times `w`: `y = x / sqrt(mean(x²) "
-            "+ 1e-5) · w`. Read the row once."
+            "+ 1e-5) · w`. Read the row once; `w` may be read again for each row."
         ),
         rms_norm,
         ({"M": 24, "N": 500}, {"M": 1, "N": 64}),
@@ -287,7 +294,8 @@ _ALL = (
         "RoPE in place",
         (
             "In place: turn each pair `(i, i + D/2)` of each head of each token by its angle, "
-            "whose cosine and sine stand in tables of T by D/2. `x` is T by H by D."
+            "whose cosine and sine stand in tables of T by D/2. `x` is T by H by D. All heads of a "
+            "token turn alike: read its part of the tables once."
         ),
         rope,
         ({"T": 12, "H": 4, "D": 64}, {"T": 3, "H": 1, "D": 32}),
@@ -320,7 +328,7 @@ _ALL = (
             "and a token sees itself and what came before. What is hidden whole need not be read."
         ),
         gqa_causal,
-        ({"H": 4, "G": 2, "N": 64, "D": 16}, {"H": 1, "G": 1, "N": 32, "D": 16}),
+        ({"H": 2, "G": 2, "N": 64, "D": 16}, {"H": 4, "G": 2, "N": 32, "D": 16}),
     ),
 )
 PUZZLES = {puzzle.name: puzzle for puzzle in _ALL}

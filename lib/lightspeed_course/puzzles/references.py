@@ -72,8 +72,8 @@ def _softmax(x, y, N, B):
 
 
 def matmul(launch, a, b, c, M, N, K):
-    """c = a b; M, N and K are multiples of 16."""
-    launch(_matmul, (M // 16, N // 16), a, b, c, N, K, 16, 16, 16)
+    """c = a b; M and N are multiples of 32, K of 16."""
+    launch(_matmul, (M // 32, N // 32), a, b, c, N, K, 32, 32, 16)
 
 
 def _matmul(a, b, c, N, K, BM, BN, BK):
@@ -118,17 +118,18 @@ def _rms_norm(x, w, y, N, B):
 
 def rope(launch, x, cos, sin, T, H, D):
     """Turn each pair (i, i + D/2) of each head in place by its token's angle."""
-    launch(_rope, (T, H), x, cos, sin, H, D)
+    launch(_rope, (T,), x, cos, sin, H, D)
 
 
 def _rope(x, cos, sin, H, D):
-    t, h, i = tl.program_id(0), tl.program_id(1), tl.arange(0, D // 2)
-    first = x + (t * H + h) * D + i
-    second = first + D // 2
-    a, b = tl.load(first), tl.load(second)
+    t, i = tl.program_id(0), tl.arange(0, D // 2)
     c, s = tl.load(cos + t * (D // 2) + i), tl.load(sin + t * (D // 2) + i)
-    tl.store(first, a * c - b * s)
-    tl.store(second, b * c + a * s)
+    for h in range(H):
+        first = x + (t * H + h) * D + i
+        second = first + D // 2
+        a, b = tl.load(first), tl.load(second)
+        tl.store(first, a * c - b * s)
+        tl.store(second, b * c + a * s)
 
 
 def paged_gather(launch, pages, table, out, L, D):

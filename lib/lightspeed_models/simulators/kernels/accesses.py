@@ -29,13 +29,22 @@ def access(
     return Access(pointer.name, pointer.address, store, atomic, size, lanes, masked, lines, sectors)
 
 
-def _check(pointer: Pointer, low: int, high: int, store: bool) -> None:
-    if low < 0 or high >= pointer.size:
+def _check(pointer: Pointer, low: int, high: int, store: bool, lanes: int) -> None:
+    """Raise KernelError for places out of range: past the end some lanes want a mask, but where all
+    lie there it is the offset that is wrong.
+    """
+    if low >= 0 and high < pointer.size:
+        return
+    fault = (
+        f"{'store to' if store else 'load of'} {pointer.name}: index {low if low < 0 else high} is"
+        f" out of range, it has {pointer.size:,} elements"
+    )
+    if lanes > 1 and (low >= pointer.size or high < 0):
         raise KernelError(
-            f"{'store to' if store else 'load of'} {pointer.name}: index"
-            f" {low if low < 0 else high} is out of range, it has {pointer.size:,} elements;"
-            " a mask is missing, or wrong."
+            f"{fault}, and all lanes lie outside. A mask would not help: look at the offset, what"
+            " it counts (rows, heads, tokens) and how long each of them is in this array."
         )
+    raise KernelError(f"{fault}; a mask is missing, or wrong.")
 
 
 def _affine(
@@ -47,7 +56,7 @@ def _affine(
         return 0, [], 0
     base = index.base + sum(first * s for (first, _), s in zip(box, index.strides, strict=True))
     part = Index(tuple(n for n, _ in sides), base, tuple(s for _, s in sides))
-    _check(pointer, *part.bounds(), store)
+    _check(pointer, *part.bounds(), store, prod(part.shape))
     width, start = pointer.element_bytes, pointer.address + base * pointer.element_bytes
     moving = sorted((abs(s), n, s) for n, s in sides if n > 1 and s)
     (_, n, stride), (_, rows, step) = [*moving, (0, 1, 0), (0, 1, 0)][:2]
@@ -80,7 +89,7 @@ def _scattered(
         places = [place for place, on in zip(places, mask.all(), strict=True) if on]
     if not places:
         return 0, [], 0
-    _check(pointer, min(places), max(places), store)
+    _check(pointer, min(places), max(places), store, len(places))
     at = [pointer.address + place * pointer.element_bytes for place in places]
     warps = (at[i : i + WARP] for i in range(0, len(at), WARP))
     lines = max(len({byte // LINE for byte in warp}) for warp in warps)

@@ -6,21 +6,42 @@ its numbers were there.
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import repeat
 from math import prod
 from typing import Any
 
-from lightspeed_models.simulators.kernels.indices import Index, Shape, axis_of, common_shape, spread
+from lightspeed_models.simulators.kernels.indices import (
+    Index,
+    Mask,
+    Shape,
+    axis_of,
+    common_shape,
+    spread,
+)
 from lightspeed_models.simulators.kernels.record import KernelError, running
 
 Number = float | int
 Act = Callable[[Any, Any], Any]
 
 
+@dataclass(frozen=True)
+class Padding:
+    """Lanes that the load of an array left to its `mask`: what such a lane holds by now."""
+
+    array: str
+    mask: Mask
+    other: float
+
+    def through(self, act: Callable[[float], float]) -> "Padding":
+        """After an operation on each lane."""
+        return replace(self, other=act(self.other))
+
+
 class Block:
     """A block of floating-point numbers, row by row, of the program that made it."""
 
-    __slots__ = ("element_bytes", "program", "shape", "source", "values")
+    __slots__ = ("element_bytes", "padding", "program", "shape", "source", "values")
 
     def __init__(
         self,
@@ -31,6 +52,7 @@ class Block:
     ) -> None:
         self.shape, self.values, self.source = shape, values, source
         self.element_bytes = element_bytes
+        self.padding: Padding | None = None
         launch = running("block")
         self.program = len(launch.programs)
         launch.widest = max(launch.widest, prod(shape))
@@ -58,7 +80,9 @@ class Block:
             running("operation").vector += prod(self.shape)
             if self.values is None:
                 return Block(self.shape, None)
-            return Block(self.shape, list(map(act, self.values, repeat(other))))
+            block = Block(self.shape, list(map(act, self.values, repeat(other))))
+            block.padding = self.padding and self.padding.through(lambda lane: act(lane, other))
+            return block
         shape = common_shape(self.shape, other.own().shape)
         running("operation").vector += prod(shape)
         if self.values is None or other.values is None:

@@ -13,12 +13,13 @@ IDLE_LANES = 0.25  # share of lanes that a mask switches off
 @dataclass(frozen=True)
 class Finding:
     """One thing that costs bytes, or makes the result wrong: which kind, the bytes that it costs,
-    and the sentence.
+    the sentence, and the array where it is one's own.
     """
 
-    kind: str  # race, hazard, again, shared, uncoalesced, round_trip, hidden, masked, few_programs
+    kind: str  # race hazard filler again shared uncoalesced round_trip hidden masked few_programs
     cost: float
     sentence: str
+    array: str = ""
 
 
 def diagnose(launches: Sequence[Launch], sms: int = 4) -> list[Finding]:
@@ -32,6 +33,7 @@ def diagnose(launches: Sequence[Launch], sms: int = 4) -> list[Finding]:
         label = f"launch {number}: " if len(launches) > 1 else ""
         findings += _races(launch, label)
         findings += _hazards(launch, label)
+        findings += _fillers(launch, label)
         for array, store in sorted({(access.array, access.store) for access in launch.accesses}):
             findings += _of_array(launch, array, store, label)
         findings += _lanes(launch, label)
@@ -57,7 +59,19 @@ def _races(launch: Launch, label: str) -> Iterator[Finding]:
             "race",
             float("inf"),
             f"{label}{who} to {race.array}[{race.index}]: the last one wins, and no order is"
-            " promised. Add with tl.atomic_add, or give each its own place.",
+            " promised. Give each its own place (a block that runs past the end of its row lies in"
+            " the next row: mask its columns), or add with tl.atomic_add.",
+        )
+
+
+def _fillers(launch: Launch, label: str) -> Iterator[Finding]:
+    for array, (word, other) in launch.fillers.items():
+        yield Finding(
+            "filler",
+            float("inf"),
+            f"{label}lanes of {array} that a mask switches off count as {other:.3g} in tl.{word}:"
+            " load them with an `other` that does not, 0 for a sum, -float('inf') for a maximum or"
+            " under exp.",
         )
 
 
@@ -108,14 +122,16 @@ def _of_array(launch: Launch, array: str, store: bool, label: str) -> Iterator[F
             again,
             f"{label}{array} is {verb} {times:.1f} times by the same program: {again:,} bytes more"
             " than once would be.",
+            array,
         )
     shared = (sum(readers.values()) - len(readers)) * SECTOR
     if shared >= extent / 2 and not store:
         yield Finding(
             "shared",
             shared,
-            f"{label}{array} is read by {sum(readers.values()) / len(readers):.1f} programs:"
-            f" {shared:,} bytes that larger blocks would share.",
+            f"{label}{array} is read by {sum(readers.values()) / len(readers):.1f} programs,"
+            f" {shared:,} bytes more than once would be: let one program do more of it.",
+            array,
         )
 
 
@@ -131,7 +147,7 @@ def _uncoalesced(
     )
     share = f"{size / crossing:.0%} of the bytes that cross are asked for"
     return Finding(
-        "uncoalesced", crossing - size, f"{label}when {array} is {verb}, {share}: {why}."
+        "uncoalesced", crossing - size, f"{label}when {array} is {verb}, {share}: {why}.", array
     )
 
 

@@ -5,6 +5,7 @@ and multiples of them: its sectors are then arithmetic. Anything else is a list 
 """
 
 import operator
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import chain, repeat
 from typing import Any
@@ -142,6 +143,16 @@ class Index:
     def __mod__(self, other: "Index | int") -> "Index":
         return self._each(other, operator.mod)
 
+    def _side(self, d: int, other: int, act: Callable[[int, int], bool]) -> tuple[int, int]:
+        """Where along one dimension a comparison holds, which changes once at most."""
+        n, stride = self.shape[d], self.strides[d]
+        first, last = act(self.base, other), act(self.base + (n - 1) * stride, other)
+        if first == last:
+            return (0, n) if first else (0, 0)
+        ends = range(self.base, self.base + n * stride, stride)
+        change = bisect_left(ends, True, key=lambda value: act(value, other) == last)
+        return (0, change) if first else (change, n)
+
     def _compare(self, other: "Index | int", act: Callable[[int, int], bool]) -> "Mask":
         if isinstance(other, Index):
             return (self - other)._compare(0, act)
@@ -149,13 +160,8 @@ class Index:
             moving = [d for d, n in enumerate(self.shape) if n > 1 and self.strides[d]]
             if len(moving) <= 1:
                 box = [(0, n) for n in self.shape]
-                for d in moving or [0]:
-                    on = [
-                        i
-                        for i in range(self.shape[d])
-                        if act(self.base + i * self.strides[d], other)
-                    ]
-                    box[d] = (on[0], on[-1] + 1) if on else (0, 0)
+                d = moving[0] if moving else 0
+                box[d] = self._side(d, other, act)
                 return Mask(self.shape, tuple(box))
             ends = [act(end, other) for end in self.bounds()]
             if all(ends) or not any(ends):

@@ -32,16 +32,15 @@ class Access:
     masked: int
     lines: int
     sectors: list[tuple[int, int]]
+    crossing: int = field(init=False)  # bytes: whole sectors, each once
+
+    def __post_init__(self) -> None:
+        self.crossing = sum(end - first for first, end in self.sectors) * SECTOR
 
     @property
     def start(self) -> int:
         """Where in its array the first sector begins, in bytes."""
         return self.sectors[0][0] * SECTOR - self.address if self.sectors else 0
-
-    @property
-    def crossing(self) -> int:
-        """Bytes that cross: whole sectors, each once."""
-        return sum(end - first for first, end in self.sectors) * SECTOR
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,8 @@ class Launch:
 
     FLOPs: `tensor` of products of blocks, `vector` of all else but `special` functions (exp, log,
     rsqrt). `operands`: bytes of blocks that go from memory into products, by array; `products`:
-    numbers in the result of each product of a program, by place in the source.
+    numbers in the result of each product of a program, by place in the source. `fillers`: by array,
+    the reduction in which masked lanes counted, and what they held.
     """
 
     kernel: str
@@ -120,6 +120,7 @@ class Launch:
     operands: dict[str, int] = field(default_factory=dict)
     products: dict[tuple[object, int], int] = field(default_factory=dict)
     races: list[Race] = field(default_factory=list)
+    fillers: dict[str, tuple[str, float]] = field(default_factory=dict)
     writers: dict[str, dict[int, Place]] = field(default_factory=dict)
     memory: dict[str, list[float]] = field(default_factory=dict)
     widest: int = 0  # numbers of the largest block

@@ -10,14 +10,15 @@ scalar and a block take the same words. Source: the documentation of Triton, `tr
 
 import builtins
 import math
+import operator
 import sys
 from collections.abc import Callable
-from itertools import repeat
+from itertools import compress, repeat
 from typing import Any
 
 from lightspeed_models.simulators.kernels.accesses import access
 from lightspeed_models.simulators.kernels.arrays import Pointer
-from lightspeed_models.simulators.kernels.blocks import Block, Number, of_numbers
+from lightspeed_models.simulators.kernels.blocks import Block, Number, Padding, of_numbers
 from lightspeed_models.simulators.kernels.indices import Index, Mask, Shape, common_shape, spread
 from lightspeed_models.simulators.kernels.record import KernelError, Launch, Race, running
 
@@ -62,7 +63,9 @@ def load(pointer: Pointer, mask: Mask | None = None, other: float = 0.0) -> Any:
     block = _gathered(numbers, index, mask, other)
     if pointer.integer:
         return Index(index.shape, values=[int(value) for value in block])
-    return Block(index.shape, block, pointer.name, pointer.element_bytes)
+    loaded = Block(index.shape, block, pointer.name, pointer.element_bytes)
+    loaded.padding = None if mask is None else Padding(pointer.name, mask, other)
+    return loaded
 
 
 def _gathered(numbers: list[float], index: Index, mask: Mask | None, other: float) -> list[float]:
@@ -154,7 +157,9 @@ def _special(x: Any, act: Callable[[float], float]) -> Any:
     if not isinstance(x, Block):
         return act(x)
     running("exp").special += math.prod(x.shape)
-    return Block(x.shape, None if x.values is None else list(map(act, x.values)))
+    block = Block(x.shape, None if x.values is None else list(map(act, x.values)))
+    block.padding = x.padding and x.padding.through(act)
+    return block
 
 
 def exp(x: Any) -> Any:
@@ -162,8 +167,12 @@ def exp(x: Any) -> Any:
     try:
         return _special(x, math.exp)
     except OverflowError:
+        block = of_numbers(x) if isinstance(x, Index) else x
+        top = builtins.max(block.values or ()) if isinstance(block, Block) else block
         raise KernelError(
-            "exp of a number above 709 overflows: subtract the row's maximum first."
+            f"exp of {top:.0f} overflows, as of any number above 709: subtract the row's maximum"
+            " first. Lanes that a mask switches off count, too: they hold `other`, 0 unless you say"
+            " tl.load(..., other=-float('inf'))."
         ) from None
 
 
@@ -205,27 +214,41 @@ def _lanes(x: Block | Number, shape: Shape) -> Any:
     return spread(x.values or [], x.shape, shape) if isinstance(x, Block) else repeat(x)
 
 
+def _groups(lanes: list[Any], shape: Shape, axis: int | None) -> list[list[Any]]:
+    """Lanes by what is reduced to one number: columns (axis 0), rows (axis 1), or all."""
+    if len(shape) == 1 or axis is None:
+        return [lanes]
+    rows, columns = shape
+    if axis == 1:
+        return [lanes[i * columns : (i + 1) * columns] for i in range(rows)]
+    return [lanes[j::columns] for j in range(columns)]
+
+
 def _reduced(x: Block, axis: int | None, act: Callable[[list[float]], float]) -> Any:
     running("sum").vector += math.prod(x.shape)
     if len(x.shape) == 1 or axis is None:
         return 1.0 if x.values is None else act(x.values)
     if axis not in (0, 1):
         raise KernelError(f"axis = {axis}: a block of shape {x.shape} has axes 0 and 1.")
-    (rows, columns), v = x.shape, x.values
-    if v is None:
-        return Block((columns if axis == 0 else rows,), None)
-    if axis == 1:
-        return Block((rows,), [act(v[i * columns : (i + 1) * columns]) for i in range(rows)])
-    return Block((columns,), [act(v[j::columns]) for j in range(columns)])
+    numbers = None if x.values is None else list(map(act, _groups(x.values, x.shape, axis)))
+    return Block((x.shape[1 - axis],), numbers)
 
 
 def max(x: Block, axis: int | None = None) -> Any:
     """The greatest number of each column (axis 0) or row (axis 1), or of all."""
+    if x.padding and x.values:
+        lanes = (_groups(block, x.shape, axis) for block in (x.values, x.padding.mask.all()))
+        for numbers, on in zip(*lanes, strict=True):
+            loaded = list(compress(numbers, on))
+            if loaded and builtins.max(loaded) < builtins.max(numbers):
+                running("max").fillers.setdefault(x.padding.array, ("max", x.padding.other))
     return _reduced(x, axis, builtins.max)
 
 
 def sum(x: Block, axis: int | None = None) -> Any:
     """The sum of each column (axis 0) or row (axis 1), or of all."""
+    if x.padding and x.padding.other and not x.padding.mask.whole:
+        running("sum").fillers.setdefault(x.padding.array, ("sum", x.padding.other))
     return _reduced(x, axis, builtins.sum)
 
 
@@ -253,7 +276,7 @@ if sys.version_info >= (3, 12):
 else:
 
     def _inner(a: list[float], b: list[float]) -> float:
-        return builtins.sum(x * y for x, y in zip(a, b, strict=True))
+        return math.fsum(map(operator.mul, a, b))
 
 
 def dot(a: Block, b: Block, acc: Block | None = None) -> Block:
