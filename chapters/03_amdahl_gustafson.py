@@ -438,6 +438,7 @@ assert all(1 <= bandwidth_bound("all_reduce", 1, k, 1) < 2 for k in range(2, 10_
 )
 
 # %%
+saving = 60 / (60 + 1800)  # assumed
 needed, reached = karp_flatt(job.WEEK, offered), job.UTILIZATION  # seven times as fast
 si(needed, "%")
 
@@ -482,7 +483,13 @@ assert all(
 # not grow. Which share does *this* job have? That depends on what the GPUs have to send one
 # another. It ends somewhere in the band, and chapter 7 will find out where.
 #
-# The formula of chapter 1 won't tell you, because it divides by the GPUs as if the work split
+# One suspect of the {{job.RUNNING}} days is on that list already: the time to save, in which all GPUs
+# stand. Say that a save takes a minute and comes every half hour. Then it is {{saving:.1%}} of the
+# time, and by Amdahl's law the run would be {{1 / (1 - saving):.2f}} times as fast if saving cost
+# nothing at all. To make a week of {{job.RUNNING}} days it would have to take nearly half of the time.
+# Strike it off.
+#
+# The formula of chapter 1 won't tell you the share, because it divides by the GPUs as if the work split
 # perfectly. Everything that this lesson is about is hidden in its utilization: with a share of
 # {{serial:.0%}}, the {{reached:.0%}} of the plan become
 # {{reached * efficiency(fast, offered):.0%}}.
@@ -504,6 +511,8 @@ assert all(
     for n in (8, 16384)
 ), "Everything that this lesson"
 assert reached * efficiency(fast, offered) < reached, "of the plan become"
+assert 1 / (1 - saving) < 1.05 < job.RUNNING / job.WEEK, "saving cost nothing at all"
+assert 0.4 < 1 - job.WEEK / job.RUNNING < 0.5, "it would have to take nearly half of the time"
 from lightspeed.training import hfu, mfu
 
 assert all(

@@ -4,8 +4,8 @@
 # Your users have begun to paste in whole repositories. Each request now holds a hundred thousand
 # tokens, and the eight GPUs that had room for two hundred shorter ones are full after about a
 # dozen. A colleague shows you a model with more than five times the parameters. With one byte for
-# each of them it serves several times as many of these requests on the same machine. Did somebody
-# find more memory?
+# each of them it has room for several times as many of these requests on the same machine, at least
+# if you cut it up in the right way. Did somebody find more memory?
 #
 # In the last lesson each step read the weights once and everyone's cache. That is still so, but
 # models differ in what they keep of a text, and in how much of it a
@@ -212,6 +212,8 @@ assert 9.5 < llama.kv_cache_bytes_per_token() / hybrid.kv_cache_bytes_per_token(
 ffn, batch = latent.layers[-1].mlp, 64
 hybrid_held = hybrid.request_bytes(context)
 room = job.node_memory() - hybrid.parameters  # its weights in one byte
+cut = kv_copies(2, job.PER_NODE)
+hybrid_cut = room // (hybrid.state_bytes() + cut * (hybrid_held - hybrid.state_bytes()))
 hybrid_many = room // hybrid_held
 
 # %% [markdown]
@@ -310,15 +312,31 @@ turn = state_break_even(state, hybrid.kv_cache_bytes_per_token() / attending)
 # No. A request of {{context:,}} tokens keeps {{si(held, "byte")}} in your model, so beside its
 # weights there is room for {{many}}. In the new one it keeps {{si(hybrid_held, "byte")}}, because a
 # quarter of its layers look at the text, with two KV heads each, and the others remember it in a
-# state. Its weights need more memory, and yet {{hybrid_many:.0f}} fit. With short texts it would be
-# otherwise: below {{turn:,.0f}} tokens one of its states is larger than the cache of the layer beside
-# it. (That is more than in your guess, because the heads of that model are narrower.)
+# state. Its weights need more memory, and yet {{hybrid_many:.0f}} fit, if each cache is kept once.
+#
+# Is it? Your model has a KV head for each of the eight GPUs. In the new one two heads meet eight GPUs. If
+# you split the layer by heads, as **tensor parallelism** does, each GPU needs a whole head, so four
+# of them keep the same one, and only {{hybrid_cut:.0f}} requests fit. In general a cache split by $h$ KV
+# heads over $n$ GPUs is kept $\max(1, n/h)$ times. An engine avoids that by giving each GPU
+# the attention of its own requests (**data-parallel attention**), or of its own part of the text
+# (**context parallelism**). A latent vector is one head in this count, so there it matters most.
+#
+# With short texts it would all be otherwise: below {{turn:,.0f}} tokens one of its states is larger
+# than the cache of the layer beside it. (That is more than in your guess, because the heads of that
+# model are narrower.)
 
 # %% tags=["holds"]
 assert sum(m.repeat for m in hybrid.layers if getattr(m.mixer, "kv_heads", 0) == 2) * 4 == (
     hybrid.depth
 ), "a quarter of"
 assert hybrid_many > 3 * many and 10 <= many <= 14, "need more memory"
+assert llama.attention.kv_heads == 8 == job.PER_NODE and kv_copies(8, 8) == 1, (
+    "Your model has a KV head for each of the eight GPUs"
+)
+assert cut == 4 and many < hybrid_cut < hybrid_many / 3, "four of them keep the same one, and only"
+assert kv_copies(1, 8) == max(kv_copies(h, 8) for h in (1, 2, 4, 8)), (
+    "A latent vector is one head in this count, so there it matters most"
+)
 assert many < 15, "beside its weights there is room"
 assert attending * 4 == hybrid.depth and state_bytes(64, 128, 128) > attention_bytes(
     0.9 * turn, 2, 256, 256
@@ -349,6 +367,7 @@ ask("serving.index_pays", seed="chapter")
 # |---|---|---|---|
 # | $h\,(d_k + d_v)\,e \cdot \min(L, m)$ | read of $L$ tokens, $m$ at most, by $h$ KV heads: a key of $d_k$ and a value of $d_v$ numbers of $e$ bytes | byte | {{si(attention_bytes(context, 8, 128, 128), "byte")}} |
 # | $(r + p)\,e\,L$ | the same with one latent vector of $r$ numbers, and $p$ for the place | byte | {{si(attention_bytes(context, 1, 576, 0), "byte")}} |
+# | $\max(1, n / h)$ | copies of a cache with $h$ KV heads that a tensor group of $n$ GPUs keeps | | {{kv_copies(8, 8):.0f}}; {{cut:.0f}} with two heads |
 # | $4\,h\,d_k\,d_v$ | state of a layer, read and written back in each step | byte | {{si(state_bytes(64, 128, 128), "byte")}} |
 # | $E\,(1 - (1 - a/E)^B)$ | experts of $E$ that a batch of $B$ reads, if a token chooses $a$ | | {{experts_read(batch, ffn.experts, ffn.active):.0f}} of {{ffn.experts}} |
 # | $R\,(1 - (1 - 1/R)^a)$ | copies of a token, one for each of $R$ GPUs with an expert of it | | {{copies_sent(8, 8):.1f}} |

@@ -11,12 +11,12 @@ compressed vectors and their absorption; DeepSeek-V3.2 (2025) for the index; Yan
 Delta Networks (2024), and Dao and Gu, Mamba-2 (2024), for states and their chunks.
 """
 
-from lightspeed.elementwise import INF, Result, Value, divide, minimum
+from lightspeed.elementwise import INF, Result, Value, divide, maximum, minimum
 from lightspeed.law import ELEMENT_BYTES, Argument, count, law, nonnegative
 
 __all__ = (
     "absorption_break_even", "attention_bytes", "attention_flops", "index_break_even",
-    "index_bytes", "index_flops", "recurrence_flops", "state_break_even", "state_bytes",
+    "index_bytes", "index_flops", "kv_copies", "recurrence_flops", "state_break_even", "state_bytes",
 )  # fmt: skip
 
 INDEX_SCALE = 4  # bytes beside each key of an index, whose numbers take one byte each
@@ -131,6 +131,17 @@ def state_bytes(
     4.19 MB
     """
     return heads * key_width * value_width * element_bytes
+
+
+@law("", kv_heads=HEADS, ranks=count())
+def kv_copies(kv_heads: Value, ranks: Value) -> Result:
+    """Copies of a cache that a tensor group keeps: 1 as long as each rank has KV heads of its own,
+    ranks / kv_heads when several ranks share a head and each keeps all of it.
+
+    >>> kv_copies(8, 8), kv_copies(2, 8)
+    (1.0, 4.0)
+    """
+    return maximum(1.0, divide(ranks, kv_heads))
 
 
 @law("token", state=nonnegative("byte"), cached=CACHED)
