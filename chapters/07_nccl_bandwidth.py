@@ -194,7 +194,7 @@ sides, marks = (0.0, 5.2), []  # where each socket begins
 for side, x in enumerate(sides):
     marks += [
         Boxes([x], [x + 4.2], [0.0], [3.9], color="grey", soft=True),
-        Boxes([x + 0.2], [x + 4.0], [1.7], [2.3], f"processor {side} and its memory", color="purple"),
+        Boxes([x + 0.2], [x + 4.0], [1.7], [2.3], "", [f"processor {side} and its memory"], "purple"),
         Boxes([x + 0.2 + k for k in range(4)], [x + 1.0 + k for k in range(4)], [3.0] * 4, [3.6] * 4,
               "", [f"GPU {4 * side + k}" for k in range(4)], "blue"),
         Boxes([x + 0.2 + k for k in range(4)], [x + 1.0 + k for k in range(4)], [0.4] * 4, [1.0] * 4,
@@ -206,8 +206,8 @@ marks += [
     Text(4.7, 1.5, "bridge"),
     Line([0.4, 0.4], [3.0, 1.0], color="green", width=3, arrow=True),
     Line([3.6, 3.6, 5.6, 5.6], [3.0, 2.0, 2.0, 1.0], color="orange", width=3, arrow=True),
-    Text(-0.1, 0.05, "as it should be: PIX", "green", "start"),
-    Text(5.3, 0.05, "over the bridge: SYS", "orange", "start"),
+    Text(0.2, 0.12, "as it should be: PIX", "green", "start"),
+    Text(5.4, 0.12, "over the bridge: SYS", "orange", "start"),
 ]
 figure(
     Chart(Axis(domain=(-0.2, 9.6)), Axis(domain=(-0.2, 4.4)), marks, height=300, bare=True),

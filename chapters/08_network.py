@@ -311,8 +311,9 @@ figure(
 #
 # Count ports. A leaf of $k$ ports turns half of them down and half up, so that all who hang on it may send
 # up at once. Each spine has $k$ ports too, so it joins $k$ leaves of $k/2$ links each: two layers join
-# $k^2/2$ GPUs, {{fat_tree_hosts(64, 2):,.0f}} with sixty-four ports. A third layer makes each half of the
-# one below count once more, $k^3/4$. If that is too dear, turn more ports down than up, $r$ to one. Such
+# $k^2/2$ GPUs, {{fat_tree_hosts(64, 2):,.0f}} with sixty-four ports. In three layers a
+# group of $k/2$ leaves, with $k^2/4$ GPUs, turns as many ports up, and the top joins $k$ such groups:
+# $k^3/4$. If that is too dear, turn more ports down than up, $r$ to one. Such
 # a leaf is **oversubscribed**: it needs fewer spines and cables, and what crosses the fabric's middle at once,
 # its **bisection bandwidth**, falls to one in $r$. Who sends a share $x$ of its bytes beyond the leaf gets
 # at most $\text{port}/(r\,x)$, as long as that is less than the port.

@@ -3,8 +3,8 @@
 #
 # Write your answer in place of the dots and run the cell: `check` says whether it is right and, if
 # not, what may have happened. A plain number is read in the unit that the question asks for; a
-# quantity `Q(value, "MB")` brings its own. Chapter 8 has what you need, and you may use the laws of
-# `lightspeed.networks` and `lightspeed.fabrics`.
+# quantity `Q(value, "MB")` brings its own. Below each heading stands where it is taught, in the lesson or
+# on its proof page, and you may use the laws of `lightspeed.networks` and `lightspeed.fabrics`.
 
 # %%
 from lightspeed.collectives import hierarchical_time
@@ -15,6 +15,8 @@ from lightspeed_course import ask, check
 
 # %% [markdown]
 # ## A line that loses packets
+#
+# The lesson's [What does one lost packet cost?](../chapters/08_network.ipynb#What-does-one-lost-packet-cost?)
 
 # %%
 ask("network.window")
@@ -73,6 +75,10 @@ check("network.go_back_function", goodput)
 
 # %% [markdown]
 # ## Many senders, one port
+#
+# The lesson's [What if many send to one?](../chapters/08_network.ipynb#What-if-many-send-to-one?) and, for headroom and the point
+# from which a queue pauses, [Why not pause and be done?](../chapters/08_network.ipynb#Why-not-pause-and-be-done?). For the rule that
+# raises a rate on a timer, the proof's [How DCQCN settles](../chapters/08_network_proof.ipynb#How-DCQCN-settles).
 
 # %%
 ask("network.queue_growth")
@@ -136,6 +142,8 @@ check("network.flows_in_step", answer)
 
 # %% [markdown]
 # ## One slow among many
+#
+# The lesson's [Many wait for the last](../chapters/08_network.ipynb#Many-wait-for-the-last)
 
 # %%
 ask("network.both_in_time")
@@ -169,6 +177,11 @@ check("network.quantile", answer)
 
 # %% [markdown]
 # ## Fabrics
+#
+# The lesson's [Where should a job sit?](../chapters/08_network.ipynb#Where-should-a-job-sit?), with what it says of size and of
+# hashes below. For larger domains and switches that add, the proof's
+# [Larger domains, and switches that add](../chapters/08_network_proof.ipynb#Larger-domains,-and-switches-that-add); for the price of a
+# fabric, its [Design](../chapters/08_network_proof.ipynb#Design:-a-fabric-for-two-thousand-GPUs).
 
 # %%
 ask("network.ecmp_pair")
