@@ -194,7 +194,7 @@ sides, marks = (0.0, 5.2), []  # where each socket begins
 for side, x in enumerate(sides):
     marks += [
         Boxes([x], [x + 4.2], [0.0], [3.9], color="grey", soft=True),
-        Boxes([x + 0.2], [x + 4.0], [1.7], [2.3], "", [f"processor {side} and its memory"], "purple"),
+        Boxes([x + 1.2 - side], [x + 4.0 - side], [1.7], [2.3], "", [f"processor {side} and its memory"], "purple"),
         Boxes([x + 0.2 + k for k in range(4)], [x + 1.0 + k for k in range(4)], [3.0] * 4, [3.6] * 4,
               "", [f"GPU {4 * side + k}" for k in range(4)], "blue"),
         Boxes([x + 0.2 + k for k in range(4)], [x + 1.0 + k for k in range(4)], [0.4] * 4, [1.0] * 4,
@@ -211,10 +211,10 @@ marks += [
 ]
 figure(
     Chart(Axis(domain=(-0.2, 9.6)), Axis(domain=(-0.2, 4.4)), marks, height=300, bare=True),
-    caption="A server from above. GPU 0 sends through the port beside it; GPU 3 through one on the other"
+    caption="A server from above. GPU 0 sends through the port beside it, GPU 3 through one on the other"
     " socket. Were all eight to do as GPU 3 does, they'd share the bridge.",
     alt="Two grey fields, the sockets, each with four GPUs above, a processor in the middle and four ports"
-    " below. A green arrow goes straight down from GPU 0; an orange one from GPU 3 turns at the processor,"
+    " below. A green arrow goes straight down from GPU 0, past the processor; an orange one from GPU 3 turns at the processor,"
     " crosses the bridge and ends at a port of the other socket.",
 )
 

@@ -125,7 +125,7 @@ def test_the_sheet_grows_lesson_by_lesson():
         assert all(earlier < name for earlier in line.uses), "nothing is told too early"
         struck = re.findall(r"<del>.*?</del> .lesson ([\d.]+).", shown.head)
         assert all(f"{float(n):04.1f}".removesuffix(".0") < name for n in struck), name
-        assert (f"{job.RUNNING} days" in shown.head) == (name != "09"), "a suspect in each that trains"
+        assert (f"{job.RUNNING} days" in shown.head) == (name != "09"), "serves"
         assert ("<del>" in shown.head) == (name not in ("01", "06.3", "09"))
     assert round(job.run() / 86400) == job.RUNNING
     with pytest.raises(ValueError, match="expected one of 01, 02"):
