@@ -570,8 +570,8 @@ figure(
 
 # %% [markdown]
 # And so it nearly is: {{slopes["Llama-3-8B"]:.1f}} times for each bit in Llama 3 8B,
-# {{slopes["Llama-2-7B"]:.1f}} in Llama 2 7B. (These formats give some tensors more bits than others,
-# which may make the difference.) No stretch is flat, so there is no width at which rounding begins
+# {{slopes["Llama-2-7B"]:.1f}} in Llama 2 7B. (Some tensors have more bits than others, which may
+# make the difference.) No stretch is flat, so there is no width at which rounding begins
 # to matter. And yet the right answers hardly move down to four bits, and then fall. **The cliff
 # belongs to the test.** A multiple-choice answer changes only when the shift passes the margin by
 # which the right choice was ahead, and most margins are wide. What does a format cost, then?
@@ -895,8 +895,8 @@ bench("05")
 # %% [markdown]
 # ## Exercises, and on
 #
-# [The exercises](../exercises/05_precision.ipynb) have these questions with other numbers, and a
-# decoder, a rounding function and a quantizer to write. Next the job is
+# [The exercises](../exercises/05_precision.ipynb) have a decoder, a rounding function and a
+# quantizer to write. Next the job is
 # [trained](06_parallelism.ipynb), and dies in its first step.
 #
 # ## Further reading
