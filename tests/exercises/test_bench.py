@@ -2,6 +2,8 @@
 that judge it are not the case that is shown.
 """
 
+import re
+
 import pytest
 
 from lightspeed_course.incidents.policy import consistent, draws
@@ -12,11 +14,17 @@ from lightspeed_course.practice.bench import BENCHES, bench
 def test_one_of_three_goes_and_the_form_knows_which(lesson):
     setting, cause, reading, suspects = BENCHES[lesson]
     shown = bench(lesson)
+    table = [cell.strip() for cell in shown.static.split("|") if cell.strip()]
+    table += [f"{number} GB/s" for number in re.findall(r"[0-9.]+", shown.static)]
     verdicts = {}
     for suspect in suspects:
         shown.enter(suspect)
         assert shown.error is None
-        verdicts[suspect] = "Right" in shown.reply.value
+        reply = shown.reply.value
+        verdicts[suspect] = "Right" in reply
+        # The number that speaks for or against it, or that none does.
+        cited = any(f": {cell} here, " in reply for cell in table)
+        assert cited or (not verdicts[suspect] and "every number would be the same" in reply)
     (gone,) = (suspect for suspect, right in verdicts.items() if right)
     assert gone != cause and len({*suspects}) == 3 and cause in suspects
     # The policy of the incident room has other draws, and comes to the same.

@@ -36,6 +36,37 @@ def findings(setting, cause, measurement):
     return {case.findings[measurement] for case in cases}
 
 
+def _cells(table):
+    """{(row, column): text} of a Markdown table, under the names that it prints, or of a log of
+    nccl-tests its busbw.
+    """
+    if table.startswith("```"):
+        rows = [line.split() for line in table.splitlines() if line.strip()[:1].isdigit()]
+        return {(f"{int(row[0]):,} bytes", "busbw"): f"{row[7]} GB/s" for row in rows}
+    lines = [line for line in table.splitlines() if line.startswith("|") and "--:" not in line]
+    head, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return {
+        (row[0], column): text
+        for row in rows
+        for column, text in zip(head[1:], row[1:], strict=False)
+    }
+
+
+def numbers_that_tell(table, other):
+    """A sentence with the numbers of a reading that differ from those of the same job with another
+    cause, three at most.
+    """
+    here, there = _cells(table), _cells(other)
+    apart = [
+        f"*{', '.join(filter(None, place))}*: {text} here, {there[place]} with it"
+        for place, text in here.items()
+        if there.get(place, text) != text
+    ]
+    if not apart:
+        return "On this job every number would be the same with it."
+    return f"On this job it would show in {'; '.join(apart[:3])}{'; …' if apart[3:] else ''}."
+
+
 def bench(lesson):
     """A form: what a reading of a sick job shows, and which of three suspects it rules out. Raises
     ValueError for a lesson that has none.
@@ -56,16 +87,18 @@ def bench(lesson):
             return "**Not answered.** Choose one of the three.", "Not answered.", "bad"
         now = case.findings[reading]
         then = findings(setting, values[0], reading)
+        with_it = incident_of(f"bench of lesson {lesson}", setting, setting.cause(values[0]))
+        numbers = numbers_that_tell(case.show(reading), with_it.show(reading))
         if now not in then:
             reply = (
                 f"**Right.** An expert reads: {now}. With that cause it would be:"
-                f" {' or '.join(sorted(then))}."
+                f" {' or '.join(sorted(then))}. {numbers}"
             )
             return reply, "Right.", "good"
         reply = (
             f"**That one stays.** An expert reads: {now}. With that cause it would be the"
-            " same, so this reading does not clear it. Which of the others would show here as"
-            " something else?"
+            f" same, so this reading does not clear it. {numbers} Which of the others would show"
+            " here as something else?"
         )
         return reply, "That one stays.", "bad"
 
