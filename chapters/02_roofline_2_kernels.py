@@ -27,7 +27,7 @@ assert attempt("attention", references.attention).right and rescaling_flops(8, 8
 from lightspeed.catalog import accelerator
 from lightspeed.kernels import *
 from lightspeed_course import ask, job, predict, reveal, si
-from lightspeed_course.explorers.kernels import REGISTERS, clocks, explore_clocks, explore_moves
+from lightspeed_course.explorers.kernels import KEYS, REGISTERS, THREADS, clocks, explore_clocks, explore_moves
 from lightspeed_models.simulators.kernels import Array, diagnose, launch, tl
 from lightspeed_models.simulators.kernels.record import SECTOR, WARP
 
@@ -111,7 +111,19 @@ total, sum(math.exp(x - max(row)) for x in row)
 # %% [markdown]
 # It is the same sum, with each number looked at once. And the values that were added up so far can be
 # shrunk by the same factor. So one program may hold a block of queries, walk over keys and values in
-# tiles, and never have more of the square than one tile. In the words of Triton it reads:
+# tiles, and never have more of the square than one tile. It is written in **Triton**, whose words you
+# meet in this order:
+#
+# | word | what it does |
+# |---|---|
+# | `tl.program_id(0)` | the number of this program; the same code runs once for each |
+# | `tl.arange(0, B)` | the integers below B, a block of them |
+# | `i[:, None]`, `d[None, :]` | a column and a row; their sum is a table of places |
+# | `tl.load(q + places)`, `tl.store` | bring a block from memory, and write one back |
+# | `tl.full`, `tl.zeros` | a block of one number |
+# | `tl.dot`, `tl.trans` | a product on tensor cores, and a block turned |
+# | `tl.max(x, axis=1)`, `tl.sum` | of each row |
+# | `tl.maximum`, `tl.exp`, `+ - * /` | of each number |
 
 # %% tags=["holds"]
 assert abs(total - sum(math.exp(x - max(row)) for x in row)) < 1e-12, "It is the same sum"
@@ -185,9 +197,11 @@ warps, most = large.together * 128 // WARP, 2 * 1024 // WARP
 # {{si(small.flops / small.bound, "FLOP/s")}}; at {{blocks[1]}},
 # {{si(large.flops / large.bound, "FLOP/s")}}, by the rate that somebody measured of it (the data
 # sheet's width and clock would give {{faster:.1f}} times as much). So the block wants to be large.
-# What stops it? Scores and results of the block live in registers: {{large.registers:.0f}} a thread
-# at {{blocks[1]}} queries, and a thread has {{REGISTERS}}. At {{blocks[2]}} it would need
-# {{wide.registers:.0f}}.
+# What stops it? What the block is working on lives in registers. With {{KEYS}} keys in a tile, each
+# of {{blocks[1]}} queries has {{KEYS}} scores and {{D}} numbers of its result, so the block has
+# {{blocks[1] * (KEYS + D):,}} numbers, a register each. Its {{THREADS}} threads share them:
+# {{large.registers:.0f}} registers a thread, of the {{REGISTERS}} that it has. At {{blocks[2]}}
+# queries it would need {{wide.registers:.0f}}.
 #
 # With such a block just {{large.together}} programs fit on a processor (an **SM**), {{warps}} warps
 # of the {{most}} that it could hold. A profiler calls this an **occupancy** of {{warps / most:.1%}},
@@ -199,7 +213,7 @@ warps, most = large.together * 128 // WARP, 2 * 1024 // WARP
 assert small.slowest == large.slowest == "L2" and large.l2 < 0.51 * small.l2, (
     "Twice the queries in a block ask half as often"
 )
-assert large.registers <= REGISTERS < wide.registers, "and a thread has"
+assert large.registers == blocks[1] * (KEYS + D) / THREADS <= REGISTERS < wide.registers, "{{large.registers:.0f}} registers a thread, of the {{REGISTERS}} that it has"
 assert warps / most == 1 / 8 and programs_per_sm(0, 16, 1024) == 2, "A profiler calls this"
 assert large.together == programs_per_sm(2 * D * (blocks[1] + 2 * 64), large.registers, 128), "just {{large.together}} programs fit on a processor"
 assert h100.l2_bandwidth == faster * h100.l2_bandwidth_measured and faster > 1, "width and clock would give {{faster:.1f}} times as much"
@@ -275,15 +289,32 @@ wait = 700e-9  # assumed: a load from DRAM, until it is here
 # And when the model writes? One token is one query. With a program for each head of keys, a lone
 # request starts a single one here, and one SM of {{parts}} would read everything while the others idle.
 # So the context is split, each part makes its own maximum and sum, and the parts are put together as
-# pieces of a row are: with the same shrinking. What that costs is
-# {{si(partial_bytes(heads, D, parts), "byte")}} beside {{si(2 * N * D * 2, "byte")}} of keys and
-# values, and a second launch.
+# pieces of a row are: with the same shrinking, of results that were divided by sums of their own.
 
 # %% tags=["holds"]
 assert backward == 5 / 4 * backward_attention_flops(heads, N, D, 4), "a fifth product where four would do, {{backward / flops:.1f}} times the forward pass"
 assert waves(1, parts) * parts == 1, "one SM of {{parts}} would read everything while the others idle"
 assert 0.9 < layers * square / h100.hbm_capacity < 1.1, "as much as the GPU has"
-assert partial_bytes(heads, D, parts) < 2 * N * D * 2, "What that costs is"
+
+# %%
+def part(scores, values):
+    weights = [math.exp(x - max(scores)) for x in scores]
+    return max(scores), sum(weights), sum(map(float.__mul__, weights, values)) / sum(weights)
+
+
+values = [10.0, 20.0, 30.0, 40.0]
+(m1, l1, o1), (m2, l2, o2) = part(row[:2], values[:2]), part(row[2:], values[2:])
+l1, l2 = l1 * math.exp(m1 - max(m1, m2)), l2 * math.exp(m2 - max(m1, m2))
+(l1 * o1 + l2 * o2) / (l1 + l2), part(row, values)[2]
+
+# %% [markdown]
+# Two halves, and the same result as from the whole. What that costs here is
+# {{si(partial_bytes(heads, D, parts), "byte")}} beside {{si(2 * N * D * 2, "byte")}} of keys and
+# values, and a second launch.
+
+# %% tags=["holds"]
+assert partial_bytes(heads, D, parts) < 2 * N * D * 2, "What that costs here is"
+assert abs((l1 * o1 + l2 * o2) / (l1 + l2) - part(row, values)[2]) < 1e-12, "Two halves, and the same result as from the whole"
 
 # %%
 ask("kernels.split_decode", seed="chapter")
@@ -348,7 +379,8 @@ assert 0.5 < causal_block_bytes(8, N, D, 128) / query_block_bytes(8, N, D, 128) 
 # |---|---|---|---|
 # | $c\,h N^2 e$ | traffic of the square of $h$ heads that crosses $c$ times, $N$ tokens, $e$ bytes a number | byte | {{si(4 * square, "byte")}} |
 # | $2 h N d\,(1 + N/b)\,e$ | online attention asks for, with $b$ queries in a block, $d$ numbers a head | byte | {{si(query_block_bytes(heads, N, D, 128), "byte")}} |
-# | $(p + 1)\,R C\,e$ | softmax of $R$ rows of $C$ numbers in $p$ passes | byte | {{si(softmax_bytes(heads * N, N, 1, 2), "byte")}} |
+# | $2 (h + k) N d\,e$ | fused attention takes from DRAM and leaves there: Q, K, V and O once, $k$ heads of keys that fit in L2 | byte | {{si(once, "byte")}} |
+# | $(p + 1)\,R C\,e$ | softmax of $R$ rows of $C$ numbers in $p$ passes; the job's square ($R = hN$, $C = N$) in one: read, written | byte | {{si(softmax_bytes(heads * N, N, 1, 2), "byte")}} |
 # | $\min(s\,e, q)$ | crosses for each number, $s$ apart, in sectors of $q$ = {{SECTOR}} bytes | byte | {{strided_bytes(1, D, 2):.0f}} |
 
 # %% [markdown]
