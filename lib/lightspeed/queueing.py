@@ -263,27 +263,15 @@ def mmck(
     0.533
     """
     if any_of(capacity < servers):
-        raise BadArgument(
-            "mmck",
-            "capacity",
-            capacity,
-            f"at least servers = {servers}",
-            "It counts those in service too.",
-        )
-    shed, inside = fill(
-        lambda k: arrival_rate / service_rate / where(k < servers, k, servers), capacity
-    )
+        expected, hint = f"at least servers = {servers}", "It counts those in service too."
+        raise BadArgument("mmck", "capacity", capacity, expected, hint)
+    load = arrival_rate / service_rate
+    shed, inside = fill(lambda k: load / where(k < servers, k, servers), capacity)
     throughput = arrival_rate * (1 - shed)
     busy = throughput / service_rate
-    return SheddingQueue(
-        busy / servers,
-        inside,
-        inside - busy,
-        inside / throughput,
-        (inside - busy) / throughput,
-        shed,
-        throughput,
-    )
+    waiting = inside - busy
+    times = inside / throughput, waiting / throughput
+    return SheddingQueue(busy / servers, inside, waiting, *times, shed, throughput)
 
 
 @law("", wait=nonnegative("s"), arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
@@ -379,10 +367,8 @@ def stable(
             float((x + 0 * rho).flat[worst]) for x in (arrival_rate, service_rate, servers)
         )
     what, unit = ("A load", "") if argument == "load" else ("An arrival rate", "/s")
-    can, verb = (
-        servers * service_rate,
-        ("equals" if arrival_rate == servers * service_rate else "exceeds"),
-    )
+    can = servers * service_rate
+    verb = "equals" if arrival_rate == servers * service_rate else "exceeds"
     who = f"{servers:g} server{'s' if servers > 1 else ''} can do, {can:g}{unit}"
     text = f"{what} of {arrival_rate:g}{unit} {verb} what {who}: the queue grows without limit."
     raise Overload(name, argument, arrival_rate, f"less than {can:g}{unit}", text)

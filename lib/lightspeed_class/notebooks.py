@@ -200,26 +200,16 @@ def all_cells(content):
     try:
         notebook = json.loads(content.decode("utf-8-sig"), parse_int=_whole)
     except UnicodeDecodeError:
-        raise Refused(
-            "It is not a text in UTF-8. Save it from Jupyter and hand it in again."
-        ) from None
+        words = "It is not a text in UTF-8. Save it from Jupyter and hand it in again."
+        raise Refused(words) from None
     except (ValueError, RecursionError):
-        raise Refused(
-            "It is not valid JSON, so it is not a notebook, or only a part of one."
-        ) from None
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if (
-        isinstance(notebook, dict)
-        and cells is None
-        and isinstance(notebook.get("worksheets"), list)
-    ):
-        # nbformat 3; other tools still write it.
-        cells = [
-            c
-            for sheet in notebook["worksheets"]
-            if isinstance(sheet, dict)
-            for c in sheet.get("cells") or []
-        ]
+        words = "It is not valid JSON, so it is not a notebook, or only a part of one."
+        raise Refused(words) from None
+    notebook = notebook if isinstance(notebook, dict) else {}
+    cells, sheets = notebook.get("cells"), notebook.get("worksheets")
+    if cells is None and isinstance(sheets, list):  # nbformat 3; other tools still write it
+        sheets = [sheet for sheet in sheets if isinstance(sheet, dict)]
+        cells = [c for sheet in sheets for c in sheet.get("cells") or []]
     if not isinstance(cells, list):
         raise Refused("It has no list of cells, so it is not a notebook.")
     result = []
@@ -228,14 +218,9 @@ def all_cells(content):
             source = text_of(cell.get("source", cell.get("input", "")))
             if source is not None:
                 id, outputs = cell.get("id"), cell.get("outputs")
-                result.append(
-                    Cell(
-                        kind,
-                        id if isinstance(id, str) else None,
-                        source,
-                        outputs if isinstance(outputs, list) else [],
-                    )
-                )
+                id = id if isinstance(id, str) else None
+                outputs = outputs if isinstance(outputs, list) else []
+                result.append(Cell(kind, id, source, outputs))
     return result
 
 

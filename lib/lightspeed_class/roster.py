@@ -37,26 +37,9 @@ HEADINGS = {
     "group": "group", "group name": "group", "group_name": "group",
 }  # fmt: skip
 IDENTIFIERS = ("email", "sis_user_id", "sis_login_id", "moodle_idnumber", "username")
-KEPT = {
-    *IDENTIFIERS,
-    "canvas_id",
-    "integration_id",
-    "section",
-    "groups",
-    "group",
-    "participant",
-    "left",
-}
 # what becomes the id
-PREFERRED = (
-    "id",
-    "sis_user_id",
-    "sis_login_id",
-    "moodle_idnumber",
-    "username",
-    "email",
-    "canvas_id",
-)
+PREFERRED = ("id", *IDENTIFIERS[1:], "email", "canvas_id")
+KEPT = {*PREFERRED[1:], "integration_id", "section", "groups", "group", "participant", "left"}
 MOODLE = {"email address", "id number", "username", "identifier"}  # headings that no plain file has
 NO_ID = "there is no column id"
 RESERVED = {"seed", "self"}  # no names for details
@@ -117,11 +100,44 @@ def add_roster(book, path):
     """
     entries, skipped, remarks = read_roster(path)
     students = {s.id: s for s in book.students()}
-    owner_of = {}
+    plan = _matched(path, entries, students)
+    ids = {id for id, _ in plan}
+    if ids <= students.keys():  # nobody gets an id from this file
+        remarks = [remark for remark in remarks if not remark.startswith(NO_ID)]
+    names = {s.id: s.name for s in students.values()}
+    names |= {id: entry.name for id, entry in plan if id not in students}
+    new, updated, same = [], [], []
+    for id, entry in plan:
+        old = students.get(id)
+        details = {**(old.details if old else {}), **entry.details}
+        if not details.get("left") and not (old and "left" in old.details):
+            details.pop("left", None)  # who never left is as before
+        # another one in each assignment
+        if old and "participant" in old.details and "participant" in entry.details:
+            numbers = [*old.details["participant"].split(), *entry.details["participant"].split()]
+            details["participant"] = " ".join(dict.fromkeys(numbers))
+        name = entry.name or (old.name if old else "")
+        doubts = _of_known(old, name, details, entry) if old else _of_new(id, name, names)
+        remarks += [f"line {entry.line}: {id} {doubt}" for doubt in doubts]
+        if old and (old.name, old.details) == (name, details) and old.seed:
+            same.append(id)
+            continue
+        seed = None if old and old.seed else next_seed(book)
+        book.add_student(id, name, seed=seed, **details)
+        (updated if old else new).append(id)
+    remarks += _spread(book)
+    for remark in remarks:
+        print(f"{path}: {remark}.", file=sys.stderr)
+    elsewhere = tuple(i for i in students if i not in ids)
+    return Changes(tuple(new), tuple(updated), tuple(same), elsewhere, tuple(skipped))
+
+
+def _matched(path, entries, students):
+    """(id, entry) of each: that of the student who has one of its identifiers, else its own."""
+    owner_of, lines, plan = {}, {}, []
     for student in students.values():
         for identifier in _identifiers(student.id, student.details):
             owner_of.setdefault(identifier, student.id)
-    lines, plan = {}, []
     for entry in entries:
         matches = {owner_of[i] for i in _identifiers(entry.id, entry.details) if i in owner_of}
         if len(matches) > 1:
@@ -137,66 +153,40 @@ def add_roster(book, path):
             )
         lines[id] = entry.line
         plan.append((id, entry))
-    if lines.keys() <= students.keys():  # nobody gets an id from this file
-        remarks = [remark for remark in remarks if not remark.startswith(NO_ID)]
-    names = {s.id: s.name for s in students.values()} | {
-        id: entry.name for id, entry in plan if id not in students
-    }
-    new, updated, same = [], [], []
-    for id, entry in plan:
-        old = students.get(id)
-        details = {**(old.details if old else {}), **entry.details}
-        if not details.get("left") and not (old and "left" in old.details):
-            details.pop("left", None)  # who never left is as before
-        if old and old.left and not details["left"]:
-            remarks.append(f"line {entry.line}: {id} had left, and is back")
-        # another one in each assignment
-        if old and "participant" in old.details and "participant" in entry.details:
-            numbers = [*old.details["participant"].split(), *entry.details["participant"].split()]
-            details["participant"] = " ".join(dict.fromkeys(numbers))
-        name = entry.name or (old.name if old else "")
-        if not name:
-            remarks.append(f"line {entry.line}: {id} has no name")
-        if old and old.name and _words(old.name) != _words(name):
-            remarks.append(f"line {entry.line}: {id} was {old.name} before, and is {name} now")
-        before, has = ((d or {}).get("canvas_id") for d in (old and old.details, entry.details))
-        if before and has and before != has:
-            remarks.append(
-                f"line {entry.line}: {id} had the number {before} on Canvas, and has {has} now. If"
-                " these are two people, give each a line with an id of their own"
-            )
-        if not old and (twins := [s for s in {*students, *lines} - {id} if _same_number(s, id)]):
-            remarks.append(
-                f"line {entry.line}: {id} is new beside {' and '.join(sorted(twins))}. If that is"
-                " one person, whose zeros a spreadsheet took away, write the id as it was"
-            )
-        if not old and (
-            namesakes := [
-                other
-                for other, other_name in names.items()
-                if other != id and other_name and _words(other_name) == _words(name)
-            ]
-        ):
-            remarks.append(
-                f"line {entry.line}: {id} is new and called as {' and '.join(namesakes)} is. If"
-                " that is one person, give one of the ids a yes in a column left"
-            )
-        if old and (old.name, old.details) == (name, details) and old.seed:
-            same.append(id)
-            continue
-        seed = None if old and old.seed else next_seed(book)
-        book.add_student(id, name, seed=seed, **details)
-        (updated if old else new).append(id)
-    remarks += _spread(book)
-    for remark in remarks:
-        print(f"{path}: {remark}.", file=sys.stderr)
-    return Changes(
-        tuple(new),
-        tuple(updated),
-        tuple(same),
-        tuple(i for i in students if i not in lines),
-        tuple(skipped),
-    )
+    return plan
+
+
+def _of_known(old, name, details, entry):
+    """What may not be meant of a student who is there already."""
+    if old.left and not details["left"]:
+        yield "had left, and is back"
+    if not name:
+        yield "has no name"
+    if old.name and _words(old.name) != _words(name):
+        yield f"was {old.name} before, and is {name} now"
+    before, now = old.details.get("canvas_id"), entry.details.get("canvas_id")
+    if before and now and before != now:
+        yield (
+            f"had the number {before} on Canvas, and has {now} now. If these are two people, give"
+            " each a line with an id of their own"
+        )
+
+
+def _of_new(id, name, names):
+    """What may not be meant of somebody new; `names`: id -> name of all."""
+    if not name:
+        yield "has no name"
+    others = [other for other in names if other != id]
+    if twins := [other for other in others if _same_number(other, id)]:
+        yield (
+            f"is new beside {' and '.join(sorted(twins))}. If that is one person, whose zeros a"
+            " spreadsheet took away, write the id as it was"
+        )
+    if namesakes := [o for o in others if names[o] and _words(names[o]) == _words(name)]:
+        yield (
+            f"is new and called as {' and '.join(namesakes)} is. If that is one person, give one of"
+            " the ids a yes in a column left"
+        )
 
 
 def _same_number(one, other):
@@ -387,11 +377,9 @@ def rows_of(path):
         ) from None
     first = text.lstrip("\r\n").partition("\n")[0]
     separator = max(",;\t", key=first.count)
-    reader, rows, line = (
-        csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True),
-        [],
-        1,
-    )
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    rows = []
+    line = 1
     try:
         for cells in reader:
             rows.append((line, [cell.strip() for cell in cells]))

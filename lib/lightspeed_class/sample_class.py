@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from nbformat.v4 import new_code_cell
 
 from lightspeed.units import Q
 from lightspeed_class.class_folder import write_whole
@@ -67,15 +68,8 @@ def roster(students=30):
         again = i // (len(GIVEN) * len(FAMILY))
         name = f"{GIVEN[i % len(GIVEN)]} {FAMILY[i % len(FAMILY)]}" + f" {again + 1}" * bool(again)
         id = f"s{i + 1:03}"
-        rows.append(
-            dict(
-                zip(
-                    COLUMNS,
-                    (id, name, f"{id}@example.org", "AB"[i % 2], str(4001 + i), f"U{i + 1:05}", id),
-                    strict=True,
-                )
-            )
-        )
+        cells = id, name, f"{id}@example.org", "AB"[i % 2], str(4001 + i), f"U{i + 1:05}", id
+        rows.append(dict(zip(COLUMNS, cells, strict=True)))
     return rows
 
 
@@ -110,13 +104,8 @@ def make_sample(folder, released, students=30, seeds=None):
     }
     mistakes = _deal(people, variants, random.Random(f"sample\n{name}\n{students}"))
     for number, person in enumerate(people):
-        _fill(
-            person,
-            notebooks[person.id],
-            variants[person.id],
-            mistakes.get(person.id, {}),
-            DUE - DAY * (1.5 + number % 5),
-        )
+        own = notebooks[person.id], variants[person.id], mistakes.get(person.id, {})
+        _fill(person, *own, DUE - DAY * (1.5 + number % 5))
     make_roster(folder / "roster.csv", students)
     _canvas(folder / "canvas.zip", people, rows, name)
     _moodle(folder / "moodle.zip", folder / "moodle.csv", people, rows, name)
@@ -178,16 +167,7 @@ class _Notebook:
     def be_unlucky(self, stubs):
         """What honest people do to notebooks: a warning, no ids, empty exercises at the end."""
         cells = self.content["cells"]
-        cells.insert(
-            0,
-            {
-                "cell_type": "code",
-                "source": WARNING,
-                "metadata": {},
-                "outputs": [],
-                "execution_count": None,
-            },
-        )
+        cells.insert(0, dict(new_code_cell(WARNING)))
         cells += [cell for cell, _ in stubs.places.values()]
         for cell in cells:
             cell.pop("id", None)
@@ -299,10 +279,8 @@ def _fill(person, notebook, variants, mistakes, at):
     ids, story, stubs = notebook.asked, person.story, _Notebook(notebook.bytes)
     half, middle = len(ids) // 2, ids[len(ids) // 2]
     for i, id in enumerate(ids):
-        kind, slip, code = mistakes.get(
-            id,
-            ("right", "", _rounded(variants[id]) if story == "rounded" else _right(variants[id])),
-        )
+        right = (_rounded if story == "rounded" else _right)(variants[id])
+        kind, slip, code = mistakes.get(id, ("right", "", right))
         if story == "unfinished" and i >= half:
             kind, slip, code = "unanswered", "", None
         if story == "twice" and i == half:
@@ -324,12 +302,8 @@ def _fill(person, notebook, variants, mistakes, at):
         person.kinds = {}
     else:
         content = notebook.bytes
-        person.files.append(
-            (
-                DUE + 2 * DAY if story == "late" else at,
-                content[: len(content) // 2] if story == "torn" else content,
-            )
-        )
+        content = content[: len(content) // 2] if story == "torn" else content
+        person.files.append((DUE + 2 * DAY if story == "late" else at, content))
 
 
 def _canvas(path, people, rows, name):

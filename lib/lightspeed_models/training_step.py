@@ -213,18 +213,8 @@ def work(model: Decoder, sequence: int, plan: Plan, machine: Machine, stack: Sta
     activations = model_activation_bytes(
         model, sequence, plan.micro_size, plan.tensor, split=stack.split
     )
-    spread = model.expert_parameters / plan.pipeline / plan.expert / plan.expert_tensor
-    common = (model.parameters - model.expert_parameters) / (plan.tensor * plan.pipeline)
-    keys, copies = _kv_numbers(model), plan.expert_copies
-    copies_near = copy_neighbours(plan, machine.per_node)
-    sizes = plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
-    groups = plan.ranks // plan.shard_ranks
-    # PyTorch drops its weights after each backward pass, at stage 2 too.
-    from_ranks = where(plan.stage >= 3, plan.shard_ranks, 1)
-    hybrid = hybrid_sharded_bytes(common, plan.shard_ranks, groups, from_ranks, *sizes[1:])
-    drops = (plan.stage >= 2) & stack.drops_weights
-    traffic = where(drops, hybrid.inside, data_parallel_bytes(common, plan.shard_ranks, *sizes))
-    sent_of_experts = data_parallel_bytes(spread, copies, *sizes)
+    synced, moved, optimizer = _parameters(model, plan, machine, stack)
+    keys = _kv_numbers(model)
     hop = pipeline_bytes(tokens, model.width) / 2 / plan.tensor
     # The gather that sequence parallelism repeats in the backward pass hides behind a product.
     bytes_of_tensor = tensor_parallel_bytes(tokens, model.width, plan.tensor, 1, again)
@@ -252,16 +242,9 @@ def work(model: Decoder, sequence: int, plan: Plan, machine: Machine, stack: Sta
         head=logits / split / wide,
         logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,
         hop=hop / _rate(plan, machine, "pipeline"),
-        synced=traffic / _shard_rate(plan, machine)
-        + where(groups > 1, hybrid.across / _over(machine, 1), 0.0)
-        + sent_of_experts / where(copies > copies_near, _over(machine, copies_near), machine.link),
-        moved=(traffic + sent_of_experts + hybrid.across) / machine.link,
-        optimizer=stack.optimizer_bytes
-        * (
-            common / where(plan.stage >= 1, plan.shard_ranks, 1)
-            + spread / where(plan.stage >= 1, copies, 1)
-        )
-        / machine.memory,
+        synced=synced,
+        moved=moved,
+        optimizer=optimizer,
         layers=model.depth,
         stages=plan.pipeline,
         micro_batches=plan.micro_batches,
@@ -287,6 +270,32 @@ def work(model: Decoder, sequence: int, plan: Plan, machine: Machine, stack: Sta
         pipeline_across=spans(plan, machine.per_node, "pipeline"),
         data_across=_shards_across(plan, machine.per_node),
     )
+
+
+def _parameters(
+    model: Decoder, plan: Plan, machine: Machine, stack: Stack
+) -> tuple[Value, Value, Value]:
+    """Seconds of a step in which the parameters of a GPU are gathered and summed over data-parallel
+    ranks, those of the same bytes by the link in a node, and those of the optimizer.
+    """
+    spread = model.expert_parameters / plan.pipeline / plan.expert / plan.expert_tensor
+    common = (model.parameters - model.expert_parameters) / (plan.tensor * plan.pipeline)
+    copies, near = plan.expert_copies, copy_neighbours(plan, machine.per_node)
+    sizes = plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
+    groups = plan.ranks // plan.shard_ranks
+    # PyTorch drops its weights after each backward pass, at stage 2 too.
+    from_ranks = where(plan.stage >= 3, plan.shard_ranks, 1)
+    hybrid = hybrid_sharded_bytes(common, plan.shard_ranks, groups, from_ranks, *sizes[1:])
+    drops = (plan.stage >= 2) & stack.drops_weights
+    traffic = where(drops, hybrid.inside, data_parallel_bytes(common, plan.shard_ranks, *sizes))
+    of_experts = data_parallel_bytes(spread, copies, *sizes)
+    synced = traffic / _shard_rate(plan, machine)
+    synced = synced + where(groups > 1, hybrid.across / _over(machine, 1), 0.0)
+    synced = synced + of_experts / where(copies > near, _over(machine, near), machine.link)
+    states = common / where(plan.stage >= 1, plan.shard_ranks, 1)
+    states = states + spread / where(plan.stage >= 1, copies, 1)
+    moved = (traffic + of_experts + hybrid.across) / machine.link
+    return synced, moved, stack.optimizer_bytes * states / machine.memory
 
 
 def layers_of_stage(

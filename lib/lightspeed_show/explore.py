@@ -157,13 +157,8 @@ def LogSlider(
     ratio = base or 10 ** (1 / per_decade)
     count = math.floor(math.log(high / low) / math.log(ratio) + 1e-9)
     values = [low * ratio**i for i in range(count + 1)]
-    values = (
-        [round(v) for v in values]
-        if whole
-        else values
-        if base
-        else [float(f"{v:.3g}") for v in values]
-    )
+    if whole or not base:
+        values = [round(v) if whole else float(f"{v:.3g}") for v in values]
     return _slider(name, label, sorted({low, high, value, *include, *values}), value, unit, text)
 
 
@@ -202,10 +197,8 @@ class Explorer:
 
     def __init__(self, view, controls, caption, alt, presets=None, guess="", later=()):
         self.view, self.controls = view, {control.name: control for control in controls}
-        self.caption, self.alt = (
-            words("explorer", "caption", caption),
-            words("explorer", "alt", alt),
-        )
+        self.caption = words("explorer", "caption", caption)
+        self.alt = words("explorer", "alt", alt)
         self.guess, self.later = guess, [self._control(name).name for name in later]
         if len(self.controls) != len(controls):
             raise ValueError(

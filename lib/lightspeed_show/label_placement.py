@@ -88,10 +88,8 @@ class Placer:
             for x1, x2, y1, y2 in zip(
                 shape["x1"], shape["x2"], shape["y1"], shape["y2"], strict=True
             ):
-                (left, right), (top, bottom) = (
-                    sorted((self.x.px(x1), self.x.px(x2))),
-                    sorted((self.y.px(y1), self.y.px(y2))),
-                )
+                left, right = sorted((self.x.px(x1), self.x.px(x2)))
+                top, bottom = sorted((self.y.px(y1), self.y.px(y2)))
                 if right > left and bottom > top:
                     self.bars.append((left, top, right, bottom))
 
@@ -128,11 +126,8 @@ class Placer:
         ):
             for x, y, text in zip(mark.x, mark.y, mark.labels, strict=True):
                 if text and self.x.inside(self.x.px(x)) and self.y.inside(self.y.px(y)):
-                    texts.append(
-                        self._best(
-                            x, y, text, mark.color, self._beside(mark.size + 4), bold=mark.drop
-                        )
-                    )
+                    places = self._beside(mark.size + 4)
+                    texts.append(self._best(x, y, text, mark.color, places, bold=mark.drop))
         for mark in marks:
             if (
                 isinstance(mark, Line)
@@ -249,31 +244,13 @@ class Placer:
         width, options = text_width(line.label), []
         for rank, share in enumerate((0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)):
             for side in (-9, 9, -19, 19):  # the far ones pass a marker on the line
-                mx, my = (
-                    ax + share * (run[0] - ax) - side * math.sin(angle),
-                    ay + share * (run[1] - ay) + side * math.cos(angle),
-                )
+                mx = ax + share * (run[0] - ax) - side * math.sin(angle)
+                my = ay + share * (run[1] - ay) + side * math.cos(angle)
                 steps = [width * (i / 8 - 0.5) for i in range(9)]
-                boxes = [
-                    (
-                        mx + s * math.cos(angle) - 5,
-                        my + s * math.sin(angle) - 5,
-                        mx + s * math.cos(angle) + 5,
-                        my + s * math.sin(angle) + 5,
-                    )
-                    for s in steps
-                ]
-                options.append(
-                    (
-                        sum(self._cost(box) for box in boxes)
-                        + rank
-                        + (side > 0)
-                        + 6 * (abs(side) > 9),
-                        share,
-                        side,
-                        boxes,
-                    )
-                )
+                middles = [(mx + s * math.cos(angle), my + s * math.sin(angle)) for s in steps]
+                boxes = [(x - 5, y - 5, x + 5, y + 5) for x, y in middles]
+                cost = sum(self._cost(box) for box in boxes) + rank
+                options.append((cost + (side > 0) + 6 * (abs(side) > 9), share, side, boxes))
         _, share, side, boxes = min(options, key=lambda option: option[0])
         self.texts += boxes
         at, ends = (ax + share * (run[0] - ax), ay + share * (run[1] - ay)), ((ax, ay), run)
@@ -316,18 +293,10 @@ class Placer:
         """
         if isinstance(mark, Area):
             i = len(mark.x) // 2
-            y = (
-                math.sqrt(mark.low[i] * mark.high[i])
-                if self.y.log
-                else (mark.low[i] + mark.high[i]) / 2
-            )
-            return self._best(
-                mark.x[i],
-                y,
-                mark.label,
-                mark.color,
-                [("middle", 0, dy) for dy in (0, -16, 16, -32, 32)],
-            )
+            low, high = mark.low[i], mark.high[i]
+            y = math.sqrt(low * high) if self.y.log else (low + high) / 2
+            places = [("middle", 0, dy) for dy in (0, -16, 16, -32, 32)]
+            return self._best(mark.x[i], y, mark.label, mark.color, places)
         if mark.x is None:
             middle = self._middle(mark.y, self.y)
             beside = (0, -9, 9) if isinstance(mark, Span) else (-9, 9)
@@ -339,13 +308,9 @@ class Placer:
             return self._cheapest(options, mark.label, mark.color)
         wide = isinstance(mark, Span) and self._length(mark.x, self.x) > text_width(mark.label)
         places = [("middle", 0)] if wide else [("start", 6), ("end", -6)]
-        return self._best(
-            self._middle(mark.x, self.x),
-            self.y.domain[1],
-            mark.label,
-            mark.color,
-            [(anchor, dx, 10 + 16 * k) for k in range(8) for anchor, dx in places],
-        )
+        at = self._middle(mark.x, self.x), self.y.domain[1]
+        places = [(anchor, dx, 10 + 16 * k) for k in range(8) for anchor, dx in places]
+        return self._best(*at, mark.label, mark.color, places)
 
     def _ends(self, side, scale):
         ends = side if isinstance(side, tuple) else (side, side)
@@ -387,10 +352,8 @@ class Placer:
             cost += price * sum(
                 left < b[2] and b[0] < right and top < b[3] and b[1] < bottom for b in boxes
             )
-        columns, rows = (
-            range(int(left // CELL), int(right // CELL) + 1),
-            range(int(top // CELL), int(bottom // CELL) + 1),
-        )
+        columns = range(int(left // CELL), int(right // CELL) + 1)
+        rows = range(int(top // CELL), int(bottom // CELL) + 1)
         return cost + 2 * sum((column, row) in self.cells for column in columns for row in rows)
 
     def _data(self, px, py):

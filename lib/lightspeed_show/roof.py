@@ -28,39 +28,20 @@ def roof_chart(
     slopes = []
     for (name, bandwidth), color in zip(bandwidths.items(), SLOPE_COLORS, strict=False):
         end = min(high, peak / bandwidth) if peak else high
-        slopes.append(
-            Line(
-                (low, end),
-                (low * bandwidth, end * bandwidth),
-                f"{name}, {si(bandwidth, 'byte/s')}",
-                color,
-                label_at="along",
-            )
-        )
+        rates, words = (low * bandwidth, end * bandwidth), f"{name}, {si(bandwidth, 'byte/s')}"
+        slopes.append(Line((low, end), rates, words, color, label_at="along"))
     roof = []
     if peak:
         ridges = [peak / b for b in bandwidths.values()]
+        words = f"{peak_name}, {si(peak, 'FLOP/s')}"
         roof = [
-            Line(
-                (min(ridges), high),
-                (peak, peak),
-                f"{peak_name}, {si(peak, 'FLOP/s')}",
-                "green",
-                label_at="above",
-            ),
+            Line((min(ridges), high), (peak, peak), words, "green", label_at="above"),
             *[Rule(x=r, label=f"ridge {r:.{0 if r >= 10 else 1}f}") for r in ridges if r < high],
         ]
     first = next(iter(bandwidths.values()))
+    look = {"color": "orange", "size": 8 if moving else 5, "drop": moving, "drag": drag}
     points = [
-        Points(
-            (i,),
-            (min(i * first, peak or i * first),),
-            labels=(name,),
-            color="orange",
-            size=8 if moving else 5,
-            drop=moving,
-            drag=drag,
-        )
+        Points((i,), (min(i * first, peak or i * first),), labels=(name,), **look)
         for name, i in dict(kernels).items()
     ]
     return Chart(

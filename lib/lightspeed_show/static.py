@@ -45,19 +45,12 @@ def svg(charts, title, description, settings="", verdict="", notes=()):
     from matplotlib.figure import Figure
 
     specs = [lay_out(chart) for chart in charts]
-    head, body, foot = (
-        _lines(settings),
-        _lines(verdict, 1.15),
-        [line for note in notes for line in (*_lines(note), "")],
-    )
+    head = _lines(settings)
+    body = _lines(verdict, 1.15)
+    foot = [line for note in notes for line in (*_lines(note), "")]
     panel = (22 * len(body) + 12) if body else 0
-    height = (
-        20 * len(head)
-        + panel
-        + 8 * bool(body)
-        + sum(spec["height"] for spec in specs)
-        + 17 * len(foot)
-    )
+    height = 20 * len(head) + panel + 8 * bool(body) + 17 * len(foot)
+    height += sum(spec["height"] for spec in specs)
     with style.context(STYLE):
         figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor="white")
         top = height - 20 * len(head)
@@ -69,13 +62,8 @@ def svg(charts, title, description, settings="", verdict="", notes=()):
             top -= panel + 8
             _panel(figure, 8 / WIDTH, top / height, 1 - 16 / WIDTH, panel / height)
             for i, line in enumerate(body):
-                figure.text(
-                    24 / WIDTH,
-                    (top + panel - 22 * i - 22) / height,
-                    line,
-                    fontsize=1.15 * LABEL,
-                    color=INK,
-                )
+                y = (top + panel - 22 * i - 22) / height
+                figure.text(24 / WIDTH, y, line, fontsize=1.15 * LABEL, color=INK)
         for spec in specs:
             top -= spec["height"]
             _draw(figure, spec, top, height)
@@ -183,13 +171,8 @@ def _draw(figure, spec, bottom, height):
         _MARKS[mark["type"]](axes, mark)
 
     def write(x, y, text, **style):
-        figure.text(
-            x / WIDTH,
-            y / height,
-            text,
-            va="center_baseline",
-            **({"fontsize": LABEL, "color": INK} | style),
-        )
+        style = {"fontsize": LABEL, "color": INK} | style
+        figure.text(x / WIDTH, y / height, text, va="center_baseline", **style)
 
     top = bottom + spec["height"]
     if spec["title"]:
@@ -204,26 +187,13 @@ def _draw(figure, spec, bottom, height):
         write(right, bottom + 11, spec["x"]["label"], color=SOFT, ha="right")
     if spec["x_top"]:
         write(right, high + 30, spec["x_top"]["label"], color=SOFT, ha="right")
+        across = axes.get_xaxis_transform()
+        beside = {"xycoords": across, "textcoords": "offset points"}
+        look = {"fontsize": TICK, "color": SOFT, "ha": "center", "va": "center_baseline"}
         for value, text in spec["x_top"]["ticks"]:
-            axes.plot(
-                [value, value],
-                [1, 1.012],
-                transform=axes.get_xaxis_transform(),
-                color=SOFT,
-                lw=1,
-                clip_on=False,
-            )
-            axes.annotate(
-                text,
-                (value, 1),
-                (0, 11),
-                xycoords=axes.get_xaxis_transform(),
-                textcoords="offset points",
-                fontsize=TICK,
-                color=SOFT,
-                ha="center",
-                va="center_baseline",
-            )
+            line = [value, value], [1, 1.012]
+            axes.plot(*line, transform=across, color=SOFT, lw=1, clip_on=False)
+            axes.annotate(text, (value, 1), (0, 11), **beside, **look)
 
 
 def _axis(axis, set_scale, set_limits, spec):

@@ -140,10 +140,8 @@ def sweep(law: Callable[..., Any], field: str = "", /, **arguments: Any) -> Swee
     rows = [
         [law(**constants, **more, **{x.name: value}) for _, more in across] for value in x.values
     ]
-    lines, units = (
-        tuple(label or _words(law.__name__) for label, _ in across),
-        (_unit(law, field),) * len(across),
-    )
+    lines = tuple(label or _words(law.__name__) for label, _ in across)
+    units = (_unit(law, field),) * len(across)
     if is_dataclass(rows[0][0]):
         names = [f.name for f in fields(rows[0][0])]
         if field:

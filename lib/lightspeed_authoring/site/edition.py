@@ -76,10 +76,8 @@ def credits(course):
     cited = (course / "CITATION.cff").read_text("utf-8")
     [authors] = re.findall(r'authors:\n  - name: "([^"]+)"', cited)[:1] or [""]
     [title] = re.findall(r'^title: "([^"]+)"', cited, re.M)[:1] or [""]
-    version, when = (
-        project(course).get("version", ""),
-        re.findall(r"^date-released: (\S+)", cited, re.M),
-    )
+    version = project(course).get("version", "")
+    when = re.findall(r"^date-released: (\S+)", cited, re.M)
     year = when[0][:4] if when else ""
     repository = public_repository(course)
     tell = (

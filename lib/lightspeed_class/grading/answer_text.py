@@ -29,11 +29,9 @@ def usual(magnitude: Any, units: Mapping[str, Any]) -> tuple[Any, dict[str, Any]
     mass = units.get("gram", 0)
     if mass and units.get("meter") == 2 * mass:
         del units["gram"], units["meter"]
-        magnitude, units["joule"], units["second"] = (
-            magnitude / 1000**mass,
-            mass,
-            units.get("second", 0) + 2 * mass,
-        )
+        magnitude = magnitude / 1000**mass
+        units["joule"] = mass
+        units["second"] = units.get("second", 0) + 2 * mass
     return magnitude, {name: power for name, power in units.items() if power}
 
 

@@ -77,6 +77,19 @@ def job(
         os._exit(1)
 
 
+def _handed_out(
+    pool: Any, book: Gradebook, submission: Submission, origins: Origins, archive: KeptQuestions,
+    limits: Limits, isolated: bool,
+) -> Future[Graded]:  # fmt: skip
+    """The job of a submission, on its way to a worker."""
+    content = book.content(submission.id)
+    seed, asked = origins.seed(submission.student, content), archive.assignment(submission)
+    data = archive.data(submission, seed)
+    future: Future[Graded]
+    future = pool.submit(job, content, asked, seed, book.secret, limits, isolated, data)
+    return future
+
+
 def grade_all(
     book: Gradebook,
     name: str,
@@ -115,19 +128,7 @@ def grade_all(
             progress(count, len(todo), (time.monotonic() - start) / count * (len(todo) - count))
 
     def hand_out(pool: Any, submission: Submission) -> Future[Graded]:
-        content = book.content(submission.id)
-        seed = origins.seed(submission.student, content)
-        future: Future[Graded] = pool.submit(
-            job,
-            content,
-            archive.assignment(submission),
-            seed,
-            book.secret,
-            limits,
-            isolated,
-            archive.data(submission, seed),
-        )
-        return future
+        return _handed_out(pool, book, submission, origins, archive, limits, isolated)
 
     def take(submission: Submission, future: Future[Graded]) -> None:
         # the grader's own: the student is not to blame, and nothing is kept

@@ -371,17 +371,10 @@ def notebook_for(
     cells.insert(0, {"cell_type": "markdown", "id": ABOUT, "metadata": {}, "source": intro})
     about = {"assignment": path.stem, "student": student}
     about |= {"version": version, "course": course_version()} if version else {}
-    metadata = {
-        key: notebook["metadata"][key]
-        for key in ("kernelspec", "language_info")
-        if key in notebook["metadata"]
-    }
-    whole = {
-        "cells": cells,
-        "metadata": {**metadata, "lightspeed": about},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
+    names = ("kernelspec", "language_info")
+    metadata = {key: notebook["metadata"][key] for key in names if key in notebook["metadata"]}
+    metadata["lightspeed"] = about
+    whole = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
 
 
@@ -402,15 +395,9 @@ def _cell(cell, seed, feedback, secret, one, prompts):
     is asked only after the numbers are drawn. `prompts`: those that are kept.
     """
     source = "".join(cell["source"])
-    metadata = {
-        key: cell["metadata"][key] for key in ("tags", "jupyter") if key in cell["metadata"]
-    }
-    plain = {
-        "cell_type": cell["cell_type"],
-        "id": cell["id"],
-        "metadata": metadata,
-        "source": source,
-    }
+    metadata = {k: cell["metadata"][k] for k in ("tags", "jupyter") if k in cell["metadata"]}
+    plain = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": metadata}
+    plain["source"] = source
     if cell["cell_type"] != "code":
         return {**plain, "source": JUDGES.sub(READS, source)} if feedback == "format" else plain
     calls = [
@@ -425,12 +412,6 @@ def _cell(cell, seed, feedback, secret, one, prompts):
     ]
     if one:
         plain["source"] = re.sub(r'\bask\(("[\w.]+")\)', r"ask(\1, NUMBERS)", source)
-    outputs = [
-        {
-            "output_type": "display_data",
-            "metadata": {},
-            "data": {"text/markdown": text, "text/plain": text},
-        }
-        for text in texts
-    ]
+    shown = [{"text/markdown": text, "text/plain": text} for text in texts]
+    outputs = [{"output_type": "display_data", "metadata": {}, "data": data} for data in shown]
     return {**plain, "execution_count": None, "outputs": outputs}

@@ -89,14 +89,7 @@ def collect(course, book, name, paths, student=None):
     people = People(students, participants)
     if student is not None:
         student = one_of(people, student)
-    desk = _Desk(
-        course.collected(name),
-        book,
-        book.assignment(name),
-        people,
-        student,
-        times,
-    )
+    desk = _Desk(course.collected(name), book, book.assignment(name), people, student, times)
     notes, files, failed = [], [], False
     for path in paths:
         if path in sheets:
@@ -212,11 +205,7 @@ class _Desk:
         try:
             content = item.read()
             suffix = Path(item.path).suffix[:20]
-            reason = (
-                f"It is a file {suffix}, not a notebook (.ipynb)."
-                if suffix
-                else "It is not a notebook (.ipynb)."
-            )
+            reason = f"It is {f'a file {suffix}, ' if suffix else ''}not a notebook (.ipynb)."
             if content[:4] == b"PK\x03\x04":
                 reason = (
                     "It is a zip archive inside another or in a folder, which is not opened. Hand"
@@ -264,18 +253,9 @@ class _Desk:
         )
         if ours or not ids:
             return ""
-        home = next(
-            (
-                name
-                for name in self.book.assignments()
-                if ids & set(self.book.assignment(name).points)
-            ),
-            "",
-        )
-        return (
-            f"It answers {', '.join(sorted(ids)[:3])}{f' of {home}' if home else ''}, not"
-            f" {self.assignment.name}."
-        )
+        homes = [n for n in self.book.assignments() if ids & set(self.book.assignment(n).points)]
+        home = f" of {homes[0]}" if homes else ""
+        return f"It answers {', '.join(sorted(ids)[:3])}{home}, not {self.assignment.name}."
 
     def _theirs(self, student):
         """What somebody handed in, but not what was taken out of counting: it may be another's."""
@@ -320,22 +300,15 @@ class _Desk:
         else:
             mine.append(Submission(id, student, self.assignment.name, at, source, digest, reason))
             self.untimed |= not reason and has_no_time(source)
-            verdict = (
-                "late"
-                if self._late(student, source, at)
-                else "older"
-                if last and last.order[0] > at
-                else "new"
-            )
+            verdict = "older" if last and last.order[0] > at else "new"
+            verdict = "late" if self._late(student, source, at) else verdict
             if reason:
-                verdict, notes = (
-                    "refused",
-                    [
-                        reason,
-                        note,
-                        "Another of theirs, which can be read, counts." if last else "",
-                    ],
-                )
+                verdict = "refused"
+                notes = [
+                    reason,
+                    note,
+                    "Another of theirs, which can be read, counts." if last else "",
+                ]
             elif student in self.chosen:
                 notes.append(
                     f"Submission {self.chosen[student]} was chosen and goes on counting; to let"
@@ -434,16 +407,12 @@ class _Desk:
         digest = hashlib.sha256(content).hexdigest()
         mine = [s.student for id in self.received for s in self._theirs(id) if s.sha256 == digest]
         if mine:
-            self.rows.append(
-                Row(
-                    mine[0], item.source, item.at, "same", f"{note} The same bytes are {mine[0]}'s."
-                )
-            )
+            same = f"{note} The same bytes are {mine[0]}'s."
+            self.rows.append(Row(mine[0], item.source, item.at, "same", same))
             return
         path = self.kept.aside(kind, item, content)  # for the day when it is somebody's
-        self.rows.append(
-            Row(student, item.source, item.at, kind, f"{note} It is kept as {shown(path)}")
-        )
+        where = f"{note} It is kept as {shown(path)}"
+        self.rows.append(Row(student, item.source, item.at, kind, where))
 
 
 def _natural(path):

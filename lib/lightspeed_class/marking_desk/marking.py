@@ -109,7 +109,6 @@ class Card(Page):
         seed = seed_of(self.book, Outcome(result), origins)
         variant = archive.asked(result.submission, seed)[question]
         i = list(assignment.points).index(question) + 1
-        marks = {r.student.id: r.manual.get(question) for r in results}
         self.set_status(status)
         self.show(
             "desk_card",
@@ -143,23 +142,8 @@ class Card(Page):
             out_of=number(result.asked.get(question, assignment.points[question])),
             moved=manual and manual.chosen and score and manual.base != score.points,
             base=number(manual.base) if manual else "",
-            rubric=[
-                {
-                    "item": item,
-                    "points": f"{item.points:+.10g}",
-                    "chosen": str(id) in typed["items"]
-                    if typed
-                    else bool(manual and id in manual.items),
-                    "by": sum(bool(m and id in m.items) for m in marks.values()),
-                }
-                for id, item in self.book.rubric(self.name).items()
-                if item.question == question
-            ],
-            points=typed["points"]
-            if typed
-            else number(manual.override)
-            if manual and manual.override is not None
-            else "",
+            rubric=self.rubric(question, manual, results, typed),
+            points=typed["points"] if typed else _override(manual),
             comment=typed["comment"] if typed else manual.comment if manual else "",
             version=entries[-1].number if entries else 0,
             grading=result.grading.id if result.grading else 0,
@@ -169,6 +153,21 @@ class Card(Page):
             said=message,
             typed=bool(typed),
         )
+
+    def rubric(self, question, manual, results, typed):
+        """The items of a question: their points, whether this card has them, and how many do."""
+        marks = [mark for r in results if (mark := r.manual.get(question))]
+        chosen = set(typed["items"] if typed else map(str, manual.items if manual else ()))
+        return [
+            {
+                "item": item,
+                "points": f"{item.points:+.10g}",
+                "chosen": str(id) in chosen,
+                "by": sum(id in mark.items for mark in marks),
+            }
+            for id, item in self.book.rubric(self.name).items()
+            if item.question == question
+        ]
 
 
 class Undo(Card):
@@ -279,6 +278,11 @@ def _kept(result, question):
     """What somebody marked by hand, as a form has it."""
     entry = result.manual.get(question)
     return (entry.override, list(entry.items), entry.comment) if entry else _NOTHING
+
+
+def _override(entry):
+    """The points of one's own that a mark has, as a form has them."""
+    return "" if entry is None or entry.override is None else number(entry.override)
 
 
 def _int(text):

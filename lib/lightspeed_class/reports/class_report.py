@@ -45,19 +45,15 @@ def statistics(book, name, section=""):
     """Everything the report tells of all or of a section, as plain data. Submissions that could not
     be read have no part in what is said of questions, and what several handed in together has one.
     """
-    assignment, rows = (
-        book.assignment(name),
-        [o for o in outcomes(book, name, section) if not o.result.student.left],
-    )
+    assignment = book.assignment(name)
+    rows = [o for o in outcomes(book, name, section) if not o.result.student.left]
     hints = remarks(book, name)
     for student, hint in alike(book, name).items():
         hints.setdefault(student, []).append(hint)
     marks = [o for o in rows if o.result.grading]
     sound = [o for o in marks if o.result.grading.graded.status != "refused"]
-    notebooks, archive = (
-        {o.result.submission.id: o for o in reversed(sound)},
-        KeptQuestions(book, name),
-    )
+    notebooks = {o.result.submission.id: o for o in reversed(sound)}
+    archive = KeptQuestions(book, name)
     variants = {id: _asked(archive, o) for id, o in notebooks.items()}
     answers = [
         a
@@ -134,16 +130,8 @@ def _answers(outcome, points, variants):
             out_of = outcome.result.asked[id]
             share = outcome.points(id) / out_of if out_of else 0.0
             ratio = ratios(variants[id], score.given) if score.kind in OPEN else ()
-            yield Answer(
-                outcome.result.student.id,
-                id,
-                share,
-                score.kind,
-                score.name,
-                score.message,
-                score.given,
-                ratio,
-            )
+            words = score.kind, score.name, score.message, score.given
+            yield Answer(outcome.result.student.id, id, share, *words, ratio)
 
 
 def ratios(variant, answer):
@@ -273,45 +261,27 @@ def unexplained(answers):
         for same in _alike([a for a in group if a.ratio]):
             same.sort(key=lambda a: a.student)
             if len(same) > 1:
-                rows.append(
-                    {
-                        "question": id,
-                        "students": [a.student for a in same],
-                        "ratio": _middle(same),
-                        "given": [a.given for a in same],
-                    }
-                )
+                rows.append(_shared(id, same, _middle(same)))
             else:
                 rest += same
         by_text = defaultdict(list)
         for a in [*rest, *(a for a in group if not a.ratio)]:
             by_text[a.given].append(a)
-        rows += [
-            {
-                "question": id,
-                "students": [a.student for a in same],
-                "ratio": (),
-                "given": [text] * len(same),
-            }
-            for text, same in by_text.items()
-            if len(same) > 1
-        ]
+        rows += [_shared(id, same) for same in by_text.values() if len(same) > 1]
     return sorted(rows, key=lambda c: (-len(c["students"]), c["question"], c["given"]))
+
+
+def _shared(id, same, ratio=()):
+    """What several gave alike: who, how far off, and as what."""
+    students, texts = [a.student for a in same], [a.given for a in same]
+    return {"question": id, "students": students, "ratio": ratio, "given": texts}
 
 
 def _alike(answers):
     """Answers in groups of nearly one ratio; a group starts with its smallest."""
     groups = []
     for a in sorted(answers, key=lambda a: a.ratio):
-        home = next(
-            (
-                g
-                for g in groups
-                if len(g[0].ratio) == len(a.ratio)
-                and all(_near(r, s) for r, s in zip(g[0].ratio, a.ratio, strict=True))
-            ),
-            None,
-        )
+        home = next((g for g in groups if _near(g[0].ratio, a.ratio)), None)
         if home is None:
             groups.append([a])
         else:
@@ -320,7 +290,9 @@ def _alike(answers):
 
 
 def _near(a, b):
-    return abs(a - b) <= ALIKE * max(abs(a), abs(b))
+    return len(a) == len(b) and all(
+        abs(r - s) <= ALIKE * max(abs(r), abs(s)) for r, s in zip(a, b, strict=True)
+    )
 
 
 def _middle(answers):
@@ -349,7 +321,16 @@ def opening(data):
 def _findings(data):
     """Sentences, each only if the data bear it out."""
     # one that was added since has nobody's answer yet
-    n, questions = data["read"], [q for q in data["questions"] if q["students"]]
+    questions = [q for q in data["questions"] if q["students"]]
+    yield from _on_answers(data, questions)
+    yield from _on_notebooks(data)
+    yield from _on_marks(data, questions)
+    yield from _on_students(data)
+
+
+def _on_answers(data, questions):
+    """What to talk about: the mistake that most made, what was hard, what nothing explains."""
+    n = data["read"]
     common = next(
         (m for m in data["mistakes"] if m["kind"] == "misconception" and len(m["students"]) > 1),
         None,
@@ -394,6 +375,10 @@ def _findings(data):
             f" “{names.most_common(1)[0][0]}”:"
             " units are worth five minutes."
         )
+
+
+def _on_notebooks(data):
+    """Which of them somebody should look at."""
     if data["look"]:
         yield (
             f"{_of(data['look'], data['students'])} handed in a notebook that you should look at,"
@@ -404,7 +389,11 @@ def _findings(data):
             f"{_of(data['stopped'], data['graded'])} handed in a notebook that could not be read or"
             " that stopped on the way; the reasons are below."
         )
-    waiting = sum(q[2] for q in data.get("by hand", ()))
+
+
+def _on_marks(data, questions):
+    """How the points are spread, and what need not be gone through."""
+    n, waiting = data["read"], sum(q[2] for q in data.get("by hand", ()))
     if waiting:
         yield (
             f"{waiting} {'answer' if waiting == 1 else 'answers'} in prose"
@@ -427,6 +416,10 @@ def _findings(data):
             "No submission has been read and graded yet, so nothing can be said about the"
             " questions."
         )
+
+
+def _on_students(data):
+    """Who handed in nothing, and who waits."""
     yield (
         f"{_of(data['missing'], data['students'])} handed in nothing."
         if data["missing"]

@@ -96,12 +96,8 @@ def _marks(points, full):
         "words": words,
         "out_of": number(full),
         "rows": [
-            {
-                "name": f"{plain(low, 3)}–{plain(high, 3)}",
-                "share": count / top,
-                "value": str(count),
-            }
-            for low, high, count in bins
+            {"name": f"{plain(low, 3)}–{plain(high, 3)}", "share": n / top, "value": str(n)}
+            for low, high, n in bins
         ],
         "caption": f"How the points of {len(points)} notebooks are spread; full marks are in the"
         f" {last}.",

@@ -38,6 +38,10 @@ from lightspeed_class.reports.results import outcomes, outdated, to_mark
 from lightspeed_class.score import BY_HAND, number
 
 KINDS = ("plain", "canvas", "moodle")
+PLAIN = (
+    "id,name,email,section,assignment,status,late,points,out of,added,comments,late days used,"
+    "points off,extended to"
+)
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠\t\r\n]")
 HARMLESS = re.compile(r"[+\-@]?[\w.@]*")
 CANVAS = {
@@ -121,23 +125,7 @@ def _is_told(outcome, kind):
 def _plain(book, table, titles, count):
     """One row for each student and assignment."""
     questions = list(dict.fromkeys(q for name in table for q in book.assignment(name).points))
-    yield [
-        "id",
-        "name",
-        "email",
-        "section",
-        "assignment",
-        "status",
-        "late",
-        "points",
-        "out of",
-        "added",
-        "comments",
-        "late days used",
-        "points off",
-        "extended to",
-        *questions,
-    ]
+    yield [*PLAIN.split(","), *questions]
     for name, rows in table.items():
         points = book.assignment(name).points
         for id, outcome in rows.items():

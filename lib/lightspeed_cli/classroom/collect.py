@@ -34,20 +34,12 @@ def say_collected(course, book, intake):
     from lightspeed_class.intake.kept_files import beside
 
     order = ("new", "late", "older", "same", "beside", "request", "refused", "unknown", "foreign")
-    print(
-        f"{intake.name}: "
-        + (
-            ", ".join(f"{intake.counts[v]} {v}" for v in order if intake.counts[v])
-            or "nothing to collect"
-        )
-        + "."
-    )
+    counts = ", ".join(f"{intake.counts[v]} {v}" for v in order if intake.counts[v])
+    print(f"{intake.name}: {counts or 'nothing to collect'}.")
     for row in intake.rows:
         if (row.note and row.verdict != "beside") or row.verdict in ("late", "refused", "unknown"):
-            print(
-                f"  {row.verdict:<8}{row.student or '?'}: {row.file}"
-                + (f"\n          {row.note}" if row.note else "")
-            )
+            note = f"\n          {row.note}" if row.note else ""
+            print(f"  {row.verdict:<8}{row.student or '?'}: {row.file}{note}")
     for reason, names in alike(intake.left).items():
         print(f"  left out: {reason.format(listed(names, 1))}")
     if intake.counts["beside"]:

@@ -32,11 +32,9 @@ ARGUMENTS = (
 def run(options, course, book):
     from lightspeed.errors import meant
 
-    name, student, question = (
-        known(book, options.name),
-        the_student(book, options.student),
-        options.question,
-    )
+    name = known(book, options.name)
+    student = the_student(book, options.student)
+    question = options.question
     worth = book.assignment(name).points
     before = _result(book, name, student)
     mark = before.manual.get(question)
@@ -53,10 +51,8 @@ def run(options, course, book):
             " it, leave QUESTION out"
         )
     if mark and not options.remove:
-        points, comment = (
-            mark.override if points is None else points,
-            (mark.comment if comment is None else comment),
-        )
+        points = mark.override if points is None else points
+        comment = mark.comment if comment is None else comment
     rubric = (mark.items, mark.base) if mark and not options.remove else ()
     by = options.by or getpass.getuser()
     book.set_manual(student, name, question, points, comment or "", by, *rubric)

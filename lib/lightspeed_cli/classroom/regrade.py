@@ -95,31 +95,17 @@ def _say_changes(book, name, before):
     deltas = [
         c for c in changes if (c.before.points, _why(c.before)) != (c.after.points, _why(c.after))
     ]
-    manual = {
-        (r.student.id, q)
-        for r in book.results(name)
-        for q, m in r.manual.items()
-        if m.points is not None
-    }
-    change = len({c.student.id for c in deltas})
-    what = (
-        f"{many(change, 'student')} {'changes' if change == 1 else 'change'}"
-        if change
-        else "nobody's answers are judged otherwise"
-    )
-    print(
-        f"{len(again)} graded again: {what}."
-        if again
-        else "Nothing had to be graded again: all scores are up to date."
-    )
-    for q, was, out_of in sorted(
-        {
-            (c.question, c.before.out_of, c.after.out_of)
-            for c in changes
-            if c.before.out_of != c.after.out_of
-        }
-    ):
-        print(f"  {q}: out of {was:g} -> {out_of:g}")
+    marks = [(r.student.id, q, m) for r in book.results(name) for q, m in r.manual.items()]
+    manual = {(id, q) for id, q, mark in marks if mark.points is not None}
+    what = "nobody's answers are judged otherwise"
+    if change := len({c.student.id for c in deltas}):
+        what = f"{many(change, 'student')} {'changes' if change == 1 else 'change'}"
+    none = "Nothing had to be graded again: all scores are up to date."
+    print(f"{len(again)} graded again: {what}." if again else none)
+    maxima = {(c.question, c.before.out_of, c.after.out_of) for c in changes}
+    for q, was, out_of in sorted(maxima):
+        if was != out_of:
+            print(f"  {q}: out of {was:g} -> {out_of:g}")
     for c in deltas:
         note = "; points by hand stay" * ((c.student.id, c.question) in manual)
         print(

@@ -133,35 +133,14 @@ def gallery(chapter: str) -> None:
 
 @cache
 def _names() -> dict:
-    laws = {
+    modules = [roofline, energy, scaling, training, queueing, serving, collectives, nccl_tuner]
+    modules += [pipeline, parallel, reliability, networks, fabrics]
+    names = {
         name: law
-        for module in (
-            roofline,
-            energy,
-            scaling,
-            training,
-            queueing,
-            serving,
-            collectives,
-            nccl_tuner,
-            pipeline,
-            parallel,
-            reliability,
-            networks,
-            fabrics,
-        )
+        for module in modules
         for name, law in vars(module).items()
         if hasattr(law, "arguments")
     }
-    of_catalog = {
-        name: getattr(catalog, name)
-        for name in ("accelerator", "link", "memory", "energy", "number", "find")
-    }
-    return {
-        **laws,
-        **of_catalog,
-        "decoder": decoder,
-        "si": si,
-        "plain": plain,
-        "human_time": human_time,
-    }
+    for name in ("accelerator", "link", "memory", "energy", "number", "find"):
+        names[name] = getattr(catalog, name)
+    return names | {"decoder": decoder, "si": si, "plain": plain, "human_time": human_time}

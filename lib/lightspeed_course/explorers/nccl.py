@@ -170,35 +170,23 @@ def view(
 ):
     """Time, rates and verdict of one collective of `size` bytes."""
     n = per_node * nodes
-    state = {
-        "collective": collective,
-        "per_node": per_node,
-        "nodes": nodes,
-        "inside": inside,
-        "network": network,
-        "hop": hop,
-        "alpha": alpha,
-        "switch": switch,
-    }
+    links = {"inside": inside, "network": network, "hop": hop, "alpha": alpha}
+    state = {"collective": collective, "per_node": per_node, "nodes": nodes, "switch": switch}
+    state |= links
     times = times_of(**state)
     best = min(times, key=lambda name: times[name](size))
     time, latency = times[best](size), times[best](0.0)
     if n == 1:
         words = "One rank has nobody to talk to: nothing is sent, and busbw is zero by definition."
-        line = line_rates(inside, network)["inside"]
-        return View(
-            charts(times, collective, n, size, best, line),
-            words,
-            dict.fromkeys(FACTS, "–") | {"time": si(time, "s")},
-            measured=published.NONE,
-        )
+        figures = charts(times, collective, n, size, best, line_rates(inside, network)["inside"])
+        facts = dict.fromkeys(FACTS, "–") | {"time": si(time, "s")}
+        return View(figures, words, facts, measured=published.NONE)
     line = line_rate(collective, per_node, nodes, **line_rates(inside, network))
     algbw = c.algbw(size, time)
     busbw = c.busbw(collective, n, algbw)
     half = half_of_peak(times)
-    values = [si(x, "s") for x in (time, latency, time - latency)] + [
-        si(x, "byte/s") for x in (algbw, busbw, line)
-    ]
+    values = [si(x, "s") for x in (time, latency, time - latency)]
+    values += [si(x, "byte/s") for x in (algbw, busbw, line)]
     facts = dict(zip(FACTS, (*values, si(busbw / line, "%"), best, si(half, "byte")), strict=True))
     words = in_words(best, time, latency, busbw, line, half)
     if switch:
@@ -288,17 +276,11 @@ def charts(times, collective, n, size, best, line, dots=()):
     def share(name, s):
         return c.algbw(s, max(times[name](s), 1e-12)) * factor / line if n > 1 else 0.0
 
-    lines = [
-        Line(
-            SIZES,
-            [share(name, s) for s in SIZES],
-            name,
-            LOOKS[name],
-            dash=name != best,
-            width=3 if name == best else 2,
-        )
-        for name in times
-    ]
+    lines = []
+    for name in times:
+        look = {"dash": name != best, "width": 3 if name == best else 2}
+        lines.append(Line(SIZES, [share(name, s) for s in SIZES], name, LOOKS[name], **look))
+    here = {"labels": ["here"], "size": 8, "drop": True, "drag": ("size", None)}
     rate = Chart(
         Axis("message", "byte", "log", domain=ENDS),
         Axis("busbw over line rate", "%", domain=SHARES),
@@ -306,38 +288,22 @@ def charts(times, collective, n, size, best, line, dots=()):
             *dots,
             Rule(y=1, label=f"line rate {si(line, 'byte/s')}"),
             *lines,
-            Points(
-                [size], [share(best, size)], labels=["here"], size=8, drop=True, drag=("size", None)
-            ),
+            Points([size], [share(best, size)], **here),
         ],
         title="how much of the link is used",
         height=270,
     )
-    latency = {name: time(0.0) / max(time(size), 1e-12) for name, time in times.items()}
-    names = list(times)
+    latency = [time(0.0) / max(time(size), 1e-12) for time in times.values()]
+    rows, starts = range(len(times)), [0] * len(times)
+    names = tuple(f"{name}, {si(time(size), 's')}" for name, time in times.items())
     # one rank sends nothing: no time to take apart
     whole = [1.0 if time(size) else 0.0 for time in times.values()]
     split = Chart(
         Axis("share of its time", "%", domain=(0, 1)),
-        Axis(
-            scale="category",
-            categories=tuple(f"{name}, {si(times[name](size), 's')}" for name in names),
-        ),
+        Axis(scale="category", categories=names),
         [
-            Bars(
-                range(len(names)),
-                [latency[m] for m in names],
-                start=[0] * len(names),
-                label="steps",
-                color="orange",
-            ),
-            Bars(
-                range(len(names)),
-                whole,
-                start=[latency[m] for m in names],
-                label="bytes",
-                color="blue",
-            ),
+            Bars(rows, latency, start=starts, label="steps", color="orange"),
+            Bars(rows, whole, start=latency, label="bytes", color="blue"),
         ],
         title="where the time goes",
         height=205,

@@ -113,11 +113,8 @@ def view(path, size):
         facts["crossover size"] = si(crossover, "byte")
     else:
         total, moving = transfer_time(size, bandwidth, latency), transfer_time(size, bandwidth)
-        marks.append(
-            Points(
-                (size,), (total,), labels=("this transfer",), size=8, drop=True, drag=("size", None)
-            )
-        )
+        here = {"labels": ("this transfer",), "size": 8, "drop": True, "drag": ("size", None)}
+        marks.append(Points((size,), (total,), **here))
         words = in_words(size, latency, moving, bandwidth, crossover)
         facts = transfer_facts(latency, moving, total, size, crossover)
         law = Formula(
@@ -209,17 +206,10 @@ def two_waits_view(size):
         ("wait for the first byte", 0.0, wait, "orange"),
         ("the rest follows", wait, 1, "blue"),
     )
-    marks = [
-        Bars(
-            ["link"],
-            [end],
-            start=[start],
-            label=name,
-            color=color,
-            labels=[si(end - start, "%", 2)],
-        )
-        for name, start, end, color in parts
-    ]
+    marks = []
+    for name, start, end, color in parts:
+        share = [si(end - start, "%", 2)]
+        marks.append(Bars(["link"], [end], start=[start], label=name, color=color, labels=share))
     chart = Chart(
         Axis("share of the time", "%", domain=(0, 1)),
         Axis(scale="category", categories=["link"]),

@@ -216,39 +216,14 @@ def extent(f, value):
     """
     low, high = smallest(f), f.max
     normal = low if isinstance(f, Integer) else f.smallest_normal
-    marks = [
-        Bars(
-            [f.name],
-            [math.log10(high)],
-            [math.log10(normal)],
-            "integers" if isinstance(f, Integer) else "normal",
-            color="blue",
-            width=THIN,
-        )
-    ]
+    ends, edge = (math.log10(low), math.log10(high)), [math.log10(normal)]
+    kind = "integers" if isinstance(f, Integer) else "normal"
+    marks = [Bars([f.name], [ends[1]], edge, kind, color="blue", width=THIN)]
     if normal > low:
-        marks.insert(
-            0,
-            Bars(
-                [f.name],
-                [math.log10(normal)],
-                [math.log10(low)],
-                "subnormal",
-                color="amber",
-                width=THIN,
-            ),
-        )
+        marks.insert(0, Bars([f.name], edge, [ends[0]], "subnormal", color="amber", width=THIN))
     if math.isfinite(value) and value:
-        marks.append(
-            Points(
-                [math.log10(abs(value))],
-                [f.name],
-                labels=[written(f, value)],
-                color="orange",
-                size=8,
-            )
-        )
-    ends = math.log10(low), math.log10(high)
+        here, label = [math.log10(abs(value))], [written(f, value)]
+        marks.append(Points(here, [f.name], labels=label, color="orange", size=8))
     wide = (ends[1] - ends[0]) * 0.1
     x = Axis(
         "magnitude",

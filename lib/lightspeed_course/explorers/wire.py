@@ -40,21 +40,11 @@ def view(collective, ranks):
     time, names = size / algbw, PASSES[collective]
     longest = size * float(busbw_factor("all_reduce", MOST)) / rate
     each, crossing = time / len(names), rate * time / len(names)
-    wait = Boxes(
-        [0], [time], [0], [algbw], labels=[si(size, "byte")], label="your buffer", color="orange"
-    )
-    traffic = [
-        Boxes(
-            [i * each],
-            [(i + 1) * each],
-            [0],
-            [rate],
-            labels=[si(crossing, "byte")],
-            label=name,
-            color=color,
-        )
-        for i, (name, color) in enumerate(zip(names, COLORS, strict=False))
-    ]
+    buffer = {"labels": [si(size, "byte")], "label": "your buffer", "color": "orange"}
+    wait, traffic = Boxes([0], [time], [0], [algbw], **buffer), []
+    for i, (name, color) in enumerate(zip(names, COLORS, strict=False)):
+        words = {"labels": [si(crossing, "byte")], "label": name, "color": color}
+        traffic.append(Boxes([i * each], [(i + 1) * each], [0], [rate], **words))
     charts = [
         Chart(
             Axis("time", "s", domain=(0, 1.05 * longest)),

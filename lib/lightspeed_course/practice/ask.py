@@ -21,22 +21,10 @@ def ask(id, seed=None):
 
     Raises UnknownQuestion for an unknown id.
     """
-    if other := as_released.otherwise(id, lambda: question(id).variant(chosen_seed(seed))):
-        prompt, note = other
-        return Words("\n\n".join(filter(None, (prompt, f"*{note}*"))))
-    if question(id).kind == INCIDENT:
-        from lightspeed_course.practice.incident_question import here
-
-        return Words(here(id, chosen_seed(seed)).prompt)
+    if words := _without_a_box(id, seed):
+        return Words(words)
     variant = question(id).variant(chosen_seed(seed))
-    q = variant.question
-    if q.kind == "function":
-        return Words(
-            f'{variant.prompt}\n\nWrite it in a cell, then run `check("{q.id}",'
-            " name_of_your_function)`."
-        )
-
-    smaller = ""
+    q, smaller = variant.question, ""
 
     def submit(values):
         nonlocal smaller
@@ -72,11 +60,8 @@ def ask(id, seed=None):
         store.record("hint", q.id, {"seed": variant.seed, "number": len(open_hints)})
         next_help(has_try=bool(store.events("try", q.id)))
         lines = [f"{n}. " + hint.replace("\n", "\n   ") for n, hint in enumerate(open_hints, 1)]
-        return (
-            "**Hints**\n\n" + "\n".join(lines),
-            f"Hint {len(open_hints)}: {open_hints[-1]}",
-            "plain",
-        )
+        hint = f"Hint {len(open_hints)}: {open_hints[-1]}"
+        return "**Hints**\n\n" + "\n".join(lines), hint, "plain"
 
     def offered(label):
         return solve() if label == SOLUTION else open_smaller()
@@ -89,28 +74,35 @@ def ask(id, seed=None):
 
     def solve():
         store.record("solution", q.id, {"seed": variant.seed})
-        return (
-            f"**A worked solution**\n\n{variant.solution}",
-            "A worked solution is shown.",
-            "plain",
-        )
+        text = f"**A worked solution**\n\n{variant.solution}"
+        return text, "A worked solution is shown.", "plain"
 
     # The form shows the options of a choice itself.
     prompt = variant.fill(q.prompt) if q.kind == "choice" else variant.prompt
     hints, open_hints, offers_open = variant.hints, [], []
     panel = Panel(
-        prompt,
-        fields_of(variant),
-        submit,
-        on_extra=more,
-        static=variant.prompt,
-        on_offer=offered,
+        prompt, fields_of(variant), submit, on_extra=more, static=variant.prompt, on_offer=offered
     )
     next_help(has_try=bool(store.events("try", q.id)))
     if state := "" if classwork() else state_words(q.id, time.time()):
         # On the live page only: a committed notebook is the same for everybody.
         panel.prompt.value = as_html(f"*{state}*\n\n{prompt}")
     return panel
+
+
+def _without_a_box(id, seed):
+    """What stands on the page of a question that no box answers; "" for one that a box does."""
+    if other := as_released.otherwise(id, lambda: question(id).variant(chosen_seed(seed))):
+        prompt, note = other
+        return "\n\n".join(filter(None, (prompt, f"*{note}*")))
+    if question(id).kind == INCIDENT:
+        from lightspeed_course.practice.incident_question import here
+
+        return here(id, chosen_seed(seed)).prompt
+    if question(id).kind == "function":
+        prompt = question(id).variant(chosen_seed(seed)).prompt
+        return f'{prompt}\n\nWrite it in a cell, then run `check("{id}", name_of_your_function)`.'
+    return ""
 
 
 def fields_of(variant):

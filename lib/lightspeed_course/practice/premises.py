@@ -141,10 +141,8 @@ def _instead(variant, name, inputs):
     """The (name, change, reason, rank and pattern) of what may be put in a premise's place."""
     p, label = variant.question.parameters[name], _label(variant, name)
     si = Values(sample[name] for sample in inputs)
-    has, share = (
-        set(dimensions(p.unit)),
-        p.unit == "%" or (not p.unit and all(0 < value < 1 for value in si)),
-    )
+    has = set(dimensions(p.unit))
+    share = p.unit == "%" or (not p.unit and all(0 < value < 1 for value in si))
     so = "It comes out so"
     yield f"{label} on the wrong side", lambda v: 1 / v, _side(label)
     if not p.unit and not any(si % 1):

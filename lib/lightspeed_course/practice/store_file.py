@@ -106,19 +106,15 @@ def take_notice():
 
 def _explain(error):
     if isinstance(error, Newer):
-        reason, cure = (
-            "it was written by a newer version of the course",
-            "Update the course to go on with it.",
-        )
+        reason = "it was written by a newer version of the course"
+        cure = "Update the course to go on with it."
     elif isinstance(error, sqlite3.DatabaseError) and not isinstance(
         error, sqlite3.OperationalError
     ):
         reason, cure = str(error), "Move the file away to start a new one."
     else:
-        reason, cure = (
-            str(error),
-            "Free some room there, or set LIGHTSPEED_DATA to a folder that can be written.",
-        )
+        reason = str(error)
+        cure = "Free some room there, or set LIGHTSPEED_DATA to a folder that can be written."
     _notice["text"] = f"Your progress is not being saved in {path()}: {reason}. {cure}{MEANWHILE}"
 
 

@@ -153,10 +153,8 @@ def _borrowed(k: Keys, count: int) -> list[bool]:
     all but each `index_topk_freq`-th.
     """
     pattern = k("index_topk_pattern", default="")
-    each, first = (
-        k.whole("index_topk_freq", default=1),
-        k.whole("index_skip_topk_offset", default=2),
-    )
+    each = k.whole("index_topk_freq", default=1)
+    first = k.whole("index_skip_topk_offset", default=2)
     kinds = ["shared" if max(i - first + 1, 0) % each else "full" for i in range(count)]
     if pattern:
         letters = {"F": "full", "S": "shared"}

@@ -107,10 +107,8 @@ def _routed_plain(
         bias = k.flag("attention_bias") or k.flag("use_qkv_bias")
         out = k.flag("attention_bias") or k.flag("use_bias")
         own = "head" if norm or k.flag("use_qk_norm") else ""
-        hidden, experts = (
-            k.whole("moe_intermediate_size"),
-            k.whole("n_routed_experts", "num_experts"),
-        )
+        hidden = k.whole("moe_intermediate_size")
+        experts = k.whole("n_routed_experts", "num_experts")
         shared = k.size("n_shared_experts", "num_shared_experts")
         inside = k.maybe("moe_shared_expert_intermediate_size") or shared * hidden
         with_bias = k.flag("moe_router_enable_expert_bias", router_bias)

@@ -195,13 +195,11 @@ class Request:
                  "put_off", "read", "start")  # fmt: skip
 
     def __init__(self, number: int, came: float, prompt: int, output: int, cached: int) -> None:
-        self.number, self.came, self.need, self.left, self.known = (
-            number,
-            came,
-            prompt,
-            output,
-            cached,
-        )
+        self.number = number
+        self.came = came
+        self.need = prompt
+        self.left = output
+        self.known = cached
         self.first = self.last = inf
         self.put_off = self.read = self.blocks = self.start = 0
         self.end = -1

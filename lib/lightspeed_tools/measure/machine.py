@@ -29,11 +29,9 @@ def as_accelerator(shown, key=OWN, name=""):
     What the record lacks the entry lacks too. Each Number's `.note` says how it was measured and
     whether to trust it.
     """
-    peaks, streams, far = (
-        record.all_of(shown, PEAK),
-        [q for s in STREAMS for q in record.all_of(shown, s)],
-        record.all_of(shown, "host.latency"),
-    )
+    peaks = record.all_of(shown, PEAK)
+    streams = [q for s in STREAMS for q in record.all_of(shown, s)]
+    far = record.all_of(shown, "host.latency")
     roof = reached.roof(shown)
     found = {}
     for dtype in roof.peaks:

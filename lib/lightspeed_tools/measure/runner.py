@@ -37,18 +37,14 @@ class Part:
 INSTRUMENTS = "lightspeed_tools.measure.instruments"
 
 
-def _part(name, module, what, *seconds):
-    return name, Part(f"{INSTRUMENTS}.{module}", what, *seconds)
-
-
-PARTS = dict(
-    (
-        _part("host", "memory_and_io", "latency and bandwidth of memory, storage, loopback"),
-        _part("roofline", "roofline", "peaks by type, and kernels under the roof"),
-        _part("collectives", "collectives", "all-reduce and its kin over processes"),
-        _part("gpu", "gpu", "bandwidth, matrix products and launches of a GPU"),
-    )
-)
+PARTS = {
+    "host": Part(
+        f"{INSTRUMENTS}.memory_and_io", "latency and bandwidth of memory, storage, loopback"
+    ),
+    "roofline": Part(f"{INSTRUMENTS}.roofline", "peaks by type, and kernels under the roof"),
+    "collectives": Part(f"{INSTRUMENTS}.collectives", "all-reduce and its kin over processes"),
+    "gpu": Part(f"{INSTRUMENTS}.gpu", "bandwidth, matrix products and launches of a GPU"),
+}
 # A part that takes so many times its estimate hangs; a slow machine that compiles for the first
 # time does not.
 PATIENCE = 15
@@ -126,33 +122,18 @@ def _run(name, part, quick, report, limit):
                 report(f"  {said['progress']}")
             else:
                 answer = said
-        (
-            child.wait(timeout=GRACE)
-            if answer
-            else child.wait(timeout=max(0, deadline - time.monotonic()))
-        )
+        child.wait(timeout=GRACE if answer else max(0, deadline - time.monotonic()))
     except (queue.Empty, subprocess.TimeoutExpired):
         if answer is None:
-            return [
-                Missing(
-                    name,
-                    f"no answer after {limit:.0f} s, so it was stopped.",
-                    f"Run `lightspeed measure {name}` alone, on a quiet machine.",
-                )
-            ]
+            remedy = f"Run `lightspeed measure {name}` alone, on a quiet machine."
+            return [Missing(name, f"no answer after {limit:.0f} s, so it was stopped.", remedy)]
     finally:
         _end(child)
     if answer is None:
-        return [
-            Missing(
-                name,
-                f"its process ended without an answer ({_how(child.returncode)}).",
-                f"Run `lightspeed measure {name}` alone to see more.",
-            )
-        ]
-    got = [Quantity(**row) for row in answer["quantities"]] + [
-        Missing(**row) for row in answer["missing"]
-    ]
+        why = f"its process ended without an answer ({_how(child.returncode)})."
+        return [Missing(name, why, f"Run `lightspeed measure {name}` alone to see more.")]
+    got = [Quantity(**row) for row in answer["quantities"]]
+    got += [Missing(**row) for row in answer["missing"]]
     return got or [Missing(name, "it measured nothing, and did not say why.")]
 
 
@@ -198,31 +179,18 @@ def _child(name, module, effort):
         got = list(
             part.measure(quick=effort == "quick", report=lambda text: say(progress=str(text)))
         )
-        found = [record.as_row(q) for q in got if isinstance(q, Quantity)]
-        missing = [dataclasses.asdict(m) for m in got if isinstance(m, Missing)]
-        text = {"quantities": found, "missing": missing}
     except KeyboardInterrupt:
         sys.exit(130)  # the parent, who sent it, says what is to be said
     except Unavailable as error:
-        text = {"quantities": [], "missing": [_missing(name, error.why, error.remedy)]}
+        got = [Missing(name, error.why, error.remedy)]
     except ModuleNotFoundError as error:
-        text = {
-            "quantities": [],
-            "missing": [
-                _missing(name, f"{error.name} is not installed.", "pip install '.[measure]'")
-            ],
-        }
+        got = [Missing(name, f"{error.name} is not installed.", "pip install '.[measure]'")]
     except (Exception, SystemExit) as error:
         words = f"it failed: {type(error).__name__}: {error}"
-        text = {
-            "quantities": [],
-            "missing": [
-                _missing(
-                    name, words[:500], "Please report this, with the output of `lightspeed where`."
-                )
-            ],
-        }
-    say(**text)
+        remedy = "Please report this, with the output of `lightspeed where`."
+        got = [Missing(name, words[:500], remedy)]
+    rows = [record.as_row(q) for q in got if isinstance(q, Quantity)]
+    say(quantities=rows, missing=[dataclasses.asdict(m) for m in got if isinstance(m, Missing)])
 
 
 def _end_with(parent):
@@ -231,10 +199,6 @@ def _end_with(parent):
     if os.name == "posix" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
-
-
-def _missing(name, why, remedy):
-    return {"key": name, "why": why, "remedy": remedy}
 
 
 if __name__ == "__main__":

@@ -14,43 +14,32 @@ def check(report, n=None):
     """
     findings = [*report.failures]
     findings += [Finding(f.line, f"left out: {f.text}") for f in report.left_out]
-    findings += [
-        Finding(
-            0,
-            f"device {index} of {host} is listed for several ranks: they share it, or several hosts"
-            " have one name",
-        )
+    of_the_list = [
+        f"device {index} of {host} is listed for several ranks: they share it, or several hosts"
+        " have one name"
         for host, index in report.shared
     ]
     if _may_share_machines(report):
-        findings.append(
-            Finding(
-                0,
-                f"{len(report.hosts)} hosts are named, of which some may be containers on one"
-                " machine: their GPUs have different bus numbers; state the machines with --nodes",
-            )
+        of_the_list.append(
+            f"{len(report.hosts)} hosts are named, of which some may be containers on one"
+            " machine: their GPUs have different bus numbers; state the machines with --nodes"
         )
+    findings += [Finding(0, words) for words in of_the_list]
     for row in report.rows:
         findings += _check_row(row, report.collective, n)
     if report.out_of_bounds:
-        findings.append(
-            Finding(
-                0,
-                f"{report.out_of_bounds} values are out of bounds: the results are wrong, so the"
-                " rates mean nothing",
-            )
-        )
+        count = f"{report.out_of_bounds} values are out of bounds"
+        wrong = f"{count}: the results are wrong, so the rates mean nothing"
+        findings.append(Finding(0, wrong))
     if report.average_busbw is not None:
         mean = sum(row.busbw for row in report.rows) / len(report.rows)
         slack = max(row.half_digits[2] for row in report.rows) + 1e-5 * mean
         if abs(mean - report.average_busbw) > slack:
-            findings.append(
-                Finding(
-                    0,
-                    f"the average bus bandwidth is printed as {report.average_busbw / 1e9:g} GB/s,"
-                    f" that of the rows here is {mean / 1e9:g}: rows were left out or changed",
-                )
+            printed = (
+                f"the average bus bandwidth is printed as {report.average_busbw / 1e9:g} GB/s,"
+                f" that of the rows here is {mean / 1e9:g}: rows were left out or changed"
             )
+            findings.append(Finding(0, printed))
     return tuple(findings)
 
 

@@ -6,6 +6,7 @@ import importlib.util
 import math
 import statistics
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from lightspeed.collectives import (
@@ -115,23 +116,13 @@ def explain(n, rows, fit):
     """
     explanations = []
     for name, law in ALGORITHMS.items():
-        misses = {
-            size: abs(math.log(law(float(size), n, fit.bandwidth, fit.latency) / time))
+        misses = [
+            (size, abs(math.log(law(float(size), n, fit.bandwidth, fit.latency) / time)))
             for size, time in rows
-        }
-        small, large = (
-            [m for s, m in misses.items() if inside(s)]
-            for inside in (lambda s: s <= SMALL, lambda s: s >= LARGE)
-        )
-        explanations.append(
-            Explanation(
-                name,
-                *(
-                    math.exp(statistics.median(part)) if part else math.nan
-                    for part in (small, large)
-                ),
-            )
-        )
+        ]
+        parts = ([m for s, m in misses if s <= SMALL], [m for s, m in misses if s >= LARGE])
+        factors = (math.exp(statistics.median(part)) if part else math.nan for part in parts)
+        explanations.append(Explanation(name, *factors))
     return sorted(explanations, key=lambda e: (math.isnan(e.large), e.large))
 
 
@@ -166,17 +157,10 @@ def conclusions(run_of):
     if times["all_reduce"] and run_of.ranks > 2:
         ranked = explain(run_of.ranks, times["all_reduce"], fit)
         for what, column in (
-            (f"up to {SMALL:,} bytes", "small"),
-            (f"from {LARGE:,} bytes", "large"),
+            (f"up to {SMALL:,} bytes", attrgetter("small")),
+            (f"from {LARGE:,} bytes", attrgetter("large")),
         ):
-            lines += _nearest(
-                what,
-                sorted(
-                    (e for e in ranked if not math.isnan(getattr(e, column))),
-                    key=lambda e: getattr(e, column),
-                ),
-                column,
-            )
+            lines += _nearest(what, [(column(e), e.name) for e in ranked])
     elif times["all_reduce"]:
         lines.append(
             "Ring and tree take the same two steps between two ranks; take three or more to tell"
@@ -185,15 +169,13 @@ def conclusions(run_of):
     return lines
 
 
-def _nearest(what, ranked, column):
+def _nearest(what, factors):
+    ranked = sorted(pair for pair in factors if not math.isnan(pair[0]))
     if not ranked:
         return []
-    listed = ", ".join(f"{e.name} {getattr(e, column):.2f}" for e in ranked)
-    verdict = (
-        ""
-        if getattr(ranked[0], column) < 1.5
-        else " None of them explains it: the line above is too rough here."
-    )
+    listed = ", ".join(f"{name} {factor:.2f}" for factor, name in ranked)
+    rough = " None of them explains it: the line above is too rough here."
+    verdict = "" if ranked[0][0] < 1.5 else rough
     return [
         f"All-reduce {what}, measured against each algorithm computed from that line, off by a"
         f" factor of: {listed}.{verdict}"

@@ -131,11 +131,9 @@ def loops(quick=True):
         which["library"] = "numba"
         quantities.append(_rate("roofline.kernel", seconds, counted, which))
     n = int((size / 4) ** 0.5)
-    matrix, vector, out = (
-        np.ones((n, n), np.float32),
-        np.ones(n, np.float32),
-        np.empty(n, np.float32),
-    )
+    matrix = np.ones((n, n), np.float32)
+    vector = np.ones(n, np.float32)
+    out = np.empty(n, np.float32)
     seconds = seconds_of(
         lambda: np.matmul(matrix, vector, out=out), 15 if quick else 31, least=0.002
     )
@@ -198,15 +196,9 @@ def points(shown):
     found, doubted = [], trust.doubts([q for _, q in measured])
     for name, q in measured:
         intensity = law.arithmetic_intensity(q.counted["flops"], q.counted["bytes"])
-        found.append(
-            Point(
-                name,
-                intensity,
-                q.value,
-                law.attainable(intensity, machine.peaks["fp32"], machine.memory),
-                q.trusted and q.label not in doubted,
-            )
-        )
+        above = law.attainable(intensity, machine.peaks["fp32"], machine.memory)
+        steady = q.trusted and q.label not in doubted
+        found.append(Point(name, intensity, q.value, above, steady))
     return sorted(found, key=lambda p: p.intensity)
 
 
@@ -264,18 +256,10 @@ def machine_chart(shown, title=""):
     steady, noisy = ([p for p in products if p.trusted is kind] for kind in (True, False))
     for kind, words, marker in ((steady, "", "circle"), (noisy, ", too noisy", NOISY)):
         if kind:
-            names = kind[0].name + (
-                f" to {kind[-1].name.rpartition(' ')[2]}" if len(kind) > 1 else ""
-            )
-            marks.append(
-                Points(
-                    [p.intensity for p in kind],
-                    [p.rate for p in kind],
-                    names + words,
-                    color="orange",
-                    marker=marker,
-                )
-            )
+            more = f" to {kind[-1].name.rpartition(' ')[2]}" if len(kind) > 1 else ""
+            x, y = zip(*((p.intensity, p.rate) for p in kind), strict=True)
+            name = f"{kind[0].name}{more}{words}"
+            marks.append(Points(x, y, name, color="orange", marker=marker))
     top = max([*machine.peaks.values(), *(p.rate for p in kernels_seen)]) * 3
     return roof_chart(
         peak,

@@ -74,37 +74,17 @@ def collectives_figure(machine):
             ]
             if rows:
                 color, marker = LOOKS[name]
-                marks += [
-                    Line(
-                        [x for x, *_ in rows],
-                        [y for _, y, _ in rows],
-                        name.replace("_", "-"),
-                        color,
-                    ),
-                    *_marked(rows, color, marker, ""),
-                ]
+                sizes, rates, _ = zip(*rows, strict=True)
+                marks.append(Line(sizes, rates, name.replace("_", "-"), color))
+                marks += _marked(rows, color, marker, "")
         if marks:
-            charts.append(
-                Chart(
-                    Axis("message", "byte", "log", domain=(4, 5e8)),
-                    Axis("busbw", "byte/s", "log"),
-                    marks,
-                    height=230,
-                )
-            )
+            message = Axis("message", "byte", "log", domain=(4, 5e8))
+            charts.append(Chart(message, Axis("busbw", "byte/s", "log"), marks, height=230))
+    wait = turns(run.ranks, machine["machine"].get("cores"))
+    notes = (f"{run.ranks} processes.", wait, NOISY, about(machine))
     figure(
         charts,
-        caption=" ".join(
-            filter(
-                None,
-                (
-                    f"{run.ranks} processes.",
-                    turns(run.ranks, machine["machine"].get("cores")),
-                    NOISY,
-                    about(machine),
-                ),
-            )
-        ),
+        caption=" ".join(filter(None, notes)),
         alt=(
             f"Busbw of {len(LOOKS)} collectives over message size on logarithmic axes, rising with"
             " the size at first."
@@ -139,24 +119,11 @@ def collectives_table(machine):
     rows = []
     for size, time in times["all_reduce"]:
         law = ring_time(float(size), run.ranks, fit.bandwidth, fit.latency)
-        rows.append(
-            [
-                si(float(size), "byte"),
-                si(time, "s"),
-                si(size / time, "byte/s"),
-                si(busbw("all_reduce", run.ranks, size / time), "byte/s"),
-                si(law, "s"),
-                f"{time / law:.2f}",
-            ]
-        )
-    columns = [
-        "message",
-        "all-reduce",
-        "algbw",
-        "busbw",
-        "ring, computed",
-        "measured over computed",
-    ]
+        rates = size / time, busbw("all_reduce", run.ranks, size / time)
+        cells = [si(float(size), "byte"), si(time, "s"), *(si(rate, "byte/s") for rate in rates)]
+        rows.append([*cells, si(law, "s"), f"{time / law:.2f}"])
+    columns = ["message", "all-reduce", "algbw", "busbw", "ring, computed"]
+    columns.append("measured over computed")
     table(
         rows,
         columns,

@@ -106,16 +106,8 @@ def compare_here(here, rows, caption=""):
         quantity, law = _find(here, r), _law(here, r)
         said = [si_of(law, quantity.unit) if law and quantity else NONE] if lawful else []
         over = [ratio(quantity, law)] if lawful else []
-        lines.append(
-            [
-                r.label,
-                *said,
-                amount(quantity),
-                spread(quantity),
-                *over,
-                *(amount(_find(other, r)) for other in others),
-            ]
-        )
+        beside = [amount(_find(other, r)) for other in others]
+        lines.append([r.label, *said, amount(quantity), spread(quantity), *over, *beside])
     table(lines, columns, caption)
     lacking = [f"{m.key}: {m.why} {m.remedy}" for m in record.missing(here)]
     if lacking:
@@ -145,19 +137,12 @@ def si_of(value, unit):
 
 def label(quantity):
     """Key and parameters, with bytes and rates as people write them."""
-    told = {
+    words = {
         "size": lambda size: latency_levels.binary(size) if size else size,
         "rate": lambda rate: si(rate, "byte/s"),
     }
-    return ", ".join(
-        [
-            quantity.key,
-            *(
-                f"{name} {told.get(name, str)(value)}"
-                for name, value in quantity.parameters.items()
-            ),
-        ]
-    )
+    values = (f"{name} {words.get(name, str)(v)}" for name, v in quantity.parameters.items())
+    return ", ".join([quantity.key, *values])
 
 
 def spread(quantity):

@@ -58,17 +58,8 @@ def verdict(machine, found=None):
     spreads = [q.spread for q in found if q.spread == q.spread]
     middle = f" The median spread is {si(statistics.median(spreads), '%', 2)}." if spreads else ""
     # What makes the count itself doubtful stands beside it, in the headline.
-    words = [
-        " ".join(
-            filter(
-                None,
-                (
-                    f"{trust.in_short(found, doubted)}.{middle}",
-                    conditions.crowded(machine["environment"]),
-                ),
-            )
-        )
-    ]
+    count, busy = trust.in_short(found, doubted), conditions.crowded(machine["environment"])
+    words = [f"{count}.{middle} {busy}".rstrip()]
     words += trust.in_words(found, doubted)
     words += [] if machine.get("complete", True) else ["It was interrupted, and is not complete."]
     if machine["environment"]:
@@ -101,21 +92,11 @@ def in_words(machine):
         lines += ["", "What is missing, and how to get it:", *(f"  {m}" for m in missing)]
     if quantities:
         doubted = trust.doubts(quantities)
-        lines += [
-            "",
-            *columns(
-                [
-                    [
-                        label(q),
-                        amount(q),
-                        doubted.get(q.label) or spread(q),
-                        str(len(q.samples) or "–"),
-                    ]
-                    for q in quantities
-                ],
-                ("quantity", "median", "spread", "n"),
-            ),
+        rows = [
+            [label(q), amount(q), doubted.get(q.label) or spread(q), str(len(q.samples) or "–")]
+            for q in quantities
         ]
+        lines += ["", *columns(rows, ("quantity", "median", "spread", "n"))]
     return lines
 
 

@@ -62,12 +62,8 @@ def compare(a, b):
     left, right = ({_identity(q): q for q in quantities(r)} for r in (a, b))
     doubted = [trust.doubts(list(these.values())) for these in (left, right)]
     pairs = tuple(
-        _pair(
-            left[i],
-            right[i],
-            *(d.get(q.label) for d, q in zip(doubted, (left[i], right[i]), strict=True)),
-        )
-        for i in left
+        _pair(q, right[i], doubted[0].get(q.label), doubted[1].get(right[i].label))
+        for i, q in left.items()
         if i in right
     )
     only_a, only_b = (
@@ -192,15 +188,10 @@ def _identity(quantity):
 
 def _pair(a, b, doubt_a="", doubt_b=""):
     if not (a.value and b.value):
-        same = a.value == b.value
-        return Pair(
-            a,
-            b,
-            1.0 if same else math.inf,
-            (math.nan, math.nan),
-            "same" if same else "noisy",
-            "both are zero" if same else "one is zero, so there is no ratio",
-        )
+        none = (math.nan, math.nan)
+        if a.value == b.value:
+            return Pair(a, b, 1.0, none, "same", "both are zero")
+        return Pair(a, b, math.inf, none, "noisy", "one is zero, so there is no ratio")
     ratio, sampled = b.value / a.value, bool(a.samples and b.samples)
     noisy = [
         f"{name}: {doubt or q.verdict}"
