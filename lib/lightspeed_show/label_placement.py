@@ -106,46 +106,35 @@ class Placer:
 
     def labels(self, marks):
         """All labels' text shapes: those with one place first, those with a choice round them."""
-        texts = [
-            self._fixed(m.x, m.y, m.text, m.color, m.anchor, 0, 0, False)
-            for m in marks
-            if isinstance(m, Text)
-        ]
-        texts += self._margin_labels([m for m in marks if isinstance(m, Line) and m.label])
+        plain = [m for m in marks if isinstance(m, Text)]
+        texts = [self._fixed(m.x, m.y, m.text, m.color, m.anchor, 0, 0, False) for m in plain]
+        lines = [m for m in marks if isinstance(m, Line) and m.label]
+        texts += self._margin_labels(lines)
         for mark in sorted(marks, key=lambda m: not isinstance(m, Bars)):
             if isinstance(mark, Bars) and mark.labels:
                 texts += self._bar_labels(mark)
         for mark in marks:
             if isinstance(mark, Boxes) and mark.labels:
                 texts += self._box_labels(mark)
-        for mark in marks:
-            if isinstance(mark, Line) and mark.label and mark.label_at == "along":
-                texts += self._along(mark)
-        for mark in sorted(
-            (m for m in marks if isinstance(m, Points) and m.labels), key=lambda m: not m.drop
-        ):
+        for line in lines:
+            if line.label_at == "along":
+                texts += self._along(line)
+        points = [m for m in marks if isinstance(m, Points) and m.labels]
+        for mark in sorted(points, key=lambda m: not m.drop):
             for x, y, text in zip(mark.x, mark.y, mark.labels, strict=True):
                 if text and self.x.inside(self.x.px(x)) and self.y.inside(self.y.px(y)):
                     places = self._beside(mark.size + 4)
                     texts.append(self._best(x, y, text, mark.color, places, bold=mark.drop))
         for mark in marks:
-            if (
-                isinstance(mark, Line)
-                and mark.label
-                and mark.label_at != "along"
-                and not self._in_margin(mark)
-            ):
-                points = self.sampled(mark.x, mark.y)
-                if points:
-                    end = self._data(*points[-1])
-                    beside = (
-                        [(0, (*end, *place)) for place in _around(6)]
-                        if mark.label_at == "end"
-                        else []
-                    )
-                    extra, options = zip(
-                        *beside, *self._over(points, text_width(mark.label)), strict=True
-                    )
+            if isinstance(mark, Line) and mark.label and mark.label_at != "along":
+                if self._in_margin(mark):
+                    continue
+                run = self.sampled(mark.x, mark.y)
+                if run:
+                    end, at_end = self._data(*run[-1]), mark.label_at == "end"
+                    beside = [(0, (*end, *place)) for place in _around(6)] if at_end else []
+                    over = self._over(run, text_width(mark.label))
+                    extra, options = zip(*beside, *over, strict=True)
                     texts.append(self._cheapest(options, mark.label, mark.color, extra=extra))
             elif isinstance(mark, Rule | Span | Area) and mark.label:
                 texts.append(self._edge_label(mark))

@@ -245,26 +245,15 @@ def _shapes(mark, chart, x, y):
         line = _line(mark.x, mark.y, mark.color, mark.width, mark.dash)
         return [line | ({"arrow": True} if mark.arrow else {})]
     if isinstance(mark, Area):
-        return [
-            {
-                "type": "area",
-                "x": _gs(mark.x),
-                "low": _gs(mark.low),
-                "high": _gs(mark.high),
-                "color": mark.color,
-            }
-        ]
+        area = {"type": "area", "x": _gs(mark.x), "low": _gs(mark.low), "high": _gs(mark.high)}
+        return [area | {"color": mark.color}]
     if isinstance(mark, Rule):
         upright = mark.y is None
         xs, ys = (mark.x, mark.x) if upright else x.domain, y.domain if upright else (mark.y,) * 2
         return [_line(xs, ys, mark.color, 1.25, mark.dash)]
     if isinstance(mark, Span):
-        sides = [_side(mark.x, x), _side(mark.y, y)]
-        return [
-            _rect(
-                [sides[0][0]], [sides[0][1]], [sides[1][0]], [sides[1][1]], mark.color, shade=True
-            )
-        ]
+        (x1, x2), (y1, y2) = _side(mark.x, x), _side(mark.y, y)
+        return [_rect([x1], [x2], [y1], [y2], mark.color, shade=True)]
     if isinstance(mark, Bars):
         value_axis = x if chart.y.scale == "category" else y
         foot = mark.start or (value_axis.domain[0] if value_axis.log else 0.0,) * len(mark.at)

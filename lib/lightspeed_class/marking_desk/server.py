@@ -97,34 +97,26 @@ class Queue(Page):
         for place in places:
             key = place.question if self.order == "question" else place.student
             groups.setdefault(key, []).append(place)
-        names = {r.student.id: r.student.name or r.student.id for r in results}
+        names, rows = {r.student.id: r.student.name or r.student.id for r in results}, []
+        for key, group in groups.items():
+            states = [place.state for place in group]
+            counts = [states.count(s) for s in ("to mark", "by hand", "right", "not graded")]
+            first = next((p for p in group if p.state == "to mark"), group[0])
+            rows.append({"name": names.get(key, key), "first": first, "counts": counts})
+        mistakes = []
+        for question in assignment.points:
+            for (kind, name, _), same in cards.mistakes(results, question).items():
+                first = cards.Place(same[0].student.id, question, "to mark")
+                about = {"question": question, "name": name or kind, "count": len(same)}
+                mistakes.append(about | {"first": first})
         self.show(
             "desk_queue",
             title=f"Marking: {self.name}"
             + f", section {self.desk.section}" * bool(self.desk.section),
             by=self.order,
-            rows=[
-                {
-                    "name": names.get(key, key),
-                    "first": next((p for p in group if p.state == "to mark"), group[0]),
-                    "counts": [
-                        sum(p.state == kind for p in group)
-                        for kind in ("to mark", "by hand", "right", "not graded")
-                    ],
-                }
-                for key, group in groups.items()
-            ],
+            rows=rows,
             next=next((p for p in places if p.state == "to mark"), None),
-            mistakes=[
-                {
-                    "question": question,
-                    "name": name or kind,
-                    "count": len(alike),
-                    "first": cards.Place(alike[0].student.id, question, "to mark"),
-                }
-                for question in assignment.points
-                for (kind, name, _), alike in cards.mistakes(results, question).items()
-            ],
+            mistakes=mistakes,
         )
 
 

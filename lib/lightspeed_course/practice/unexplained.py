@@ -132,9 +132,8 @@ def magnitude(variant, values, right):
     """(kind, reason) for values that nothing explains: how many are right, how far others."""
     q = variant.question
     good = [close(g, r, q.tolerance) for g, r in zip(values, right, strict=True)]
-    sizes = [
-        _size(g, r, q.tolerance) for g, r, ok in zip(values, right, good, strict=True) if not ok
-    ]
+    wrong = [pair for pair, ok in zip(zip(values, right, strict=True), good, strict=True) if not ok]
+    sizes = [_size(*pair, q.tolerance) for pair in wrong]
     how, advice = sizes[0]
     if advice == NEXT and q.level == "recall" and not q.parameters:
         advice = KNOWN  # there are no factors to write down
@@ -150,20 +149,10 @@ def magnitude(variant, values, right):
     inputs = f"{len(good)} inputs tried"
     if any(good):
         special = where(variant, values, right) or "What is special about those that differ?"
-        return (
-            kind,
-            (
-                f"It agrees with the library on {sum(good)} of {inputs}. {special} That one is"
-                f" {how}. {advice}"
-            ),
-        )
-    return (
-        kind,
-        (
-            f"{unknown}It agrees with the library on none of the {inputs}. The one shown is {how}."
-            f" {advice}"
-        ),
-    )
+        agrees = f"It agrees with the library on {sum(good)} of {inputs}."
+        return kind, f"{agrees} {special} That one is {how}. {advice}"
+    agrees = f"It agrees with the library on none of the {inputs}."
+    return kind, f"{unknown}{agrees} The one shown is {how}. {advice}"
 
 
 def _size(value, right, tolerance):

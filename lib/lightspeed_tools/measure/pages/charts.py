@@ -26,33 +26,14 @@ def ladder_chart(machine):
         for c in caches
         if sizes[0] < c["size"] < sizes[-1]
     ]
-    marks += [
-        Line(
-            (level.low, level.high),
-            (level.latency,) * 2,
-            si(level.latency, "s", 2),
-            "blue",
-            width=4,
-            label_at="above",
-        )
-        for level in levels
-        if level.low < level.high
-    ]
-    # The fastest and the slowest sample of each step: what a median alone would hide.
-    marks += (
-        [
-            Points(
-                [q.parameters["size"] for q in steps for _ in (0, 1)],
-                [pick(q.samples) for q in steps for pick in (min, max)],
-                label="fastest and slowest sample",
-                color="grey",
-                marker="cross",
-                size=3,
-            )
-        ]
-        if all(q.samples for q in steps)
-        else []
-    )
+    for level in levels:
+        if level.low < level.high:
+            ends, words = ((level.low, level.high), (level.latency,) * 2), si(level.latency, "s", 2)
+            marks.append(Line(*ends, words, "blue", width=4, label_at="above"))
+    if all(q.samples for q in steps):  # the fastest and the slowest: what a median would hide
+        pairs = [(q.parameters["size"], pick(q.samples)) for q in steps for pick in (min, max)]
+        look = {"color": "grey", "marker": "cross", "size": 3}
+        marks.append(Points(*zip(*pairs, strict=True), label="fastest and slowest sample", **look))
     marks += [Points(sizes, latencies, label="median", color="orange")]
     return Chart(
         Axis("working set", "byte", "log", ticks=_powers(sizes[0], sizes[-1])),

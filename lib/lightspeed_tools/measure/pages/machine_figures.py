@@ -86,26 +86,11 @@ def roofline_table(record, guess=None):
         return _lacking(record, "roofline")
     rows, guess = [], guess or {}
     for p in points:
-        row = [
-            p.name,
-            f"{p.intensity:.3g}",
-            si(p.rate, "FLOP/s"),
-            si(p.roof, "FLOP/s"),
-            f"{p.share:.0%}" if p.trusted else NOISY,
-        ]
+        row = [p.name, f"{p.intensity:.3g}", si(p.rate, "FLOP/s"), si(p.roof, "FLOP/s")]
+        row.append(f"{p.share:.0%}" if p.trusted else NOISY)
         rows.append(row + [f"{guess[p.name]:.0%}" if p.name in guess else ""] * bool(guess))
-    table(
-        rows,
-        [
-            "kernel",
-            "intensity, FLOP/byte",
-            "measured",
-            "roof above it",
-            "share of the roof",
-            *["your guess"] * bool(guess),
-        ],
-        caption=about(record),
-    )
+    heads = ["kernel", "intensity, FLOP/byte", "measured", "roof above it", "share of the roof"]
+    table(rows, heads + ["your guess"] * bool(guess), caption=about(record))
 
 
 def peaks_table(record):
@@ -115,15 +100,11 @@ def peaks_table(record):
         return _lacking(record, "roofline")
     cores = record["machine"].get("usable_cores", 1)
     slow = roofline.emulated(record)
-    rows = [
-        [
-            f"{dtype} product"
-            + (", slower than fp32: computed by other means" if dtype in slow else ""),
-            si(peak, _unit(dtype)),
-            si(peak / cores, _unit(dtype)),
-        ]
-        for dtype, peak in machine.peaks.items()
-    ]
+    rows = []
+    for dtype, peak in machine.peaks.items():
+        why = ", slower than fp32: computed by other means" if dtype in slow else ""
+        rates = si(peak, _unit(dtype)), si(peak / cores, _unit(dtype))
+        rows.append([f"{dtype} product{why}", *rates])
     fp32 = machine.peaks["fp32"]
     rows += [
         ["memory", si(machine.memory, "byte/s"), si(machine.memory / cores, "byte/s")],
