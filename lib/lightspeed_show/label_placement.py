@@ -296,9 +296,9 @@ class Placer:
             ]
             return self._cheapest(options, mark.label, mark.color)
         wide = isinstance(mark, Span) and self._length(mark.x, self.x) > text_width(mark.label)
-        places = [("middle", 0)] if wide else [("start", 6), ("end", -6)]
+        sides = [("middle", 0)] if wide else [("start", 6), ("end", -6)]
         at = self._middle(mark.x, self.x), self.y.domain[1]
-        places = [(anchor, dx, 10 + 16 * k) for k in range(8) for anchor, dx in places]
+        places = [(anchor, dx, 10 + 16 * k) for k in range(8) for anchor, dx in sides]
         return self._best(*at, mark.label, mark.color, places)
 
     def _ends(self, side, scale):

@@ -43,8 +43,8 @@ def view(collective, ranks):
     buffer = {"labels": [si(size, "byte")], "label": "your buffer", "color": "orange"}
     wait, traffic = Boxes([0], [time], [0], [algbw], **buffer), []
     for i, (name, color) in enumerate(zip(names, COLORS, strict=False)):
-        words = {"labels": [si(crossing, "byte")], "label": name, "color": color}
-        traffic.append(Boxes([i * each], [(i + 1) * each], [0], [rate], **words))
+        texts = {"labels": [si(crossing, "byte")], "label": name, "color": color}
+        traffic.append(Boxes([i * each], [(i + 1) * each], [0], [rate], **texts))
     charts = [
         Chart(
             Axis("time", "s", domain=(0, 1.05 * longest)),

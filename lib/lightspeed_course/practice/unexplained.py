@@ -132,8 +132,8 @@ def magnitude(variant, values, right):
     """(kind, reason) for values that nothing explains: how many are right, how far others."""
     q = variant.question
     good = [close(g, r, q.tolerance) for g, r in zip(values, right, strict=True)]
-    wrong = [pair for pair, ok in zip(zip(values, right, strict=True), good, strict=True) if not ok]
-    sizes = [_size(*pair, q.tolerance) for pair in wrong]
+    pairs = zip(values, right, good, strict=True)
+    sizes = [_size(g, r, q.tolerance) for g, r, ok in pairs if not ok]
     how, advice = sizes[0]
     if advice == NEXT and q.level == "recall" and not q.parameters:
         advice = KNOWN  # there are no factors to write down

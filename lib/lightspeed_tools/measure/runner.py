@@ -132,7 +132,7 @@ def _run(name, part, quick, report, limit):
     if answer is None:
         why = f"its process ended without an answer ({_how(child.returncode)})."
         return [Missing(name, why, f"Run `lightspeed measure {name}` alone to see more.")]
-    got = [Quantity(**row) for row in answer["quantities"]]
+    got: list = [Quantity(**row) for row in answer["quantities"]]
     got += [Missing(**row) for row in answer["missing"]]
     return got or [Missing(name, "it measured nothing, and did not say why.")]
 
