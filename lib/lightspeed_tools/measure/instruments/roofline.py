@@ -258,8 +258,8 @@ def machine_chart(shown, title=""):
         if kind:
             more = f" to {kind[-1].name.rpartition(' ')[2]}" if len(kind) > 1 else ""
             x, y = zip(*((p.intensity, p.rate) for p in kind), strict=True)
-            name = f"{kind[0].name}{more}{words}"
-            marks.append(Points(x, y, name, color="orange", marker=marker))
+            label = f"{kind[0].name}{more}{words}"
+            marks.append(Points(x, y, label, color="orange", marker=marker))
     top = max([*machine.peaks.values(), *(p.rate for p in kernels_seen)]) * 3
     return roof_chart(
         peak,
