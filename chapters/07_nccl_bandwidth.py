@@ -194,7 +194,7 @@ sides, marks = (0.0, 5.2), []  # where each socket begins
 for side, x in enumerate(sides):
     marks += [
         Boxes([x], [x + 4.2], [0.0], [3.9], color="grey", soft=True),
-        Boxes([x + 1.2 - side], [x + 4.0 - side], [1.7], [2.3], "", [f"processor {side} and its memory"], "purple"),
+        Boxes([x + 1.2 - side], [x + 4.0 - side], [1.7], [2.3], "", [f"processor {side}"], "purple"),
         Boxes([x + 0.2 + k for k in range(4)], [x + 1.0 + k for k in range(4)], [3.0] * 4, [3.6] * 4,
               "", [f"GPU {4 * side + k}" for k in range(4)], "blue"),
         Boxes([x + 0.2 + k for k in range(4)], [x + 1.0 + k for k in range(4)], [0.4] * 4, [1.0] * 4,

@@ -8,7 +8,7 @@
 # %% tags=["setup"]
 from collections import Counter
 from dataclasses import replace
-from lightspeed_course import incident, job, si, table
+from lightspeed_course import ask, incident, job, si, table
 from lightspeed_course.incidents import policy, training_job
 from lightspeed_course.incidents.incident import incident_of
 from lightspeed_course.incidents.week import PLANNED, WEEK
@@ -25,6 +25,12 @@ step, planned = job.step(), job.planned() * job.SEQUENCES * job.SEQUENCE / job.T
 # [proof of chapter 6](06_parallelism_proof.ipynb#Check:-against-published-runs) says how far off it
 # was on runs that others published.
 #
+# **First, one from lesson 11.** You'll read files like these today.
+
+# %%
+ask("profile.transfer", seed="again")
+
+# %% [markdown]
 # ## How to work
 #
 # **State the plan in seconds.** What should a step take, and what is that made of? A job is not
@@ -36,7 +42,12 @@ step, planned = job.step(), job.planned() * job.SEQUENCES * job.SEQUENCE / job.T
 # {{si(step.compute + step.memory, "s")}}, so no repair of the network can bring it below that.
 #
 # **Buy what splits them best.** A measurement is worth its minutes if its outcomes leave you with
-# different suspects. If you would do the same whatever it says, don't buy it.
+# different suspects. If you would do the same whatever it says, don't buy it. Else do a sum: say that four
+# suspects are left, one as likely as the other. A reading of ten minutes leaves two of them, whichever they
+# are, and another like it leaves one; that makes twenty minutes. One that stops the job for an hour and names
+# the culprit costs three times as much. And one of five minutes that would clear or convict only one of the
+# four spares you the twenty in one call of four, five minutes on average: just its price. So a reading is worth
+# its minutes if the chance that it ends the search, times what you would buy without it, is more than they are.
 #
 # **Stop when one is left.** A further reading that agrees feels good and costs as much as the
 # others. Then say what the repair will gain, before you make it: that is the part that others
