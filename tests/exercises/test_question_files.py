@@ -209,6 +209,27 @@ def test_all_faults_of_a_file_are_told_at_once_in_order_and_once(mine):
         question("mine.copy_time")
 
 
+@pytest.mark.parametrize(
+    "right, slip, line",
+    [
+        ("`link = given(50, 25,", "`link = given(50 25,", 12),
+        ("`left = rate * slow`", "`left = rate *`", 19),
+        (
+            "`left = rate",
+            "`print x; left = rate",
+            19,
+        ),
+    ],
+)
+def test_what_cannot_be_read_hides_nothing_and_brings_nothing(mine, right, slip, line):
+    """A parameter or a step: of the question's other faults each is told, and no fault of it."""
+    assert right in COPY
+    text = COPY.replace(right, slip).replace("5 %", "tight").replace("{{slow}}", "{{nope}}")
+    with pytest.raises(QuestionError) as error:
+        load(mine(text))
+    assert sorted(n for n, _ in error.value.faults) == sorted([5, 9, line]), error.value
+
+
 def test_misconceptions_that_no_answer_tells_apart_are_so_by_a_word(mine):
     slip = COPY.replace("`8 * size / left`", "`size / left * slow`").replace("**bits**", "**b**")
     with pytest.raises(QuestionError, match=r"mine\.md:31: b: comes to the same as the full rate"):

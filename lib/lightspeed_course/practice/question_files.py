@@ -336,7 +336,7 @@ def _built(texts, names, faults):
     for text in texts:
         with faults:
             pairs.append((text, built(text, names, faults.file, faults)))
-    return pairs
+    return [pair for pair in pairs if pair[0].id not in faults.broken]
 
 
 def of_topic(topic):

@@ -74,7 +74,7 @@ class Faults(list):
 
     def __init__(self, file):
         super().__init__()
-        self.file = file
+        self.file, self.broken = file, set()  # ids of questions that lack a part
 
     def __enter__(self):
         return self
@@ -116,12 +116,11 @@ def read(text, file):
 
 
 def parts(text, file):
-    """(questions, faults) of a text. A question is left out that lacks a part on which others rest:
-    what would be said of those is no fault of theirs.
+    """(questions, faults) of a text. What cannot be read is replaced by what has its name, and the
+    question is among `faults.broken`; it is left out where what rests on it cannot be told.
     """
     questions, facts, faults, bad = [], {}, Faults(file), set()
     for kind, block, line in _blocks(text):
-        already = len(faults)
         try:
             if kind == "h2":
                 questions.append(Text(block, line, dict(facts)))
@@ -132,21 +131,32 @@ def parts(text, file):
             elif kind == "bullet":
                 key, value = _fact(block)
                 facts[key] = value, line
-        except SyntaxError as error:
-            text = (error.text or "").strip()
-            faults.append((line, f"{text!r} is not Python: {error.msg}"))
         except Misnamed as error:  # read on as if it were right
             faults.append((line, str(error)))
             (questions[-1].facts if questions else facts)[error.key] = error.value, line
-            continue
-        except ValueError as error:
-            faults.append((line, str(error)))
-        if len(faults) > already and kind not in ("asserts", "quote") and block[:2] != "**":
-            bad.add(len(questions))
+        except (SyntaxError, ValueError) as error:
+            code = (getattr(error, "text", "") or "").strip()
+            faults.append((line, f"{code!r} is not Python: {error.msg}" if code else str(error)))
+            if kind in ("asserts", "quote") or block[:2] == "**":
+                continue  # nothing rests on it
+            if questions and _stand_in(questions[-1], kind, block, line):
+                faults.broken.add(questions[-1].id)
+            else:
+                bad.add(len(questions))
     if not questions and not faults:
         faults.append((1, "no question: one begins with a line such as ## network.copy"))
     # What stands above the first question is of all.
     return [q for n, q in enumerate(questions, 1) if not {0, n} & bad], faults
+
+
+def _stand_in(into, kind, block, line):
+    """Put a number in place of a parameter or step that cannot be read; whether it was one."""
+    name = re.search(r"(?:^|;)\s*(\w+)\s*=(?!=)", block.partition("`")[2].partition("`")[0])
+    if kind == "ordered":
+        into.steps.append((block, [f"{name[1]} = 1" if name else "1"], line))
+    elif name:
+        into.parameters[name[1]] = "given(1)", line
+    return kind == "ordered" or name
 
 
 def _blocks(text):
