@@ -127,7 +127,8 @@ def parse(text, unit_hint=""):
         sides = quotient["top"].rstrip(")"), quotient["bottom"]
         words = re.compile("|".join(re.findall("[a-z]{4,}", unit_hint)) or r"(?!)")
         hints = (unit_hint if words.search(side) else "" for side in sides)  # tokens, where asked
-        return _quotient(*map(parse, sides, hints), unit_hint)
+        top, bottom = map(parse, sides, hints)
+        return _quotient(top, bottom, unit_hint)
     if not match:
         raise Unreadable("type", _advice(text))
     try:
