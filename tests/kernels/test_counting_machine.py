@@ -1,6 +1,9 @@
 """The counting machine against closed forms, numpy, and what public profiles printed."""
 
+import hashlib
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,6 +137,14 @@ def test_references_solve_their_puzzles_and_earn_no_finding_of_bytes():
             kinds = {finding.kind for finding in diagnose(host.records)}
             kinds -= {"uncoalesced"} if name == "strided_copy" else set()  # as it was asked
             assert not kinds - {"shared", "few_programs", "masked"}, (name, kinds)
+
+
+def test_the_references_ran_under_tritons_own_interpreter():
+    record = json.loads((Path(__file__).parent / "with_triton.json").read_text())
+    source = Path(references.__file__).read_bytes()
+    assert record["references"] == hashlib.sha256(source).hexdigest(), "run with_triton.py again"
+    assert record["errors"].keys() == PUZZLES.keys()
+    assert max(record["errors"].values()) < 1e-4, "fp32"
 
 
 def test_each_dear_or_wrong_solution_is_told_by_what_crossed():
