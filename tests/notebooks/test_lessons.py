@@ -15,6 +15,7 @@ from lightspeed_authoring.notebooks import read
 from lightspeed_authoring.site import reading
 from lightspeed_authoring.site.cells import call_of
 from lightspeed_course.practice.questions import question
+from lightspeed_show.format import si
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
 FAMILIES = reading.families(path.stem for path in CHAPTERS.glob("[0-9][0-9]_*.py"))
@@ -202,3 +203,50 @@ def test_a_chapter_is_a_lesson_with_its_parts_and_its_proof():
     assert reading.anchors(json.loads(json.dumps({"cells": [title, code]}))) == [
         "explore", "explore-roofline", "what-must-fit", "a-x-b",
     ]  # fmt: skip
+
+
+PREDICTED = re.compile(r'^(predict|reveal)\("([\w.]+)"(?:, \.\.\.)?(?:, seed="([\w ]+)")?', re.M)
+
+
+def pictures_before_the_reveal(name):
+    """(question, seed, text of a picture) for each that stands between a guess and its reveal."""
+    waiting = {}
+    for cell in json.loads((CHAPTERS / f"{name}.ipynb").read_text("utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        source = "".join(cell["source"])
+        for verb, id, seed in PREDICTED.findall(source):
+            if verb == "predict":
+                waiting[id] = seed or None
+            else:
+                waiting.pop(id, None)
+        if DRAWN.search(source):
+            data = [output.get("data", {}) for output in cell["outputs"]]
+            text = re.sub(r"<[^>]*>", " ", json.dumps(data, ensure_ascii=False))
+            yield from ((id, seed, text) for id, seed in waiting.items())
+
+
+def test_no_picture_answers_a_guess_above_it():
+    """Neither the value that is asked for, with its unit, nor the right choice stands in the text of
+    a figure, or in what an explorer first says, between a guess and its reveal.
+    """
+    told, tried = [], 0
+    for name in LESSONS:
+        for id, seed, text in pictures_before_the_reveal(name):
+            variant, asked = question(id).variant(seed), question(id)
+            if asked.kind == "choice":
+                answers = {asked.options[variant.right]}
+            else:
+                right = variant.right[0]
+                answers = (
+                    {si(right, asked.unit, 2), si(right, asked.unit, 3)} if asked.unit else set()
+                )
+                answers |= {f"{right:,.0f}"} if right >= 100 else set()
+            tried += 1
+            told += [
+                f"{name}: {id}: {answer}"
+                for answer in answers
+                if re.search(rf"(?<![\d.,]){re.escape(answer)}(?!\d)", text)
+            ]
+    assert not told, "\n".join(told)
+    assert tried > 10
