@@ -26,7 +26,12 @@ CHROMIUM_OPTIONS = [
 ]
 
 
-LONGEST = ("test_kernels_alike", "test_changed_laws", "test_site", "test_proofs", "test_lab")
+# Of what is slow, by processor time; xdist gives each worker two files at once, so the third, which
+# follows the longest, is short.
+LONGEST = (
+    *("test_site_pages", "test_lab", "test_site_first", "test_kernels_alike", "test_changed_laws"),
+    *("test_proofs", "test_claims", "test_site"),
+)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,7 +43,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.suffix == ".ipynb" and item.path.parent.name == "solutions":
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+    place = {stem: n for n, stem in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
 def pytest_terminal_summary(terminalreporter):
