@@ -148,9 +148,15 @@ def test_stop_keeps_explorers_and_words_and_says_what_is_lost(stranger, address)
     assert page.locator(".sol-ask .sol-form input[type=text]").first.input_value() == "about 12"
 
 
+SMALLEST_LETTER = """() => Math.min(...[...document.querySelectorAll('.sol-result svg text')].map(text =>
+    parseFloat(getComputedStyle(text).fontSize) * Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b)))"""  # noqa: E501
+
+
 def test_a_figure_opens_large_on_a_phone(stranger, address):
     page = stranger(address + "chapters/02_roofline.html", SIZES[1])
     alive(page)
+    assert page.evaluate(SMALLEST_LETTER) >= 9, "px"
+    assert page.evaluate("document.documentElement.scrollWidth") == SIZES[1][0]
     figure = page.locator(".sol-result svg:has(+ .sol-enlarge)").first
     figure.scroll_into_view_if_needed()
     figure.click()

@@ -650,7 +650,7 @@ function lift() {
 
 // --- a still figure that is smaller than it was drawn opens large ------------------------------------------------------
 
-const SMALL = 0.8, LARGE = 1.4; // of the width that a figure was drawn for, in points
+const SMALL = 0.85, LARGE = 1.4; // of the width that a figure was drawn for, in points
 
 function enlarge(figure) {
   const large = element("dialog", "sol-large"), close = element("button", "", "Close"), copy = figure.cloneNode(true);
