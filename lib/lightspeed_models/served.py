@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lightspeed.catalog import Entry, find
-from lightspeed.elementwise import minimum, where
+from lightspeed.elementwise import maximum, minimum, where
 from lightspeed.errors import BadArgument, one_of
 from lightspeed_models.llm import IDEAL, Bill, Decoder, Engine, Replica, step_bill
 from lightspeed_models.llm.checkpoint import WIDTHS, Formats
@@ -203,14 +203,24 @@ def apart(run: Served, engine: Engine, inside: Any) -> State:
     decoding = run.decoding(inside)
     pace, data = pace_of(decoding, run.reading, engine), run.prefill.data
     piece, step = min(run.prompt, CHUNK), pace.decoding
-    prefill = pace.reading(piece, piece * data, 0) * max(1, run.prompt / CHUNK)
+    chunks, full = max(1, run.prompt / CHUNK), data * max(1, CHUNK // run.prompt)
+    rate = inside * run.decoders * run.kept / (run.output * step) / run.readers
+
+    def reading(prompts: Any) -> Any:
+        """Seconds to read so many prompts side by side on a reader."""
+        return pace.reading(piece * maximum(1, prompts / data), piece * prompts, 0) * chunks
+
+    one, most = reading(1), reading(full)
+    more = (most - one) / max(1, full - 1)  # seconds for each prompt more in a step
+    # Those that came while a step read are read together in the next.
+    together = minimum(maximum(1, rate * (one - more) / maximum(1 - rate * more, 1e-9)), full)
+    own, part = reading(together), together / full
+    wait = minimum(rate * own / together, 0.97)
     transfer = run.model.request_bytes(run.prompt, run.decode.cache_bytes)
     transfer = float(transfer) / (run.decode.link * run.decode.gpus)
-    busy = minimum(
-        inside * run.decoders * run.kept / (run.output * step) * prefill / (run.readers * data),
-        0.97,
-    )
     spread = 1 + SPREAD if run.random else 1.0
-    first = engine.front + prefill * (1 + spread * busy / 2 / (1 - busy)) + transfer
+    busy = minimum(rate * most / full, 0.97)
+    queue = own * spread * wait / 2 * (1 + part * busy / (1 - busy))
+    first = engine.front + own + queue + transfer
     each = step / run.kept
     return State(each, first, first, busy, inside * run.decoders / (first + run.output * each))

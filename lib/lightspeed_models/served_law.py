@@ -17,7 +17,7 @@ from lightspeed.elementwise import Result, Value, maximum, minimum, where
 CHUNK = 8192
 BUSIEST = 0.8  # of the time that reads: beyond, no queue stands it
 SPREAD = 1 / 3  # squared coefficient of variation of lengths that are even up to twice the mean
-CONFIRMED = 0.5  # of the time that reads: up to here the simulator agrees to 15 %
+CONFIRMED = 0.45  # of the time that reads: up to here the simulator agrees to 15 %
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from lightspeed_tools.serve.plan import (
     layouts,
     loads,
     most,
+    placed,
     plans,
 )
 
@@ -72,7 +73,8 @@ def test_a_walk_finds_what_the_arrays_find():
         for load_ in loads(run):
             token, wait = at(run, load_, JOB, constants)
             reading = replace(run, requests=load_).state(constants).reading
-            if token <= JOB.per_token and wait <= JOB.first_token and reading <= 0.8:
+            fit = placed(run, load_, token / at(run, 1, JOB, constants)[0])
+            if fit and token <= JOB.per_token and wait <= JOB.first_token and reading <= 0.8:
                 many = workers if run.together else run.decoders
                 rates.append(many * load_ / (wait + JOB.output * token))
         assert (plan.rate if plan else 0.0) == pytest.approx(max(rates), rel=1e-9)

@@ -90,6 +90,9 @@ def test_slots_and_budget_are_of_each_replica_of_attention():
         ("Llama-3.1-70B", "h100", 8, "vllm", 2000, 500, 0.03, 1.0),
         ("Qwen3-32B", "b200", 8, "vllm", 8192, 1024, 0.02, 0.5),
         ("DeepSeek-R1", "h200", 8, "sglang", 2000, 500, 0.05, 2.0),
+        ("DeepSeek-R1", "b200", 8, "trtllm", 8192, 1024, 0.04, 2.0),
+        ("Mixtral-8x7B", "a100", 4, "vllm", 700, 200, 0.05, 1.0),
+        ("Llama-3.1-405B", "h200", 8, "vllm", 1000, 1000, 0.08, 3.0),
     ],
 )
 def test_the_simulator_confirms_the_first_line(

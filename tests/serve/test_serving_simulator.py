@@ -252,7 +252,10 @@ def test_a_cost_of_a_model_is_its_step_where_it_was_taken():
     model, gpus, one = decoder("Llama-3.1-8B"), replica("h100_sxm"), engine("vllm")
     cost = cost_of(model, gpus, 64, 2000, 2048, one)
     full = mixed_step(model, gpus, 0, 64, 2000, engine=one).time
-    assert cost.base + 64 * cost.row + 64 * 2000 * cost.held == pytest.approx(full)
+    assert cost.writing(64, 64 * 2000)[0] == pytest.approx(full)
+    for rows in (1, 7, 200):
+        none = mixed_step(model, gpus, 0, rows, 0, engine=one).time
+        assert cost.writing(rows, 0)[0] == pytest.approx(none)
     beside = mixed_step(model, gpus, 2048, 64, 2000, 1024, engine=one).time
     assert full + 2048 * cost.token == pytest.approx(beside)
 
@@ -282,3 +285,14 @@ def test_bad_input_is_named(change, argument):
 def test_a_server_that_can_not_be_is_refused(wrong):
     with pytest.raises(BadArgument):
         wrong()
+
+
+def test_a_server_that_holds_room_for_whole_answers_puts_nobody_off():
+    """TensorRT-LLM's rule, where the others' puts requests off at the same load."""
+    cost, half = Cost(1.0, 1e-3), [1000] * 8
+    plain, whole = (
+        simulate(half, half, cost, Scheduler(8192, 64, 500, whole=each), concurrency=8)
+        for each in (False, True)
+    )
+    assert sum(plain.put_off) > 0 == sum(whole.put_off)
+    assert sorted(whole.last)[3] == pytest.approx(max(whole.last) / 2, rel=0.01), "four at a time"

@@ -14,7 +14,9 @@ an event is a prompt's step, an end, an arrival or blocks that run out. Rules of
    must have come by the start of that one, unless the server was idle.
 4. A prompt that is read gives the first token at the end of the step.
 5. With `alone`, as under SGLang, prompts come first: a step that reads one writes for nobody.
-6. With `patience`, a user who has waited longer than that when a step starts, and heads the queue,
+6. With `whole`, as TensorRT-LLM does by default, a request is admitted once all who are could be
+   written to their ends beside it: nobody is put off.
+7. With `patience`, a user who has waited longer than that when a step starts, and heads the queue,
    has left before it is planned.
 
 Source: Kwon et al., "Efficient Memory Management for Large Language Model Serving with
@@ -28,8 +30,11 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isinf, sqrt
+from typing import Any
+
+import numpy as np
 
 from lightspeed.errors import BadArgument
 from lightspeed.law import check_fields, checked, count, nonnegative, positive
@@ -41,8 +46,10 @@ from lightspeed_models.served_law import Pace
 @dataclass(frozen=True)
 class Cost:
     """Seconds of a step: `base`, and for each token of a prompt, each request that decodes and each
-    token that such a request holds. With a `pace` of `served_law`, a step that reads takes what
-    that says, on `data` replicas of attention.
+    token that such a request holds. Where requests cost less the more there are, as those that
+    share experts do, `empty` has the seconds of 0, 1, 2, … of them that hold nothing, and `row` is
+    each one's beyond. With a `pace` of `served_law`, a step that reads takes what that says, on
+    `data` replicas of attention.
     """
 
     base: float
@@ -51,6 +58,7 @@ class Cost:
     held: float = 0.0
     pace: Pace | None = None
     data: int = 1
+    empty: tuple[float, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         check_fields(self, positive("s"), "base")
@@ -60,12 +68,18 @@ class Cost:
         """(seconds of a step of so many rows, which hold so many tokens; how much longer each next
         one takes).
         """
-        return self.base + self.row * rows + self.held * cache, self.held * rows
+        return self._rows(rows) + self.held * cache, self.held * rows
+
+    def _rows(self, rows: int) -> float:
+        if not self.empty:
+            return self.base + self.row * rows
+        last = len(self.empty) - 1
+        return self.empty[rows] if rows <= last else self.empty[-1] + self.row * (rows - last)
 
     def reading(self, tokens: int, longest: int, rows: int, cache: int) -> float:
         """Seconds of a step that reads so many tokens of prompts, `longest` of one of them."""
         if self.pace is None:
-            return self.base + self.token * tokens + self.row * rows + self.held * cache
+            return self._rows(rows) + self.token * tokens + self.held * cache
         own = max(tokens / self.data, longest)
         time = float(self.pace.reading(own, tokens, rows / self.data))
         return max(time, self.writing(rows, cache)[0]) if rows else time
@@ -76,18 +90,20 @@ def cost_of(
     pace: Pace | None = None,
 ) -> Cost:  # fmt: skip
     """The `Cost` that `mixed_step` has near a load of `rows` that hold `context` tokens each: exact
-    for one row, all of them, and all beside a chunk. With a `pace`, chunks take what that says.
+    for each number of rows up to four times as many that hold none, for all that do, and for all
+    beside a chunk. With a `pace`, chunks take what that says.
     """
 
-    def time(tokens: int, many: int, each: float) -> float:
-        return float(mixed_step(model, replica, tokens, many, each, chunk / 2, engine=engine).time)
+    def time(tokens: int, many: Any, each: float) -> Any:
+        return mixed_step(model, replica, tokens, many, each, chunk / 2, engine=engine).time
 
-    one, full = time(0, 1, 0), time(0, rows, 0)
-    row = max(0.0, (full - one) / max(1, rows - 1))
-    decoding = time(0, rows, context)
-    beside = max(0.0, (decoding - full) / (rows * context))
-    token = 0.0 if pace else max(0.0, (time(chunk, rows, context) - decoding) / chunk)
-    return Cost(one - row, token, row, beside, pace, replica.data)
+    empty = time(0, np.arange(1.0, 4 * rows + 1), 0).tolist()
+    base = max(0.0, 2 * empty[0] - empty[1])
+    decoding = float(time(0, rows, context))
+    beside = max(0.0, (decoding - empty[rows - 1]) / (rows * context))
+    token = 0.0 if pace else max(0.0, (float(time(chunk, rows, context)) - decoding) / chunk)
+    row = max(0.0, empty[-1] - empty[-2])
+    return Cost(base, token, row, beside, pace, replica.data, (base, *empty))
 
 
 @dataclass(frozen=True)
@@ -103,6 +119,7 @@ class Scheduler:
     chunked: bool = True
     ahead: bool = False
     alone: bool = False
+    whole: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self, count(), "budget", "slots", "block")
@@ -271,7 +288,7 @@ class Server:
         self.admitted: dict[Request, None] = {}  # in order; the last is put off first
         self.reading: list[Request] = []
         self.ends: list[tuple[int, int, Request]] = []
-        self.rows = self.held = self.step = self.done = self.following = 0
+        self.rows = self.held = self.step = self.done = self.following = self.promised = 0
         self.clock = self.seen = 0.0
         self.steps: list[Step] = []
         self.events: list[Event] = []
@@ -390,6 +407,11 @@ class Server:
             more = blocks.of(hit + piece)
             if blocks.bounded and more > blocks.spare(self.step):
                 break
+            if rules.whole:
+                whole = blocks.of(who.need + who.left)
+                if self.promised + whole > rules.blocks:
+                    break
+                self.promised += whole
             queue.popleft()
             who.read, who.blocks = hit, more
             blocks.free -= more
@@ -475,6 +497,8 @@ class Server:
             self.held -= length
             self.blocks.end(who.need, who.start)
             self.blocks.free += self.blocks.of(length)
+            if self.rules.whole:
+                self.promised -= self.blocks.of(who.need + who.left)
             who.last, who.end = self.clock, -1
             del self.admitted[who]
             self.done += 1
@@ -524,7 +548,10 @@ def _checked(
         if not before <= time < inf:
             raise BadArgument("simulate", "arrivals", time, "times in order, from 0 on")
         before = time
-    longest = max(-(-(p + o - 1) // scheduler.block) for p, o in zip(prompts, outputs, strict=True))
+    held = 0 if scheduler.whole else 1  # the last token is written, not held
+    longest = max(
+        -(-(p + o - held) // scheduler.block) for p, o in zip(prompts, outputs, strict=True)
+    )
     if longest > scheduler.blocks:
         expected = f"{longest} blocks for the longest request"
         raise BadArgument("simulate", "scheduler", scheduler.blocks, expected)

@@ -290,7 +290,7 @@ def at_random(plan: Plan, job: Job) -> tuple[Any, Any]:
     constants, run = job.constants, plan.run
     shares = plan.workers if run.together else 1
     inside = plan.requests // shares
-    requests, draw = 1200 + min(4 * inside, 8000), np.random.default_rng(4)
+    requests, draw = 1200 + min(16 * inside, 20_000), np.random.default_rng(4)
     # A server whose steps take twice as long stands half the rate, in twice the time.
     gaps = draw.exponential(shares / (plan.rate * job.levels[0]), requests)
     prompts, outputs = (
@@ -324,7 +324,10 @@ def _later(job: Job, first: Any, between: Any, outputs: list[int]) -> tuple[Any,
 def rules_of(run: Served) -> Scheduler:
     """What a worker may do in a step: a budget and slots for each replica of attention."""
     data = run.decode.data
-    return Scheduler(CHUNK * data, SLOTS * data, blocks(run), BLOCK, alone=run.engine == "sglang")
+    return Scheduler(
+        CHUNK * data, SLOTS * data, blocks(run), BLOCK,
+        alone=run.engine == "sglang", whole=run.engine == "trtllm",
+    )  # fmt: skip
 
 
 def blocks(run: Served) -> int:

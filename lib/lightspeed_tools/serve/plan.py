@@ -20,7 +20,7 @@ from lightspeed_models.llm import IDEAL, Decoder, Engine, Experts
 from lightspeed_models.llm.checkpoint import Formats
 from lightspeed_models.llm.step import engine
 from lightspeed_models.served import Served, served_replica
-from lightspeed_models.served_law import BUSIEST
+from lightspeed_models.served_law import BUSIEST, SPREAD
 from lightspeed_models.served_ranges import KINDS, Kind, kind_of, unseen
 from lightspeed_models.served_rows import Measured, measured_rows
 
@@ -234,12 +234,19 @@ def at(run: Served, requests: float, job: Job, constants: Engine) -> tuple[float
 
 
 def loads(run: Served) -> Any:
-    """Numbers of requests in flight that are tried. Those that come at random are as many on
-    average as leave three standard deviations of places: c + 3 √c.
-    """
-    room = min((((9 + 4 * run.places()) ** 0.5 - 3) / 2) ** 2, MOST)
+    """Numbers of requests in flight that are tried."""
+    room = max(1.0, min(run.places(), MOST))
     few = np.arange(1.0, min(room, 256) + 1)
-    return np.unique(np.append(few, np.floor(np.geomspace(1, max(1, room), 400))))
+    return np.unique(np.append(few, np.floor(np.geomspace(1, room, 400))))
+
+
+def placed(run: Served, rows: Any, slower: Any) -> Any:
+    """Whether memory holds so many requests in flight on average and four standard deviations
+    more. Those that come at random vary by the root of their number, more where lengths vary, and
+    more still where each that is there keeps the others longer: `slower` times as long as alone.
+    """
+    most = rows + 4 * np.sqrt(rows * (1 + SPREAD) * slower)
+    return (most <= run.places()) | (rows == 1)
 
 
 def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
@@ -250,11 +257,12 @@ def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
     first: Any = job.levels[1] * state.first
     busy: Any = state.reading
     many = workers if run.together else 1
+    fits = placed(run, rows, between / between[0])
 
     def rates(slower: tuple[float, float]) -> Any:
         """Requests a second of loads that keep the promise, -1 of others, if times are longer."""
         token, wait = between * slower[0], first * slower[1]
-        good = (token <= job.per_token) & (wait <= job.first_token) & (busy <= BUSIEST)
+        good = (token <= job.per_token) & (wait <= job.first_token) & (busy <= BUSIEST) & fits
         served = run.decoders * rows / (wait + run.output * token)
         return np.where(good, many * served, -1.0)
 
@@ -262,7 +270,7 @@ def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
     best = int(np.argmax(flow))
     if flow[best] < 0:
         return None
-    if best + 1 == len(rows):
+    if best + 1 == len(rows) or not fits[best + 1]:
         stop = "memory for requests" if rows[best] < MOST else "slots"
     elif between[best + 1] > job.per_token:
         stop = "time between tokens"
@@ -288,7 +296,9 @@ def inside_at(run: Served, workers: int, rate: float, job: Job, constants: Engin
     rows = loads(run)
     state = run.state(constants, rows)
     times = job.levels[1] * state.first + run.output * job.levels[0] * state.between
-    served = np.where(state.reading <= BUSIEST, workers * rows / times, 0.0)
+    between: Any = state.between
+    good = (state.reading <= BUSIEST) & placed(run, rows, between / between[0])
+    served = np.where(good, workers * rows / times, 0.0)
     last = int(np.argmax(served))
     if served[last] < rate:
         return None
