@@ -83,10 +83,10 @@ def _handed_out(
 ) -> Future[Graded]:  # fmt: skip
     """The job of a submission, on its way to a worker."""
     content = book.content(submission.id)
-    seed, asked = origins.seed(submission.student, content), archive.assignment(submission)
+    seed, assignment = origins.seed(submission.student, content), archive.assignment(submission)
     data = archive.data(submission, seed)
     future: Future[Graded]
-    future = pool.submit(job, content, asked, seed, book.secret, limits, isolated, data)
+    future = pool.submit(job, content, assignment, seed, book.secret, limits, isolated, data)
     return future
 
 

@@ -412,6 +412,6 @@ def _cell(cell, seed, feedback, secret, one, prompts):
     ]
     if one:
         plain["source"] = re.sub(r'\bask\(("[\w.]+")\)', r"ask(\1, NUMBERS)", source)
-    shown = [{"text/markdown": text, "text/plain": text} for text in texts]
-    outputs = [{"output_type": "display_data", "metadata": {}, "data": data} for data in shown]
+    contents = [{"text/markdown": text, "text/plain": text} for text in texts]
+    outputs = [{"output_type": "display_data", "metadata": {}, "data": data} for data in contents]
     return {**plain, "execution_count": None, "outputs": outputs}

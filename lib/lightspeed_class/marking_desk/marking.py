@@ -157,12 +157,12 @@ class Card(Page):
     def rubric(self, question, manual, results, typed):
         """The items of a question: their points, whether this card has them, and how many do."""
         marks = [mark for r in results if (mark := r.manual.get(question))]
-        chosen = set(typed["items"] if typed else map(str, manual.items if manual else ()))
+        own = set(typed["items"] if typed else map(str, manual.items if manual else ()))
         return [
             {
                 "item": item,
                 "points": f"{item.points:+.10g}",
-                "chosen": str(id) in chosen,
+                "chosen": str(id) in own,
                 "by": sum(id in mark.items for mark in marks),
             }
             for id, item in self.book.rubric(self.name).items()

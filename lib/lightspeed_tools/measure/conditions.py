@@ -91,13 +91,13 @@ def crowded(environment):
     words = {c["check"]: c["words"] for c in environment}
     # a record keeps the words alone
     load = re.search(r"load ([\d.]+) before the start, on (\d+) cores", words.get("load", ""))
-    taken = re.search(r"took ([\d.]+) of a core", words.get("other processes", ""))
-    found = [load[0]] if load and float(load[1]) > int(load[2]) else []
-    found += [taken.string] if load and taken and float(taken[1]) >= int(load[2]) / 2 else []
+    others = re.search(r"took ([\d.]+) of a core", words.get("other processes", ""))
+    reasons = [load[0]] if load and float(load[1]) > int(load[2]) else []
+    reasons += [others.string] if load and others and float(others[1]) >= int(load[2]) / 2 else []
     return (
-        f"The machine was busy with other work ({'; '.join(found)}): what repeats may still be"
+        f"The machine was busy with other work ({'; '.join(reasons)}): what repeats may still be"
         " wrong, mostly too slow."
-        if found
+        if reasons
         else ""
     )
 

@@ -173,12 +173,12 @@ def _nearest(what, factors):
     ranked = sorted(pair for pair in factors if not math.isnan(pair[0]))
     if not ranked:
         return []
-    listed = ", ".join(f"{name} {factor:.2f}" for factor, name in ranked)
+    names = ", ".join(f"{name} {factor:.2f}" for factor, name in ranked)
     rough = " None of them explains it: the line above is too rough here."
     verdict = "" if ranked[0][0] < 1.5 else rough
     return [
         f"All-reduce {what}, measured against each algorithm computed from that line, off by a"
-        f" factor of: {listed}.{verdict}"
+        f" factor of: {names}.{verdict}"
     ]
 
 

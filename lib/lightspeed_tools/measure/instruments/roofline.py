@@ -193,13 +193,13 @@ def points(shown):
         (f"matmul, n = {q.parameters['n']}", q)
         for q in record.all_of(shown, "roofline.gemm", library="numpy", dtype="fp32", threads=most)
     ]
-    found, doubted = [], trust.doubts([q for _, q in measured])
+    dots, doubted = [], trust.doubts([q for _, q in measured])
     for name, q in measured:
         intensity = law.arithmetic_intensity(q.counted["flops"], q.counted["bytes"])
         above = law.attainable(intensity, machine.peaks["fp32"], machine.memory)
         steady = q.trusted and q.label not in doubted
-        found.append(Point(name, intensity, q.value, above, steady))
-    return sorted(found, key=lambda p: p.intensity)
+        dots.append(Point(name, intensity, q.value, above, steady))
+    return sorted(dots, key=lambda p: p.intensity)
 
 
 def machine_chart(shown, title=""):
