@@ -227,7 +227,7 @@ def pictures_before_the_reveal(name):
 
 
 def test_no_picture_answers_a_guess_above_it():
-    """Neither the value that is asked for, with its unit, nor the right choice stands in the text of
+    """Neither the value that is asked for, with its unit, nor the right choice is in the text of
     a figure, or in what an explorer first says, between a guess and its reveal.
     """
     told, tried = [], 0
