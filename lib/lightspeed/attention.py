@@ -16,7 +16,8 @@ from lightspeed.law import ELEMENT_BYTES, Argument, count, law, nonnegative
 
 __all__ = (
     "absorption_break_even", "attention_bytes", "attention_flops", "index_break_even",
-    "index_bytes", "index_flops", "kv_copies", "recurrence_flops", "state_break_even", "state_bytes",
+    "index_bytes", "index_flops", "kv_copies", "recurrence_flops", "state_break_even",
+    "state_bytes",
 )  # fmt: skip
 
 INDEX_SCALE = 4  # bytes beside each key of an index, whose numbers take one byte each
