@@ -89,7 +89,8 @@ ask("roofline.h100_critical_batch")
 #
 # 12. [The call](12_the_call.ipynb): your phone rings, and you know how to work.
 #
-# Each chapter has exercises; the first are [those of lesson
+# The sections of a page stand under *Contents*: on the web below its title, in JupyterLab in the bar at
+# the left. Each chapter has exercises; the first are [those of lesson
 # 1](../exercises/01_numbers_to_know.ipynb). Words are in the [glossary](00_glossary.ipynb). Start with lesson 1, or with lesson 2 if you know what HBM is and roughly how far away it
 # is.
 #

@@ -82,6 +82,20 @@ def test_a_lesson_s_first_picture_stands_beside_its_question(site):
         assert stem in picture and (site / picture).read_text("utf-8").startswith("<svg")
 
 
+def test_a_lesson_lists_its_sections_and_says_where_commands_run(site):
+    lessons = [
+        path for path in (site / "chapters").glob("0[1-9]_*.html") if "proof" not in path.stem
+    ]
+    for path in lessons:
+        page = path.read_text("utf-8")
+        [listed] = re.findall(r'<details class="sol-contents">(.*?)</details>', page, re.S)
+        anchors = re.findall(r'href="#([^"]+)"', listed)
+        assert len(anchors) >= 3 and all(f'id="{anchor}"' in page for anchor in anchors), path.stem
+        if re.search(r"<pre>[^<]*<[^>]*>?lightspeed ", page):
+            assert "your-own-question.html#get-the-tools" in page, path.stem
+    assert sum("#get-the-tools" in path.read_text("utf-8") for path in lessons) >= 2
+
+
 def test_a_folder_that_is_no_site_stays(tmp_path):
     built, mine = tmp_path / "built", tmp_path / "mine"
     built.mkdir()

@@ -44,7 +44,8 @@ def write_source(course, source, stops, lite=False):
         [(heading, rest)] = re.findall(r"\A(# [^\n]+\n)?(.*)", text, re.S)[:1]
         first = "".join(notebook["cells"][0]["source"])
         family = next([one, *more] for one, more in kin.items() if path.stem in (one, *more))
-        text = heading + tabs(path.stem, family, titles) + door(course, path, lite) + rest
+        over = tabs(path.stem, family, titles) + contents(rest) + door(course, path, lite)
+        text = heading + over + with_tools(rest)
         if family[1:] and path.stem == family[0]:
             text += f"\n\n```{{toctree}}\n:hidden:\n\n{_listed(family[1:], titles)}\n```\n"
         words = course / "chapters" / f"{path.stem}.py", titles[path.stem], _question(first)
@@ -110,6 +111,35 @@ def tabs(stem, family, titles):
         here = ' aria-current="page"' if one == stem else ""
         links.append(f'<a href="{one}.html"{here}>{html.escape(name)}</a>')
     return f'\n<nav class="sol-tabs" aria-label="Lesson and proof">{"".join(links)}</nav>\n'
+
+
+def contents(text):
+    """A closed list of a page's sections, for its top; none where there are fewer than three."""
+    from docutils.nodes import make_id
+
+    titles = re.findall(r"^## (.+)$", re.sub(r"```.*?```", "", text, flags=re.S), re.M)
+    titles = [re.sub(r"\[([^]]*)\]\([^)]*\)|[`*$]", r"\1", title) for title in titles]
+    if len(titles) < 3:
+        return ""
+    items = "".join(
+        f'<li><a href="#{make_id(title)}">{html.escape(title)}</a></li>' for title in titles
+    )
+    summary = "<summary>Contents</summary>"
+    return f'\n<details class="sol-contents">{summary}<ul>{items}</ul></details>\n'
+
+
+TOOLS = (
+    "*Commands run on your own machine, not on this page:"
+    " [how to get them](../docs/your-own-question.md#get-the-tools).*"
+)
+
+
+def with_tools(text):
+    """A page that says where its first block of our commands runs, or else its last line does."""
+    if not re.search(r"`{1,3}(?:sh\n[^`]*)?lightspeed \w", text):
+        return text
+    noted, count = re.subn(r"(```sh\n[^`]*lightspeed [^`]*```\n)", rf"\1\n{TOOLS}\n", text, count=1)
+    return noted if count else f"{text.rstrip()}\n\n{TOOLS}\n"
 
 
 MISSING = """---
