@@ -318,6 +318,21 @@ def test_an_export_of_nsight_systems_gives_the_account_of_its_twin(tmp_path):
         path.unlink()
 
 
+def test_a_cuda_graph_that_nsight_recorded_whole_keeps_the_device_busy(tmp_path):
+    """As a real export of 2025.5.2 has it: a table beside the kernels, one row a launch."""
+    path = exported(tmp_path, [x("kernel", "gemm", 0, 10, correlation=1)])
+    with closing(sqlite3.connect(path)) as base:
+        base.execute(
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+            " (start, end, deviceId, streamId, correlationId, graphId)"
+        )
+        row = "(10000, 90000, 0, 7, 2, 3)"
+        base.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES {row}")
+        base.commit()
+    account = diagnose([str(path)]).all_accounts[0]
+    assert account.span == 90_000 and account.kernels == 2 and not account.causes
+
+
 @pytest.mark.parametrize(
     ("driver", "key"),
     [

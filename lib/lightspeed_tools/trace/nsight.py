@@ -19,6 +19,7 @@ MAGIC = b"SQLite format 3\0"
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 COPIES = {"CUPTI_ACTIVITY_KIND_MEMCPY": "gpu_memcpy", "CUPTI_ACTIVITY_KIND_MEMSET": "gpu_memset"}
 COPY_NAMES = {1: "Memcpy HtoD", 2: "Memcpy DtoH", 8: "Memcpy DtoD", 10: "Memcpy PtoP"}
+GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"  # one row a launch, by default
 PIECE = 20_000  # events
 
 
@@ -53,6 +54,7 @@ def _events(path: str | Path, base: sqlite3.Connection) -> Iterator[Any]:
         )
     parts = [_kernels(base), _calls(base, tables), _ranges(base, tables)]
     parts += [_copies(base, table) for table in COPIES if table in tables]
+    parts += [_graphs(base)] if GRAPHS in tables else []
     for part in parts:
         piece: list[dict[str, Any]] = []
         for event in part:
@@ -87,6 +89,17 @@ def _kernels(base: sqlite3.Connection) -> Iterator[dict]:
         ids = {"device": device, "stream": stream, "correlation": correlation}
         ids |= {"graph node id": graph} if graph else {}
         yield _event("kernel", value, start, end, (device, stream), **ids)
+
+
+def _graphs(base: sqlite3.Connection) -> Iterator[dict]:
+    """CUDA graphs that were recorded whole: the device is busy, with what the file does not say."""
+    rows = base.execute(
+        f"SELECT start, end, deviceId, streamId, correlationId, graphId FROM {GRAPHS}"
+    )
+    for start, end, device, stream, correlation, graph in rows:
+        yield _event("kernel", f"CUDA graph {graph}, recorded whole", start, end, (device, stream),
+                     device=device, stream=stream, correlation=correlation,
+                     **{"graph node id": graph})  # fmt: skip
 
 
 def _copies(base: sqlite3.Connection, table: str) -> Iterator[dict]:
