@@ -44,7 +44,7 @@ def folder(tmp_path):
 
 @contextlib.contextmanager
 def at_the_desk(folder, chromium, *names):
-    """Who marks -> their page, at a desk that the command opened; and what a browser complains of."""
+    """Who marks -> their page, at a desk that the command opened; what a browser complains of."""
     command = [sys.executable, "-m", "lightspeed_cli", "class", "desk", NAME]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     options = [word for name in names for word in ("--by", name)]

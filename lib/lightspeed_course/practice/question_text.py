@@ -135,8 +135,9 @@ def parts(text, file):
             faults.append((line, str(error)))
             (questions[-1].facts if questions else facts)[error.key] = error.value, line
         except (SyntaxError, ValueError) as error:
-            code = (getattr(error, "text", "") or "").strip()
-            faults.append((line, f"{code!r} is not Python: {error.msg}" if code else str(error)))
+            code = (error.text or "").strip() if isinstance(error, SyntaxError) else ""
+            why = f"{code!r} is not Python: {error.args[0]}" if code else str(error)
+            faults.append((line, why))
             if kind in ("asserts", "quote") or block[:2] == "**":
                 continue  # nothing rests on it
             if questions and _stand_in(questions[-1], kind, block, line):
