@@ -140,7 +140,7 @@ def kv_copies(kv_heads: Value, ranks: Value) -> Result:
     ranks / kv_heads when several ranks share a head and each keeps all of it.
 
     >>> kv_copies(8, 8), kv_copies(2, 8)
-    (1.0, 4.0)
+    (1, 4)
     """
     return maximum(1.0, divide(ranks, kv_heads))
 

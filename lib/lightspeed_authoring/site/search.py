@@ -41,12 +41,12 @@ def sections(page, doctree):
     """The sections of a page, each without those below it."""
     from docutils import nodes
 
-    found = list(doctree.findall(nodes.section))
-    for section in found:
+    parts = list(doctree.findall(nodes.section))
+    for section in parts:
         text = " ".join(filter(None, map(_words, _paragraphs(section))))
-        anchor = f"#{section['ids'][0]}" if section is not found[0] else ""
+        anchor = f"#{section['ids'][0]}" if section is not parts[0] else ""
         title = section[0].astext()
-        yield Section(f"{page}.html{anchor}", title, found[0][0].astext(), kind_of(page), text)
+        yield Section(f"{page}.html{anchor}", title, parts[0][0].astext(), kind_of(page), text)
 
 
 def _paragraphs(section):
@@ -66,18 +66,18 @@ def _words(paragraph):
     return re.sub(r"\s+", " ", "".join(words)).strip()
 
 
-def with_glossary(found, rows):
+def with_glossary(taught, rows):
     """The sections with the names of what they teach, and after them the glossary's rows."""
     from docutils.nodes import make_id
 
-    by_url = {section.url: section for section in found}
+    by_url = {section.url: section for section in taught}
     for row in rows:
         page = f"chapters/{row.page}.html"
         place = by_url.get(f"{page}#{make_id(row.anchor)}") or by_url.get(page)
         if place:
             place.terms += row.names
     own = f"chapters/{PAGE}.html"
-    return [section for section in found if not section.url.startswith(own)] + [
+    return [section for section in taught if not section.url.startswith(own)] + [
         Section(f"{own}#{row.id}", row.name, "Glossary", "glossary", row.meaning, list(row.names))
         for row in rows
     ]
@@ -85,16 +85,16 @@ def with_glossary(found, rows):
 
 def collect(app, rows):
     """For Sphinx: write sections.json beside the pages, in place of Sphinx's own index."""
-    found: list[Section] = []
+    all_sections: list[Section] = []
 
     def read(app, doctree, page):
         if page != "404":
-            found.extend(sections(page, doctree))
+            all_sections.extend(sections(page, doctree))
 
     def write(app, fault):
         if not fault:
-            listed = [asdict(section) for section in with_glossary(found, rows)]
-            text = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
+            objects = [asdict(section) for section in with_glossary(all_sections, rows)]
+            text = json.dumps(objects, ensure_ascii=False, separators=(",", ":"))
             Path(app.outdir, FILE).write_text(text, "utf-8")
 
     app.builder.search = False

@@ -27,14 +27,12 @@ row, one that reads and one that writes. What can't be asked: priorities, swappi
 
 from __future__ import annotations
 
+import functools
 import heapq
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf, isinf, sqrt
-from typing import Any
-
-import numpy as np
 
 from lightspeed.errors import BadArgument
 from lightspeed.law import check_fields, checked, count, nonnegative, positive
@@ -47,9 +45,8 @@ from lightspeed_models.served_law import Pace
 class Cost:
     """Seconds of a step: `base`, and for each token of a prompt, each request that decodes and each
     token that such a request holds. Where requests cost less the more there are, as those that
-    share experts do, `empty` has the seconds of 0, 1, 2, … of them that hold nothing, and `row` is
-    each one's beyond. With a `pace` of `served_law`, a step that reads takes what that says, on
-    `data` replicas of attention.
+    share experts do, `empty` gives the seconds of so many that hold nothing. With a `pace` of
+    `served_law`, a step that reads takes what that says, on `data` replicas of attention.
     """
 
     base: float
@@ -58,7 +55,7 @@ class Cost:
     held: float = 0.0
     pace: Pace | None = None
     data: int = 1
-    empty: tuple[float, ...] = field(default=(), repr=False)
+    empty: Callable[[int], float] | None = None
 
     def __post_init__(self) -> None:
         check_fields(self, positive("s"), "base")
@@ -71,10 +68,7 @@ class Cost:
         return self._rows(rows) + self.held * cache, self.held * rows
 
     def _rows(self, rows: int) -> float:
-        if not self.empty:
-            return self.base + self.row * rows
-        last = len(self.empty) - 1
-        return self.empty[rows] if rows <= last else self.empty[-1] + self.row * (rows - last)
+        return self.empty(rows) if self.empty and rows else self.base + self.row * rows
 
     def reading(self, tokens: int, longest: int, rows: int, cache: int) -> float:
         """Seconds of a step that reads so many tokens of prompts, `longest` of one of them."""
@@ -90,20 +84,19 @@ def cost_of(
     pace: Pace | None = None,
 ) -> Cost:  # fmt: skip
     """The `Cost` that `mixed_step` has near a load of `rows` that hold `context` tokens each: exact
-    for each number of rows up to four times as many that hold none, for all that do, and for all
-    beside a chunk. With a `pace`, chunks take what that says.
+    for any number of rows that hold none, for all that do, and for all beside a chunk. With a
+    `pace`, chunks take what that says.
     """
 
-    def time(tokens: int, many: Any, each: float) -> Any:
-        return mixed_step(model, replica, tokens, many, each, chunk / 2, engine=engine).time
+    def time(tokens: int, many: int, each: float) -> float:
+        return float(mixed_step(model, replica, tokens, many, each, chunk / 2, engine=engine).time)
 
-    empty = time(0, np.arange(1.0, 4 * rows + 1), 0).tolist()
-    base = max(0.0, 2 * empty[0] - empty[1])
-    decoding = float(time(0, rows, context))
-    beside = max(0.0, (decoding - empty[rows - 1]) / (rows * context))
-    token = 0.0 if pace else max(0.0, (float(time(chunk, rows, context)) - decoding) / chunk)
-    row = max(0.0, empty[-1] - empty[-2])
-    return Cost(base, token, row, beside, pace, replica.data, (base, *empty))
+    empty = functools.cache(lambda many: time(0, many, 0))
+    row = max(0.0, (empty(rows) - empty(1)) / max(1, rows - 1))
+    decoding = time(0, rows, context)
+    beside = max(0.0, (decoding - empty(rows)) / (rows * context))
+    token = 0.0 if pace else max(0.0, (time(chunk, rows, context) - decoding) / chunk)
+    return Cost(empty(1) - row, token, row, beside, pace, replica.data, empty)
 
 
 @dataclass(frozen=True)
@@ -548,9 +541,9 @@ def _checked(
         if not before <= time < inf:
             raise BadArgument("simulate", "arrivals", time, "times in order, from 0 on")
         before = time
-    held = 0 if scheduler.whole else 1  # the last token is written, not held
+    last = 0 if scheduler.whole else 1  # the last token is written, not held
     longest = max(
-        -(-(p + o - held) // scheduler.block) for p, o in zip(prompts, outputs, strict=True)
+        -(-(p + o - last) // scheduler.block) for p, o in zip(prompts, outputs, strict=True)
     )
     if longest > scheduler.blocks:
         expected = f"{longest} blocks for the longest request"
