@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from lightspeed.catalog import fitted
+from lightspeed.errors import BadArgument
 from lightspeed_models.evidence.pairings import torch_fsdp
 from lightspeed_models.evidence.run_classes import covered, groups_of
 from lightspeed_models.llm import decoder, from_sizes
 from lightspeed_models.stack import run_class
-from lightspeed_tools.plan import causes, inputs
-from lightspeed_tools.plan.answer import Job
+from lightspeed_tools.plan import causes, inputs, words
+from lightspeed_tools.plan.answer import Job, described, explained
 from lightspeed_tools.plan.phrases import Setup, plan_of, setup_of
 from lightspeed_tools.plan.search import seconds_of
 
@@ -74,6 +75,31 @@ def test_what_is_as_expected_needs_no_cause():
     assert found["range"][0] < 1 < found["range"][1]
 
 
+def job_of(run):
+    """The job of a published row of PyTorch FSDP."""
+    one = run.timed
+    cluster = inputs.cluster_of(f"{'h100' if run.hopper else 'a100'}:{one.plan.gpus}")
+    kernel = "flash2" if run.flash2 else "cudnn"
+    setting, _ = inputs.given_stack("fsdp", cluster, one.model, "", not run.eager, kernel)
+    return Job("row", one.model, one.sequence, one.plan.sequences, cluster, one.machine, setting)
+
+
+def test_no_published_run_is_faster_than_its_bound_and_what_is_has_no_cause():
+    for run in torch_fsdp.runs()[::10]:
+        assert run.timed.time > described(run.timed.plan, job_of(run))["bound_seconds"], run
+    job, plan, setup = asked()
+    one = described(plan, job)
+    with pytest.raises(BadArgument, match="Faster than the bound of .* s: no run can be. Check"):
+        causes.compared(job, plan, 0.99 * one["bound_seconds"], setup)
+    between = (one["bound_seconds"] + one["range_seconds"][0]) / 2
+    found = causes.compared(job, plan, between, setup)
+    assert found["faster"] and not found["causes"] and found["factor"] == 1
+    text = words.told_explained(
+        explained(job, plan) | {"one_away": [], "measured": found, "assumed": ["a thing"]}
+    )
+    assert "no cause is sought; check micro batch, compiled" in text and "Assumed: a thing." in text
+
+
 def test_a_network_four_times_too_slow_is_among_the_first_two():
     """Put on published rows of PyTorch FSDP that span nodes and feel it, each off by what the law
     is without its framework. Surely wrong is at most one in thirty; where nothing was put, no cause
@@ -84,10 +110,8 @@ def test_a_network_four_times_too_slow_is_among_the_first_two():
         one = run.timed
         if one.plan.gpus <= one.machine.per_node or (run.framework == torch_fsdp.FOUNDRY and i % 6):
             continue
-        cluster = inputs.cluster_of(f"{'h100' if run.hopper else 'a100'}:{one.plan.gpus}")
-        kernel = "flash2" if run.flash2 else "cudnn"
-        setting, _ = inputs.given_stack("fsdp", cluster, one.model, "", not run.eager, kernel)
-        job = Job("row", one.model, one.sequence, one.plan.sequences, cluster, one.machine, setting)
+        job = job_of(run)
+        setting = job.setting
         each = causes.causes_of(job, one.plan, Setup(compiled=not run.eager))
         slow = replace(one.machine, network=one.machine.network / 4)
         took = float(seconds_of(job.model, job.sequence, one.plan, slow, setting))

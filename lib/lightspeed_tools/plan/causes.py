@@ -177,18 +177,26 @@ def factor(runs: RunClass, ratio: float) -> float:
 
 
 def compared(job: Job, plan: Plan, measured: float, setup: Setup) -> dict[str, Any]:
-    """A measured step beside the law: the ratio, whether its class holds it, the factor for plans
-    of its kind with their range, and the causes.
+    """A measured step beside the law: the ratio, whether its class holds it or it is `faster`, the
+    factor for plans of its kind with their range, and the causes of what is slower.
+
+    Raises BadArgument for a step below the bound.
     """
     setting = job.setting.of(plan)
     one = described(plan, job)
-    ratio, runs = measured / one["step_seconds"], setting.runs
+    ratio, runs, bound = measured / one["step_seconds"], setting.runs, one["bound_seconds"]
+    if measured < bound:
+        raise BadArgument(
+            "plan", "--measured", f"{measured:.3g} s a step", "at least the bound",
+            f"Faster than the bound of {bound:.3g} s: no run can be. Check tokens, GPUs and the"
+            " plan that you named.",
+        )  # fmt: skip
     low, high = one["range_seconds"]
-    causes = odds(causes_of(job, plan, setup), measured, width_of(runs))
+    faster, inside = measured < low, low <= measured <= high
+    causes = [] if faster else odds(causes_of(job, plan, setup), measured, width_of(runs))
     sure = [c for c in causes if c.odds >= SURE and c.name != NOTHING]
-    inside = low <= measured <= high
     # What is far outside has a cause, which is none of the other plans' until they share it.
-    shrunk = factor(runs, ratio) if inside or ratio < SLOW else 1.0
+    shrunk = factor(runs, ratio) if inside or 1 < ratio < SLOW else 1.0
     part = runs.between**2 / (runs.between**2 + WITHIN**2)
     spread = float(np.exp(FOUR_OF_FIVE * WITHIN * (1 + part) ** 0.5))
     kind = f"{runs.title}, {job.cluster.gpu}"
@@ -198,6 +206,7 @@ def compared(job: Job, plan: Plan, measured: float, setup: Setup) -> dict[str, A
         "tokens_per_second_per_gpu": job.tokens / measured / job.cluster.gpus,
         "ratio": ratio,
         "inside": inside,
+        "faster": faster,
         "factor": shrunk,
         "range": [shrunk / spread, shrunk * spread],
         "kind": kind,

@@ -189,12 +189,13 @@ def told_explained(data: dict[str, Any]) -> str:
     )
     lines += waterfall(yours)
     lines += told_measured(data["measured"], yours) if "measured" in data else []
+    assumed = [f"Assumed: {words}." for words in data["assumed"]]
     lines += ["One move away, all else as well as it can be:"]
     for row in data["one_away"]:
         change = f"{row['change']:+7.1%}  " if "change" in row else ""
         lines.append(f"    {row['axis']:<10} {row['value']:>5,}  {change}{row['why']}")
     if best is None:
-        return "\n".join([*lines, "No plan fits."])
+        return "\n".join([*lines, "No plan fits.", *assumed])
     gain = yours["step_seconds"] / best["step_seconds"] - 1
     lines += [
         f"Rank {data['rank']:,} of the {data['of']:,} plans that pass. The best, {best['plan']}, "
@@ -207,7 +208,7 @@ def told_explained(data: dict[str, Any]) -> str:
         for n, by in sorted(more.items(), key=lambda row: -abs(row[1]))
         if abs(by) >= best["step_seconds"] / 1000
     ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *assumed])
 
 
 def told_measured(data: dict[str, Any], yours: dict[str, Any]) -> list[str]:
@@ -218,6 +219,12 @@ def told_measured(data: dict[str, Any], yours: dict[str, Any]) -> list[str]:
         f"{si(data['tokens_per_second_per_gpu'], 'token/s')} a GPU: "
         f"{data['ratio']:.2f} times the law, {where} what such runs show.",
     ]
+    if data["faster"]:
+        return [
+            *lines,
+            "  Faster than such runs show: no cause is sought; check micro batch, compiled and"
+            " recomputation in --explain.",
+        ]
     if data["inside"] or data["ratio"] < SLOW:
         ends = " to ".join(f"{end:.2f}" for end in data["range"])
         lines.append(f"  Plans of its kind ({data['kind']}): times {data['factor']:.2f} ({ends}).")
