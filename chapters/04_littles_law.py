@@ -546,8 +546,10 @@ assert all(
 # %% [markdown]
 # ## In your own load test
 #
-# A vLLM server exports how many requests are running, how many it finished, and how long they
-# stayed: multiply the rate by the stay and you should get the first number. If a load tester sends
+# A vLLM server exports how many requests are running and how many wait, how many it finished, and how
+# long they stayed, the queue included: multiply the rate by the stay and you should get the first two
+# together. The rate times the time in the queue gives those that wait, so you see which part of the
+# stay has grown. If a load tester sends
 # its next request only after an answer (a **closed loop**), it never sees the queue: it holds
 # back what your users would have sent. Ask for an **open loop**.
 # [proof](04_littles_law_proof.ipynb#What-a-closed-loop-does-not-see)

@@ -255,7 +255,8 @@ most = request_rate(allowed, answer, step)
 si(answer * step, "s"), most
 
 # %% [markdown]
-# **At most {{most:.1f}} requests a second: nobody may promise more.** (An engine keeps less: lesson 9.)
+# **At most {{most:.1f}} requests a second, if a step gives each user one token: on these terms nobody may
+# promise more.** (An engine keeps less, and drafts give more than a token a step: lesson 9 has both.)
 # That would need all slots busy all the time, and at random arrivals they aren't. But the
 # {{job.ASKED}} a second that were asked for need {{job.at_once()[1]}} slots, so one replica will do.
 # Don't wait for a queue to warn you: the latency grows long before anybody has to wait, because the
@@ -270,7 +271,7 @@ si(answer * step, "s"), most
 assert prefill_time(1, 1, 1) == 2, "every answer needs its prompt read first"
 assert decode_step(allowed + 1, **replica).time > job.BUDGET >= step and all(
     request_rate(n, answer, decode_step(n, **replica).time) <= most for n in range(1, allowed + 1)
-), "At most {{most:.1f}} requests a second: nobody may promise more"
+), "At most {{most:.1f}} requests a second, if a step gives each user one token: on these terms nobody"
 assert job.served()[1] < most, "An engine keeps less"
 assert job.at_once()[1] < allowed and job.ASKED < most, "were asked for need {} slots, so one replica"
 busy = serving_queue(0.9 * most, answer, allowed, **replica)
@@ -292,8 +293,9 @@ si(prefill, "s"), round(feeders, 2), round(both, 2)
 # it, Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
 # replicas that do nothing else. And if one replica did both? Then each request would take its prefill
 # for itself, and of its {{answer}} steps one part in {{allowed}}, because it shares them with the
-# others. One over the sum of the two is the new ceiling: {{both:.1f}} requests a second in place of
-# {{most:.1f}}.
+# others. If it reads and writes by turns, one over the sum of the two is the new ceiling: {{both:.1f}}
+# requests a second in place of {{most:.1f}}. (An engine that reads a piece beside those who write gains
+# a little, since the arithmetic covers the reading of the weights.)
 #
 # All of this is a bound. A single GPU reached more than half of it in public runs, and several
 # together less than half, because chips that act as one have to exchange what they computed.
@@ -361,7 +363,7 @@ assert min(allowed, batch_that_fits(2 * memory, job.weights(), kv)) == allowed, 
 #   weights, users share most of it.
 # - A replica's batch is limited by a promise or by memory; find out which before you buy.
 # - The batch, divided by the time that an answer stays, is the most requests a second that anybody may
-#   promise.
+#   promise, while a step gives each user one token.
 
 # %% tags=["holds"]
 assert all(

@@ -403,8 +403,8 @@ codes, float(scale)
 # The scale is what *one step* is worth: multiply the code by it, and you have the number back. After
 # a ReLU half of the codes stand idle; then a
 # [zero point](05_precision_proof.ipynb#Zero-points) shifts them. Where weights alone are stored
-# so and widened before the product (**weight-only quantization**, as in int4), **GPTQ** and
-# **AWQ** choose the codes, **NF4** spaces them like a bell curve, and **GGUF** files mix widths.
+# so and widened before the product (**weight-only quantization**, as in int4), **GPTQ** chooses the
+# codes, **AWQ** the scales, **NF4** spaces them like a bell curve, and **GGUF** files mix widths.
 
 # %% tags=["holds"]
 assert all(abs(code * scale - v) <= scale / 2 + 1e-12 for code, v in zip(codes, x)), (
@@ -743,8 +743,9 @@ assert kept_at_once[2] == 2 * kept_at_once[0] and shared[1] < shared[0], "twice 
 # spends about a quarter of its time on weights. The rest reads {{replica.batch:.0f}} caches. So
 # narrow weights bring {{promised["weights"].rate:.1f}} a second in place of {{replica.rate:.1f}},
 # and no narrower ones would bring more, because now the arithmetic takes longer than reading them.
-# Narrow caches double it, to {{promised["caches"].rate:.1f}}, and after that narrow weights add
-# next to nothing.
+# Narrow caches double it, to {{promised["caches"].rate:.1f}}, and after that weights that are only
+# *stored* narrow add next to nothing. Where the units multiply in eight bits too, both come to
+# {{job.replica(1, 1, peak=2).rate:.1f}}.
 #
 # And the {{job.RUNNING}} days of training? Products in TF32, which PyTorch offers for fp32, have half of
 # the peak, so a week would become two. But then a layer would take at least

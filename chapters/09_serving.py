@@ -271,9 +271,9 @@ launches
 
 # %% [markdown]
 # In a real server {{si(vllm.front, "s")}} come on top for the way in and out, and your own step is
-# no common one. A step in which all write is launched as one graph. One that reads a prompt has
-# another size each time, so its kernels are launched one by one: in published runs of vLLM that
-# takes {{si(launches, "s")}} for this model, whatever there is to read. The host launches while the GPU
+# no common one. A step in which all write is launched as one graph. One that reads a long prompt is
+# larger than the graphs that were recorded, so its kernels are launched one by one (a short one may
+# still fit a recorded size): in published runs of vLLM that takes {{si(launches, "s")}} for this model, whatever there is to read. The host launches while the GPU
 # works. If neither ever waited for the other, a step would take the longer of the two times; if they took
 # turns, it would take their sum. The truth lies between, and we take the simplest curve that does:
 #
@@ -316,7 +316,9 @@ beside
 #
 # $$\lambda \cdot \frac{s}{c} \cdot t(c)$$
 #
-# The law is Little's again: how often, times how long. Below, each bar is a request, at half a request
+# The law is Little's again: how often, times how long. And it can't pass one: with sixteen who write and
+# chunks of {{budget:,}} it gets there at {{1 / (prompt / budget * beside[budget]):.1f}} requests a second,
+# and beyond that the line of prompts grows for as long as they come. Below, each bar is a request, at half a request
 # a second. Before you touch anything, guess: at how many a second does the median user's token take
 # longer than promised?
 
@@ -631,8 +633,8 @@ whole = mixed_step(model, gpus, chunk, inside - 1, context, chunk / 2, engine=vl
 # Now let the job's own eight GPUs read its prompts, and put the pieces together. Say that {{inside}} requests
 # are in flight. Where nobody new comes, a step takes $D$ = {{si(writes, "s")}}; a step that reads a whole
 # prompt beside the others takes $R$ = {{si(whole, "s")}}. How often does that happen? While your answer gets
-# its {{job.ANSWER}} tokens, each of the {{inside}} places is vacated once and taken by a newcomer with a
-# prompt. So {{inside}} in {{job.ANSWER}} steps read, and yours takes on average
+# its {{job.ANSWER}} tokens, as many newcomers come on average as are in flight (that is Little's law), and
+# each brings a prompt. So {{inside}} in {{job.ANSWER}} steps read, and yours takes on average
 #
 # $$D + \frac{c}{o}\,(R - D), \qquad c \text{ in flight},\ o \text{ tokens of an answer}$$
 #
@@ -714,7 +716,7 @@ times = {
     "find half of each prompt": (
         within(2048, 0.5) / usual, f"prefix caching, {engine.prefix_caching} in {engine.release}",
         "prompts that begin alike"),
-    "fp8 weights": (best["fp8"][1].rate / rate, "`--quantization fp8`", "a test of the answers"),
+    "fp8 weights and arithmetic": (best["fp8"][1].rate / rate, "`--quantization fp8`", "a test of the answers"),
     "fp8, and prompts read elsewhere": (
         best["fp8"][0].rate / rate, "`--kv-transfer-config`", "two pools to balance"),
 }  # fmt: skip
