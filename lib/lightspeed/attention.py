@@ -50,7 +50,7 @@ def attention_bytes(
     element_bytes: Value = 2,
     most: Value = INF,
 ) -> Result:
-    """Bytes of its cache that a layer reads for one new token, of at most `most` tokens.
+    """Bytes of the cache that a layer reads for one new token, of `most` cached tokens at most.
 
     Latent attention keeps one vector for all heads, its rotary part beside it, and no value.
 
@@ -64,7 +64,8 @@ def attention_bytes(
 def attention_flops(
     context: Value, heads: Value, key_width: Value, value_width: Value, most: Value = INF
 ) -> Result:
-    """FLOPs of the scores and of their use, Q K' and A V, for one new token in a layer.
+    """FLOPs of attention's scores and their products with the values, Q K' and A V, for one new
+    token in a layer.
 
     Absorbed, a latent head's key is the compressed vector with its rotary part and its value is
     the vector: more work than with expanded vectors, but nothing to expand.
@@ -91,8 +92,8 @@ def absorption_break_even(kv_rank: Value, key_width: Value, value_width: Value) 
 
 @law("byte", context=CONTEXT, index_width=count())
 def index_bytes(context: Value, index_width: Value) -> Result:
-    """Bytes of an index's keys that one new token looks at: one key a token, of numbers of one
-    byte and a scale of four.
+    """Bytes of an index's keys that one new token reads: one key per cached token, each of
+    `index_width` one-byte numbers and a scale of four bytes.
 
     >>> index_bytes(131072, 128) / attention_bytes(131072, 1, 576, 0)
     0.11458333333333333
@@ -125,8 +126,8 @@ def index_break_even(cached: Value, indexed: Value, most: Value) -> Result:
 def state_bytes(
     heads: Value, key_width: Value, value_width: Value, element_bytes: Value = 4
 ) -> Result:
-    """Bytes of a recurrence's state in one layer: a matrix of keys by values for each head, kept
-    in fp32, because rounding would add up over a text. A step reads it and writes it back.
+    """Bytes of a recurrence's state in one layer: a matrix of keys by values per head, kept in fp32
+    because rounding errors would accumulate. Each step reads and rewrites it.
 
     >>> state_bytes(64, 128, 128)
     4.19 MB
@@ -136,8 +137,8 @@ def state_bytes(
 
 @law("", kv_heads=HEADS, ranks=count())
 def kv_copies(kv_heads: Value, ranks: Value) -> Result:
-    """Copies of a cache that a tensor group keeps: 1 as long as each rank has KV heads of its own,
-    ranks / kv_heads when several ranks share a head and each keeps all of it.
+    """Copies of a cache that a tensor group keeps: 1 while each rank has KV heads of its own, ranks
+    / kv_heads when several ranks share a head and each keeps all of it.
 
     >>> kv_copies(8, 8), kv_copies(2, 8)
     (1, 4)
@@ -147,7 +148,7 @@ def kv_copies(kv_heads: Value, ranks: Value) -> Result:
 
 @law("token", state=nonnegative("byte"), cached=CACHED)
 def state_break_even(state: Value, cached: Value) -> Result:
-    """Context at which a cache of `cached` bytes a token has outgrown a state of one size.
+    """Context at which a cache of `cached` bytes per token outgrows a state of constant size.
 
     >>> state_break_even(state_bytes(64, 128, 128), 2 * 2 * 256 * 2) == 2048
     True

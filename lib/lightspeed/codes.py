@@ -11,7 +11,7 @@ __all__ = ("all_within", "code_of", "plain_codes", "plain_values", "rounded", "w
 
 
 def plain_values(law: str, values: Any) -> Any:
-    """`values` as a float or float64 array; NaN and infinities pass, no other non-number does."""
+    """Return `values` as a float or float64 array; raise BadArgument for what is no number."""
     if is_quantity(values):
         raise BadArgument(
             law, "values", values, "plain numbers", "A format stores the number; take .magnitude."
@@ -39,13 +39,13 @@ def plain_codes(format: Any, codes: Any) -> Any:
 
 
 def all_within(x: Value, limit: float) -> bool:
-    """Whether no magnitude is above the limit, and none is NaN."""
+    """Whether every magnitude is at most `limit`, and none is NaN."""
     within = abs(x) <= limit
     return bool(within.all()) if is_array(within) else within
 
 
 def rounded(x: Any, rng: Any) -> Result:
-    """`x` to the nearest whole number, ties to even; up or down at random with a generator."""
+    """Round `x` to the nearest whole number, ties to even; with `rng`, up or down at random."""
     if rng is None:
         return rint(x)
     return floor(x + (rng.random(x.shape) if is_array(x) else rng.random()))

@@ -49,8 +49,8 @@ ALGORITHM = {"size": SIZE, "n": RANKS, "bandwidth": BANDWIDTH, "latency": LATENC
 
 @law(collective=COLLECTIVES, n=RANKS)
 def busbw_factor(collective: str, n: Value) -> Result:
-    """busbw / algbw: the bytes that each rank must send per byte of S, so that busbw is comparable
-    to a link.
+    """busbw / algbw: the bytes each rank must send per byte of S, which makes busbw comparable to a
+    link's rate.
 
     >>> busbw_factor("all_reduce", 2), busbw_factor("all_reduce", 8), busbw_factor("all_gather", 8)
     (1, 1.75, 0.875)
@@ -62,8 +62,8 @@ def busbw_factor(collective: str, n: Value) -> Result:
 
 @law("byte/s", size=SIZE, time=positive("s"))
 def algbw(size: Value, time: Value) -> Result:
-    """byte/s at which the caller's buffer is done: S / t. It falls with n even when every link is
-    full.
+    """Rate (byte/s) at which the caller's buffer is processed: S / t. It falls with n even when
+    every link is full.
 
     >>> algbw(16e9, 0.1)
     160 GB/s
@@ -73,8 +73,8 @@ def algbw(size: Value, time: Value) -> Result:
 
 @law("byte/s", collective=COLLECTIVES, n=RANKS, algbw=nonnegative("byte/s"))
 def busbw(collective: str, n: Value, algbw: Value) -> Result:
-    """byte/s on the wire of each rank if only ranks do arithmetic: the number to compare with a
-    link.
+    """Rate (byte/s) on the wire of each rank if only ranks do arithmetic: compare it with a link's
+    rate.
 
     >>> round(busbw("all_reduce", 1000, 156e9) / 1e9, 1)
     311.7
@@ -84,7 +84,7 @@ def busbw(collective: str, n: Value, algbw: Value) -> Result:
 
 @law("byte/s", collective=COLLECTIVES, n=count(low=2, hint=RANKS.hint), busbw=nonnegative("byte/s"))
 def algbw_from_busbw(collective: str, n: Value, busbw: Value) -> Result:
-    """The algbw (byte/s) behind a busbw; a single rank has none.
+    """The algbw (byte/s) behind a busbw; undefined for a single rank.
 
     >>> algbw_from_busbw("all_reduce", 8, 350e9)
     200 GB/s
@@ -97,8 +97,8 @@ def algbw_from_busbw(collective: str, n: Value, busbw: Value) -> Result:
 
 @law("s", collective=COLLECTIVES, size=SIZE, n=RANKS, bandwidth=BANDWIDTH)
 def bandwidth_bound(collective: str, size: Value, n: Value, bandwidth: Value) -> Result:
-    """Seconds of an all-reduce, or of another `collective`, that no algorithm beats in which only
-    ranks reduce: S x factor / bandwidth.
+    """Lower bound (s) on an all-reduce, or another `collective`, for algorithms in which only ranks
+    reduce: S x factor / bandwidth.
 
     Switches that add (`in_network_time`, `nvls_time`) do beat it: their busbw may exceed the link.
 
@@ -110,8 +110,8 @@ def bandwidth_bound(collective: str, size: Value, n: Value, bandwidth: Value) ->
 
 @law("s", n=RANKS, latency=LATENCY)
 def latency_bound(n: Value, latency: Value) -> Result:
-    """Seconds that no algorithm beats, however small S: information at most doubles its holders in
-    a step.
+    """Lower bound (s) for any algorithm, however small S: each step can at most double the number
+    of ranks that hold a piece of data.
 
     >>> latency_bound(1000, 0.5)
     5 s
@@ -174,8 +174,8 @@ def double_tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0
 def recursive_doubling_time(
     size: Value, n: Value, bandwidth: Value, latency: Value = 0.0
 ) -> Result:
-    """Seconds of an all-reduce in which partners at distance 1, 2, 4, ... swap all they have: best
-    for small S.
+    """Seconds of an all-reduce in which partners at distance 1, 2, 4, ... exchange all their data:
+    best for small S.
 
     Ranks beyond the largest power of two hand in their data first and get the result last.
 
@@ -244,8 +244,8 @@ def alltoall_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0)
 
 @law("s", latency=LATENCY, transfer=LATENCY, exponent=EXPONENT)
 def overlapped_time(latency: Value, transfer: Value, exponent: Value = 0.5) -> Result:
-    """Seconds of a pipeline with this `latency` (s) of all steps and this `transfer` time (s): (l^e
-    + t^e)^(1/e).
+    """Seconds of a pipeline whose steps have a total `latency` (s) and whose data take `transfer`
+    (s): (l^e + t^e)^(1/e).
 
     Cut into k chunks, a message passes d hops in (d - 1 + k) (alpha + t / k): a short pipeline
     fills fast, but each chunk pays alpha. The best k gives e = 1/2. With e = 1 nothing is hidden or
@@ -305,8 +305,8 @@ def hierarchical_time(
     network_latency: Value = 0.0,
     collective: str = "all_reduce",
 ) -> Levels:
-    """The `Levels` (s) of a collective done inside nodes at `inside` and across them at `network`
-    (byte/s of one rank).
+    """The `Levels` (s) of a collective that runs inside nodes at `inside` and across nodes at
+    `network` (byte/s per rank).
 
     all_reduce: reduce_scatter inside, all_reduce of S / per_node by each rank with its peers,
     all_gather inside.
@@ -354,8 +354,8 @@ def torus_gather_time(size: Value, n: Value, bandwidth: Value, hop_latency: Valu
 
 
 def replicas(mesh: Mapping[str, int], sharding: str) -> int:
-    """Copies of an array on a mesh (axis name -> size) whose sharding such as "I_XY" names the axes
-    that split it.
+    """Number of copies of an array on a mesh (axis name -> size) under a sharding such as "I_XY",
+    which names the axes that split it.
 
     >>> replicas({"X": 4, "Y": 8, "Z": 2}, "I_X")
     16

@@ -17,7 +17,7 @@ __all__ = (
 
 @law("FLOP/s", clock=positive("Hz"), flops_per_clock=count("FLOP"), units=count())
 def peak_from_clock(clock: Value, flops_per_clock: Value, units: Value) -> Result:
-    """FLOP/s of `units` engines that each finish `flops_per_clock` FLOPs in a cycle of `clock`
+    """FLOP/s of `units` engines that each complete `flops_per_clock` FLOPs per cycle of `clock`
     (Hz).
 
     >>> peak_from_clock(1.83e9, 1024, 528)
@@ -38,7 +38,8 @@ def clock_from_peak(peak: Value, flops_per_clock: Value, units: Value) -> Result
 
 @law("byte/s", clock=positive("Hz"), bus_bytes=positive("byte"), transfers_per_clock=count())
 def bus_bandwidth(clock: Value, bus_bytes: Value, transfers_per_clock: Value = 2) -> Result:
-    """byte/s of a memory bus of `bus_bytes` that moves data twice (DDR) in a cycle of `clock` (Hz).
+    """byte/s of a memory bus `bus_bytes` wide, with two transfers (DDR) per cycle of `clock` (Hz)
+    by default.
 
     >>> bus_bandwidth(3.996e9, 1024)
     8.18 TB/s
@@ -62,8 +63,7 @@ def bundle_bandwidth(links: Value, bandwidth: Value) -> Result:
 
 @law("s", distance=positive("m"), speed=positive("m/s"))
 def round_trip(distance: Value, speed: Value) -> Result:
-    """The least seconds there and back over `distance` (m) at `speed` (m/s): no software can beat
-    it.
+    """Minimum time (s) to travel `distance` (m) and back at `speed` (m/s): no software can beat it.
 
     >>> round_trip(4000e3, 200e6)
     40 ms

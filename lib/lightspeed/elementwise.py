@@ -19,9 +19,8 @@ INF = math.inf
 
 
 class Value(Protocol):
-    """What a law takes: a number, or an array or a quantity of numbers, whose types live in
-    packages that a bare Python does not have. Words and lists have no such arithmetic: to a type
-    checker they are a mistake.
+    """A number, or an array or a quantity of numbers, as a law accepts it. The types of arrays and
+    quantities live in packages that a bare Python lacks; a type checker rejects words and lists.
     """
 
     def __add__(self, other: Any, /) -> Any: ...
@@ -64,7 +63,7 @@ def _numpy() -> Any:
 
 
 def any_of(condition: Any) -> Any:
-    """Whether the condition holds, for at least one element if it is an array."""
+    """Whether `condition` holds; for an array, whether it holds for at least one element."""
     return condition.any() if is_array(condition) else condition
 
 
@@ -97,7 +96,7 @@ def divide(a: Value, b: Value) -> Result:
 
 
 def ldexp(significand: Value, exponent: Any) -> Result:
-    """significand x 2^exponent; what is too large for a float is infinite, as in numpy."""
+    """Return significand x 2^exponent; infinity if that is too large for a float, as in numpy."""
     if is_array(significand) or is_array(exponent):
         numpy = _numpy()
         with numpy.errstate(over="ignore"):
@@ -116,7 +115,7 @@ def copysign(size: Value, sign: Value) -> Result:
 
 
 def floor_log2(x: Value) -> Result:
-    """The whole part of log2(x), exact (a float logarithm may fall a hair short)."""
+    """Return the integer part of log2(x), exactly (a float logarithm may fall just short)."""
     return frexp(x)[1] - 1
 
 

@@ -25,7 +25,8 @@ PUE = Argument(
 
 @law("J", power=positive("W"), time=nonnegative("s"), devices=count(), pue=PUE)
 def energy_of(power: Value, time: Value, devices: Value = 1, pue: Value = 1.0) -> Result:
-    """Joules drawn by `devices` of `power` (W) each for `time` (s), in a site of this PUE.
+    """Joules drawn by `devices` devices of `power` (W) each for `time` (s), at a site with this
+    PUE.
 
     >>> energy_of(700.0, 3600.0) / JOULES_PER_KWH
     0.7

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class BadArgument(ValueError):
-    """An argument that a law refuses; the message says which, its value and what was expected."""
+    """An argument that a law rejects; the message gives its name, value and what was expected."""
 
     def __init__(self, law: str, argument: str, value: Any, expected: str, hint: str = "") -> None:
         self.law, self.argument, self.value, self.expected = law, argument, value, expected
@@ -21,19 +21,19 @@ class BadArgument(ValueError):
 
 
 def nearest(word: object, words: Iterable[object]) -> str | None:
-    """The one of `words` that looks most like `word`, or nothing if none does."""
+    """Return the one of `words` most similar to `word`, or None if none is similar."""
     return next(iter(difflib.get_close_matches(str(word), map(str, words), n=1)), None)
 
 
 def meant(word: object, words: Iterable[object], likeness: float = 0.6) -> str:
-    """What was probably meant, or all that there is, to end a sentence with."""
+    """Return the likely correction of `word`, or all `words`, to end a sentence with."""
     words = list(words)
     near = next(iter(difflib.get_close_matches(str(word), map(str, words), 1, likeness)), None)
     return f"did you mean {near}?" if near else f"there are {', '.join(map(str, words))}"
 
 
 def did_you_mean(word: object, words: Iterable[object]) -> str:
-    """The question for who mistyped one of `words`; empty if none of them looks alike."""
+    """Return a "did you mean" question for a mistyped `word`; empty if nothing is similar."""
     near = nearest(word, words)
     return f"Did you mean {near!r}?" if near else ""
 

@@ -21,8 +21,8 @@ TOKENS = count()
 
 @law("", tokens=TOKENS, chance=fraction(hint="8 / 256 if no expert is a favourite."))
 def read_chance(tokens: Value, chance: Value) -> Result:
-    """The chance that a batch reads an expert, 1 - (1 - chance)^tokens. Summed over experts it is
-    how many are read, whether they are alike or some are favourites.
+    """Probability that a batch reads an expert, 1 - (1 - chance)^tokens. Its sum over experts is
+    how many are read, whether or not the router prefers some of them.
 
     >>> 256 * read_chance(64, 8 / 256) == experts_read(64, 256, 8)
     True
@@ -32,7 +32,8 @@ def read_chance(tokens: Value, chance: Value) -> Result:
 
 @law("token", tokens=TOKENS, experts=count(), active_experts=count())
 def rows_per_expert(tokens: Value, experts: Value, active_experts: Value) -> Result:
-    """Rows of the product of an expert that is read, on average: so often its weights are used.
+    """Mean number of rows in the product of an expert that is read: how often its weights are
+    reused.
 
     >>> round(rows_per_expert(64, 256, 8), 1), round(64 * 8 / 256, 1)
     (2.3, 2.0)
@@ -62,7 +63,7 @@ def copies_sent(active_experts: Value, ranks: Value) -> Result:
 def exchanged_bytes(
     tokens: Value, width: Value, copies: Value, ranks: Value, element_bytes: Value = 2
 ) -> Result:
-    """Bytes that a rank sends for its `tokens`; one copy in `ranks` stays where it is.
+    """Bytes that a rank sends for its `tokens`; one copy in `ranks` stays on the rank.
 
     Tokens go out in fp8, with a scale of four bytes for 128 numbers, and come back in bf16.
 

@@ -51,7 +51,7 @@ def fat_tree_hosts(radix: Value, levels: Value) -> Result:
 
 @law(radix=RADIX, levels=LEVELS)
 def fat_tree_switches(radix: Value, levels: Value) -> Result:
-    """Switches of that tree: (2 levels - 1) (radix / 2)^(levels - 1).
+    """Switches of a fat tree of full bandwidth: (2 levels - 1) (radix / 2)^(levels - 1).
 
     >>> fat_tree_switches(64, 2), fat_tree_switches(64, 3)
     (96, 5,120)
@@ -61,7 +61,7 @@ def fat_tree_switches(radix: Value, levels: Value) -> Result:
 
 @law(down=positive("byte/s"), up=positive("byte/s"))
 def oversubscription(down: Value, up: Value) -> Result:
-    """What the hosts of a switch can send together over what it can send up.
+    """Ratio of what a switch's hosts can send together to what the switch can send up.
 
     >>> oversubscription(48 * 50e9, 16 * 50e9)
     3
@@ -71,8 +71,8 @@ def oversubscription(down: Value, up: Value) -> Result:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a fabric is bought as; `cables` join hosts to leaves and leaves to spines, `links` of
-    them each leaf to each spine, on average.
+    """The parts of a fabric; `cables` join hosts to leaves and leaves to spines, and each leaf has
+    `links` to each spine on average.
     """
 
     leaves: float
@@ -88,10 +88,10 @@ class Parts:
     oversubscription=RATIO,
 )
 def leaf_spine(hosts: Value, radix: Value, oversubscription: Value = 1.0) -> Parts:
-    """The `Parts` of two layers that join so many links: each leaf has as many ports for hosts as
-    the ratio allows, and its others go up, spread over the fewest spines that have the ports. Where
-    `links` is not whole these do not divide a leaf's: some spines get one cable more from it than
-    others, and the promised rate only if traffic is weighted so.
+    """The `Parts` of a two-layer fabric for `hosts`: each leaf gives hosts as many ports as
+    `oversubscription` allows, and the others go up, spread over the fewest spines with enough
+    ports. If `links` is not whole, some spines get one more cable from a leaf than others, and the
+    full rate needs traffic weighted accordingly.
 
     >>> leaf_spine(1024, 64)
     Parts(leaves=32.0, spines=16.0, cables=2048.0, links=2.0)
@@ -118,8 +118,8 @@ def leaf_spine(hosts: Value, radix: Value, oversubscription: Value = 1.0) -> Par
 
 @law("byte/s", bandwidth=BANDWIDTH, oversubscription=RATIO, leaving=fraction())
 def across_rate(bandwidth: Value, oversubscription: Value, leaving: Value = 1.0) -> Result:
-    """byte/s of one host if this share of its traffic leaves its leaf, all hosts alike and the load
-    spread evenly.
+    """Rate (byte/s) of one host if the share `leaving` of its traffic leaves its leaf, with all
+    hosts alike and the load spread evenly.
 
     >>> across_rate(50e9, 4, 0.5)
     25 GB/s
@@ -129,7 +129,7 @@ def across_rate(bandwidth: Value, oversubscription: Value, leaving: Value = 1.0)
 
 @dataclass(frozen=True)
 class Places:
-    """Shares of what a rank sends: inside its node, through one leaf, and over a spine."""
+    """Shares of a rank's traffic: inside its node, through one leaf, and over a spine."""
 
     inside: float
     leaf: float
@@ -171,8 +171,8 @@ def alltoall_places(
 
 @dataclass(frozen=True)
 class Collisions:
-    """Flows hashed to paths: the mean of the fullest path's flows, the chance that no two share a
-    path, and the mean share of paths left idle.
+    """Hashing of flows to paths: mean number of flows on the fullest path, probability that no two
+    flows share a path, and mean share of idle paths.
     """
 
     fullest: float
@@ -181,10 +181,10 @@ class Collisions:
 
 
 def ecmp_collisions(flows: int, paths: int) -> Collisions:
-    """The `Collisions` of `flows` equal flows, each hashed to one of `paths` by itself; exact.
+    """The `Collisions` of `flows` equal flows, each hashed independently to one of `paths`; exact.
 
-    A job ends with its last flow, so `fullest` is also how many times as long it takes as with a
-    path for each flow.
+    A job ends with its last flow, so `fullest` is also its slowdown compared with one path per
+    flow.
 
     >>> ecmp_collisions(8, 8).none, round(ecmp_collisions(8, 8).fullest, 2)
     (0.00240325927734375, 2.6)

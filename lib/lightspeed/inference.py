@@ -32,8 +32,8 @@ BYTES = nonnegative("byte", hint="Of one GPU: the whole divided by the ways that
 
 @law("", tokens=count(), experts=count(), active_experts=count())
 def experts_read(tokens: Value, experts: Value, active_experts: Value) -> Result:
-    """Experts of a layer that at least one of the tokens chooses, on average, if none is a
-    favourite: E (1 - (1 - k / E)^tokens). Their weights are read, the others' are not.
+    """Mean number of experts in a layer that at least one token chooses, if the router has no
+    favourites: E (1 - (1 - k / E)^tokens). Only their weights are read.
 
     >>> experts_read(1, 256, 8), round(experts_read(64, 256, 8))
     (8, 222)
@@ -118,8 +118,9 @@ def sharded_step(
     host: Value = 0.0,
     share: Value = 1.0,
 ) -> ShardedStep:
-    """The `ShardedStep` (s) of a pass in which this GPU reads so many bytes of weights and caches
-    and does `flops`. Its peak and its bandwidth reach `share`; `host` is what its launches wait.
+    """The `ShardedStep` (s) of a pass in which this GPU reads `weight_bytes` and `kv_bytes` and
+    does `flops`. It reaches `share` of its peak and bandwidth; `host` is the time spent waiting for
+    launches.
 
     On one GPU, without exchange and host, this is `serving.decode_step`.
 
@@ -134,8 +135,8 @@ def sharded_step(
 
 @law("s", kernels=count(low=0), work=SECONDS, launch=SECONDS, wait=SECONDS)
 def launched_time(kernels: Value, work: Value, launch: Value, wait: Value = 0.0) -> Result:
-    """Seconds of a pass of `kernels` that work for `work` in all: the host needs `launch` for each,
-    the GPU waits `wait` between two.
+    """Seconds of a pass of `kernels` kernels with `work` seconds in total: the host needs `launch`
+    per kernel, and the GPU waits `wait` between two kernels.
 
     The host runs ahead of the GPU, so the longer of the two sets the pace. A CUDA graph is launched
     as one: it leaves each kernel a smaller `launch` and `wait`, and the work as it is.
@@ -148,10 +149,10 @@ def launched_time(kernels: Value, work: Value, launch: Value, wait: Value = 0.0)
 
 @law("s", step=positive("s"), prefill=SECONDS, batch=count(), output=count())
 def interrupted_step(step: Value, prefill: Value, batch: Value, output: Value) -> Result:
-    """Seconds between a request's tokens where prompts are read on the GPUs that decode.
+    """Seconds between a request's tokens when the GPUs that decode also prefill.
 
-    While a request writes `output` tokens, `batch` others come, itself included, and each holds up
-    all for a `prefill`.
+    While a request decodes `output` tokens, `batch` requests arrive (itself included), and each
+    stalls all others for one `prefill`.
 
     >>> interrupted_step(20e-3, 100e-3, 64, 640)
     30 ms
@@ -161,7 +162,7 @@ def interrupted_step(step: Value, prefill: Value, batch: Value, output: Value) -
 
 @law("s", prompts=positive("request"), prefill=positive("s"))
 def burst_time(prompts: Value, prefill: Value) -> Result:
-    """Mean seconds until a prompt is read, when so many come at once and are read one by one.
+    """Mean seconds until a prompt is read when `prompts` arrive at once and are read one by one.
 
     >>> burst_time(1, 0.1), burst_time(19, 0.1)
     (100 ms, 1 s)
@@ -172,9 +173,9 @@ def burst_time(prompts: Value, prefill: Value) -> Result:
 @law("token", acceptance=fraction(hint="The chance that the model keeps the first drafted token."),
      drafts=count(low=0), fading=fraction())  # fmt: skip
 def drafted_tokens(acceptance: Value, drafts: Value, fading: Value = 1.0) -> Result:
-    """Tokens of a step that checks `drafts` guesses in a row: each is kept if all before it were,
-    and the model's own token follows the last one kept. Each next guess is kept `fading` times as
-    often as the one before: a draft knows its own guesses, not what the model would have said.
+    """Tokens of a step that checks `drafts` guesses in a row: a guess is kept if all before it
+    were, and the model adds its own token after the last one kept. Each guess is `fading` times as
+    likely to be kept as the one before it.
 
     Source: Leviathan et al., "Fast Inference from Transformers via Speculative Decoding" (2023),
     for a fading of 1; public curves fade by about 0.95 (catalog/measured_serving.toml).

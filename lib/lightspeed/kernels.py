@@ -29,9 +29,9 @@ LAYER = {
 
 @law("byte", elements=count(), stride=count(), element_bytes=ELEMENT_BYTES)
 def strided_bytes(elements: Value, stride: Value, element_bytes: Value = 4) -> Result:
-    """Bytes that cross to read every `stride`-th of an array's elements: whole sectors of 32.
+    """Bytes transferred to read every `stride`-th element of an array: whole sectors of 32 bytes.
 
-    A long read: its ends are not counted. Beyond a sector a larger stride costs no more.
+    The read is long, so its ends are not counted. Strides beyond a sector cost no more.
 
     >>> strided_bytes(1024, 1), strided_bytes(1024, 8), strided_bytes(1024, 32)
     (4,096 bytes, 32,768 bytes, 32,768 bytes)
@@ -43,7 +43,7 @@ def strided_bytes(elements: Value, stride: Value, element_bytes: Value = 4) -> R
 def softmax_bytes(
     rows: Value, columns: Value, passes: Value = 1, element_bytes: Value = 4
 ) -> Result:
-    """Bytes of a softmax over rows that reads its input in so many passes, and writes once.
+    """Bytes of a softmax over rows that reads its input in `passes` passes and writes once.
 
     Three passes find the maximum, the sum and the quotients; the online form finds the first two
     in one; a row that fits on the chip is read once.
@@ -56,7 +56,7 @@ def softmax_bytes(
 
 @law("byte", heads=HEADS, tokens=TOKENS, element_bytes=ELEMENT_BYTES)
 def score_bytes(heads: Value, tokens: Value, element_bytes: Value = 2) -> Result:
-    """Bytes of attention's square, the scores of all queries against all keys.
+    """Bytes of attention's score matrices, all queries against all keys.
 
     >>> score_bytes(8, 8192)
     1.07 GB
@@ -73,7 +73,7 @@ def naive_attention_bytes(
     element_bytes: Value = 2,
     crossings: Value = 4,
 ) -> Result:
-    """Bytes of attention whose square crosses memory so many times, Q, K, V and O once each.
+    """Bytes of attention whose scores cross memory `crossings` times, and Q, K, V and O once each.
 
     Three launches write and read the scores and their softmax: four crossings. Nothing of the
     square crosses in online attention: none.
@@ -89,8 +89,8 @@ def naive_attention_bytes(
 def query_block_bytes(
     heads: Value, tokens: Value, width: Value, block: Value, element_bytes: Value = 2
 ) -> Result:
-    """Bytes that online attention asks for without a mask: Q and O once, and all keys and values
-    again for each block of queries, a last one that is not full as well.
+    """Bytes that online attention requests without a mask: Q and O once, and all keys and values
+    again for each block of queries, a partial last block included.
 
     >>> query_block_bytes(8, 8192, 128, 64), query_block_bytes(8, 8192, 128, 128)
     (4.33 GB, 2.18 GB)
@@ -102,9 +102,9 @@ def query_block_bytes(
 def causal_block_bytes(
     heads: Value, tokens: Value, width: Value, block: Value, element_bytes: Value = 2
 ) -> Result:
-    """Bytes that online attention asks for under a causal mask: Q and O once, and for each block of
-    queries the keys and values up to its own, n (n + 1) / 2 blocks of them; whole blocks are
-    counted, as tokens are filled up to them.
+    """Bytes that online attention requests under a causal mask: Q and O once, and for each block of
+    queries the keys and values up to that block, n (n + 1) / 2 blocks in all; blocks count in full,
+    as tokens are padded to whole blocks.
 
     >>> causal_block_bytes(8, 8192, 128, 64), causal_block_bytes(8, 8192, 128, 128)
     (2.2 GB, 1.12 GB)
@@ -140,8 +140,8 @@ def rescaling_flops(heads: Value, tokens: Value, width: Value, block: Value) -> 
 
 @law("byte", heads=HEADS, width=WIDTH, splits=count(), requests=count())
 def partial_bytes(heads: Value, width: Value, splits: Value, requests: Value = 1) -> Result:
-    """Bytes that decoding writes and reads to put `splits` parts of a context together: for each
-    head a result, a maximum and a sum in fp32. One part needs none.
+    """Bytes that decoding writes and reads to combine `splits` parts of a context: for each head a
+    result, a maximum and a sum in fp32. One part needs none.
 
     >>> partial_bytes(8, 128, 1), partial_bytes(8, 128, 132)
     (0 bytes, 1.1 MB)
@@ -168,7 +168,7 @@ def programs_per_sm(
     sm_threads: Value = 2048,
     sm_programs: Value = 32,
 ) -> Result:
-    """Programs that an SM holds at once: what shared memory, registers, threads and places allow.
+    """Programs resident on an SM at once, limited by shared memory, registers, threads and slots.
 
     The SM's four sizes are an H100's unless said; 0 means that not even one fits. The system takes
     1 KiB of shared memory for each program; registers are handed out to warps in pieces of 256.
@@ -184,7 +184,7 @@ def programs_per_sm(
 
 @law("", programs=count(), sms=count(), together=count(hint="Programs on one SM at once."))
 def waves(programs: Value, sms: Value, together: Value = 1) -> Result:
-    """How many times the chip is filled by a launch; the last wave may be a part of one.
+    """Number of waves in which a launch fills the chip; the last one may be fractional.
 
     >>> waves(512, 132, 2)
     1.94

@@ -54,7 +54,7 @@ class Argument:
     hint: str = ""
 
     def expected(self) -> str:
-        """What an error says that it wanted."""
+        """What an error message says was expected."""
         kind = "whole number" if self.whole else "number"
         unit = f" of {self.unit}" if self.unit else ""
         if self.low == -INF:
@@ -74,7 +74,7 @@ class Argument:
         )
 
     def row(self) -> str:
-        """The same for a list of arguments: unit, range and the likely slip."""
+        """Unit, range and likely slip, for a list of arguments."""
         parts = (self.unit, "a whole number" if self.whole else "", self.span())
         return f"{', '.join(p for p in parts if p)}. {self.hint}"
 
@@ -151,7 +151,7 @@ def checked(law: str, name: str, value: Any, spec: Spec) -> Any:
 
 
 def check_fields(record: object, spec: Spec, *names: str) -> None:
-    """Raise BadArgument where one of these attributes of a dataclass is not as `spec` says."""
+    """Raise BadArgument if an attribute of the dataclass `record` violates `spec`."""
     for name in names:
         checked(type(record).__name__, name, getattr(record, name), spec)
 
@@ -274,7 +274,7 @@ def law(
 
 
 def described(doc: str | None, table: dict[str, Spec], returns: str | dict[str, str]) -> str:
-    """A docstring, and below it what each argument must be, the unit of the result, the errors."""
+    """Return `doc` followed by its arguments' constraints, the result's unit and the errors."""
     lines = [
         _listed(n, s.row() if isinstance(s, Argument) else f"one of {', '.join(map(repr, s))}.")
         for n, s in table.items()
@@ -343,7 +343,8 @@ def _refuse_mixture(
 
 
 def with_unit(result: Any, unit: str | dict[str, str]) -> Any:
-    """A result on plain numbers, knowing its unit; arrays and what has no unit stay what they are.
+    """Attach a unit to a result on plain numbers; arrays and results without a unit stay as they
+    are.
 
     A result type gets its `unit` by field name: the object was made by the law that returns it.
     """

@@ -25,7 +25,7 @@ _SMALL = {
 
 @cache
 def laws() -> dict[str, Any]:
-    """Every law by its dotted name, such as `roofline.ridge_point`, module by module."""
+    """Return every law by its dotted name, such as `roofline.ridge_point`, module by module."""
     modules = [
         importlib.import_module(f"lightspeed.{m.name}")
         for m in pkgutil.iter_modules(lightspeed.__path__)
@@ -77,7 +77,7 @@ def find(words: str) -> list[str]:
 
 
 def one_line(name: str) -> str:
-    """A law's name and the first sentence of what it says."""
+    """Return a law's name and the first sentence of its docstring."""
     sentence = re.split(r"(?<=[.;])\s|\n\n", _doc(laws()[name]), maxsplit=1)[0]
     return f"{name:<42} {textwrap.shorten(sentence.rstrip(':;'), 100, placeholder=' …')}"
 

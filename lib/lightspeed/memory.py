@@ -37,7 +37,7 @@ RECIPES = {"16": (2, 2, 12), "18": (2, 4, 12), "20": (2, 6, 12)}
 
 @dataclass(frozen=True)
 class States:
-    """Bytes of what training keeps for its parameters, and their sum."""
+    """Bytes that training keeps for its parameters, by kind, and their sum."""
 
     weights: float
     gradients: float
@@ -86,7 +86,7 @@ def zero_bytes_per_device(
 
 @dataclass(frozen=True)
 class Offload:
-    """Bytes that DeepSpeed's estimator gives a GPU, and the memory of its host."""
+    """Bytes that DeepSpeed's estimator assigns to a GPU and to its host."""
 
     gpu: float
     cpu: float
@@ -185,7 +185,7 @@ def kept_on_rank(
 
 
 def held_in_flight(pipeline: Value, interleave: Value) -> Result:
-    """Micro-batches that the first stage holds, over what fills its share of the layers once."""
+    """Micro-batches in flight on the first stage, in units of its share of the layers."""
     return where(interleave > 1, 1 + (pipeline - 1) / (pipeline * interleave), 1)
 
 
@@ -214,7 +214,7 @@ def checkpoint_activation_bytes(
 
 @law("", capacity=positive("byte"), used=BYTES, each=positive("byte"))
 def room_for(capacity: Value, used: Value, each: Value) -> Result:
-    """How many things of `each` bytes fit beside what is `used`, not rounded; below 0 if even that
+    """How many items of `each` bytes fit beside `used` bytes, not rounded; below 0 if `used` alone
     does not fit.
 
     >>> room_for(16 * 16e9, 140e9, 8192 * 324e3) > 43
@@ -225,7 +225,7 @@ def room_for(capacity: Value, used: Value, each: Value) -> Result:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Bytes on one device, by what they are for; `fits` says if `total` is within `capacity`."""
+    """Bytes on one device, by purpose; `fits` is True if `total` is within `capacity`."""
 
     weights: float
     gradients: float
@@ -242,6 +242,6 @@ class MemoryUse:
 
     @property
     def largest(self) -> str:
-        """The name of what takes the most room."""
+        """The name of the part that takes the most room."""
         parts = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
         return max(parts, key=lambda part: getattr(self, part))

@@ -64,7 +64,7 @@ def window_packets(bandwidth: Value, round_trip: Value, packet: Value) -> Result
 
 @law(loss=LOSS)
 def selective_repeat(loss: Value) -> Result:
-    """Share of the line rate that is goodput if only what was lost is sent again.
+    """Share of the line rate that is goodput if only lost packets are sent again.
 
     No transport that has to deliver every packet beats it.
 
@@ -76,8 +76,8 @@ def selective_repeat(loss: Value) -> Result:
 
 @law(loss=LOSS, window=WINDOW, timeout=nonnegative())
 def go_back_n(loss: Value, window: Value, timeout: Value = 0.0) -> Result:
-    """Go-back-N: share of the line rate that is goodput if a loss also throws away what was sent
-    after it.
+    """Go-back-N: share of the line rate that is goodput if a loss also discards everything sent
+    after the lost packet.
 
     The first loss of a packet costs `window` packets. If the receiver asks once only, as RoCE
     cards do, a packet that is lost again costs `timeout` packets instead: the sender's timer.
@@ -111,7 +111,8 @@ def go_back_zero(loss: Value, packets: Value, window: Value = 1.0) -> Result:
 
 @law(probability=fraction(), n=count(hint="How many can be hit, each by itself."))
 def any_hit(probability: Value, n: Value) -> Result:
-    """Probability that at least one of `n` is hit: 1 - (1 - probability)^n.
+    """Probability that at least one of `n` is hit, each with `probability`: 1 - (1 -
+    probability)^n.
 
     >>> round(any_hit(0.01, 100), 2)
     0.63
@@ -121,7 +122,8 @@ def any_hit(probability: Value, n: Value) -> Result:
 
 @law(quantile=fraction(), n=count(hint="How many have to be done."))
 def quantile_of_one(quantile: Value, n: Value) -> Result:
-    """The quantile of one rank's time that is this quantile of the slowest of `n`: quantile^(1/n).
+    """Quantile of one rank's time that corresponds to `quantile` of the slowest of `n`:
+    quantile^(1/n).
 
     >>> round(quantile_of_one(0.5, 1000), 5)
     0.99931
@@ -131,8 +133,8 @@ def quantile_of_one(quantile: Value, n: Value) -> Result:
 
 @law("s", base=nonnegative("s"), delay=nonnegative("s"), n=count())
 def slowest_of(base: Value, delay: Value, n: Value) -> Result:
-    """Mean seconds of the slowest of `n`, each of which takes `base` and an exponential delay of
-    this mean.
+    """Mean seconds of the slowest of `n` ranks, each taking `base` plus an exponential delay of
+    mean `delay`.
 
     The mean of the largest of n exponentials is the n-th harmonic number; here by its series,
     within 4e-4 of it.
@@ -200,8 +202,8 @@ def incast_senders(buffer: Value, burst: Value) -> Result:
     packet=PACKET,
 )
 def pfc_headroom(bandwidth: Value, delay: Value, packet: Value) -> Result:
-    """Bytes that still arrive after a pause was decided on: those of two one-way delays, one packet
-    that was just being sent at each end.
+    """Bytes that still arrive after a pause is decided: those of two one-way delays, and one packet
+    already being sent at each end.
 
     >>> pfc_headroom(50e9, 1e-6, 4000)
     108 kB
@@ -231,7 +233,7 @@ def pfc_threshold(buffer: Value, ports: Value, priorities: Value, headroom: Valu
 def ecn_threshold(
     buffer: Value, ports: Value, priorities: Value, headroom: Value, beta: Value
 ) -> Result:
-    """The longest queue before marks begin that is certain to mark before any port pauses, on a
+    """The highest queue threshold at which marking surely begins before any port pauses, on a
     switch that shares its free buffer (`beta`).
 
     >>> ecn_threshold(12e6, 32, 8, 22.4e3, 8)
@@ -263,8 +265,8 @@ def pause_time(quanta: Value, bandwidth: Value) -> Result:
     delay=nonnegative("s", hint="One way along one cable."),
 )
 def pause_spread(hops: Value, room: Value, rate: Value, delay: Value = 0.0) -> Result:
-    """Seconds until a pause that does not end has reached a sender so many switches away: each
-    queue on the way fills at the `rate` (byte/s) of what is sent through it, then pauses the next.
+    """Seconds until a lasting pause reaches a sender `hops` switches away: each queue on the way
+    fills at the `rate` (byte/s) of the traffic through it, then pauses the next.
 
     >>> pause_spread(3, 25e3, 50e9, 1e-6)
     4.5 µs
@@ -326,7 +328,8 @@ def dcqcn_marking(
 
 @law(bandwidth=BANDWIDTH, packet=PACKET, timer=positive("s"))
 def dcqcn_flows(bandwidth: Value, packet: Value, timer: Value = 55e-6) -> Result:
-    """Flows on one link beyond which a fair share is less than a packet between two increases.
+    """Number of flows on one link beyond which a fair share is less than a packet between two
+    increases.
 
     From there on a flow raises its rate more often than it can be marked.
 

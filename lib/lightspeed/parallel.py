@@ -59,8 +59,8 @@ def data_parallel_bytes(
     weight_bytes: Value = 2,
     gradient_bytes: Value = 2,
 ) -> Result:
-    """Bytes a step of data parallelism over the `parameters` that this GPU works with, at this
-    stage of ZeRO, as its paper and DeepSpeed have it.
+    """Bytes per step of data parallelism for the `parameters` on this GPU, at this stage of ZeRO,
+    following its paper and DeepSpeed.
 
     0 (DDP): one all-reduce of the gradients. 1: they are reduce-scattered and the new weights
     all-gathered, the same bytes. 2 keeps only its shard of the gradients, so it scatters after each
@@ -81,7 +81,7 @@ def data_parallel_bytes(
 
 @dataclass(frozen=True)
 class HybridBytes:
-    """Bytes a step that one GPU sends `inside` its shard group, and `across` to the replicas."""
+    """Bytes per step that one GPU sends `inside` its shard group, and `across` to the replicas."""
 
     inside: float
     across: float
@@ -183,8 +183,8 @@ def tensor_parallel_bytes(
 def pipeline_bytes(
     tokens: Value, width: Value, chunks: Value = 1, element_bytes: Value = 2
 ) -> Result:
-    """Bytes for `tokens` through an inner stage: activations on, gradients back, once for each
-    chunk it holds.
+    """Bytes for `tokens` through an inner stage: activations forward and gradients back, once for
+    each chunk on the GPU.
 
     >>> pipeline_bytes(1024, 4096) == 2 * 1024 * 4096 * 2
     True
@@ -241,8 +241,8 @@ def context_parallel_bytes(
     forward_again: Value = 0.0,
     element_bytes: Value = 2,
 ) -> Result:
-    """Bytes for a sequence of which this GPU holds `tokens`: K and V go to all others forward and,
-    since nobody keeps them, once more backward, and their gradients come back.
+    """Bytes sent for a sequence of which this GPU holds `tokens`: K and V go to all other ranks in
+    the forward pass and, not being kept there, again in the backward pass; their gradients return.
 
     By all-gather or round a ring, the bytes are the same. "megatron": gradients in the elements of
     K and V, to the others (TransformerEngine v2.9, attention/dot_product_attention/
@@ -261,7 +261,7 @@ def context_parallel_bytes(
 
 @dataclass(frozen=True)
 class Skew:
-    """Bytes of an all-to-all with one hot expert: what its GPU gets and sends, and any other."""
+    """Bytes of an all-to-all with one hot expert: received and sent by its GPU, and by others."""
 
     hot_receives: float
     hot_sends: float
@@ -382,7 +382,7 @@ def best_fsdp_ways(
 
 @law(tokens=positive("token"), chips=count())
 def tokens_per_chip(tokens: Value, chips: Value) -> Result:
-    """Tokens of a step for each chip, whoever splits them.
+    """Tokens of a step per chip, however they are split.
 
     >>> tokens_per_chip(192 * 4096, 192)
     4,096

@@ -47,8 +47,8 @@ def bubble_over_total(stages: Value, micro_batches: Value, chunks: Value = 1) ->
 
 @law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
 def bubble_over_ideal(stages: Value, micro_batches: Value, chunks: Value = 1) -> Result:
-    """Idle time over the time of a step without any idle: (p - 1) / (v m). The same bubble, another
-    denominator; of this one v divides the bubble.
+    """Idle time over the time of a step without idle time: (p - 1) / (v m). The same bubble as
+    `bubble_over_total` with another denominator; here v divides the bubble.
 
     >>> bubble_over_ideal(4, 4)
     0.75
@@ -90,7 +90,7 @@ def zero_bubble_over_ideal(
 
 
 def shared_slot_utilization(stages: int, micro_batches: int) -> tuple[float, ...]:
-    """Share of GPUs busy in each step if a GPU could do a forward and a backward pass in one step.
+    """Share of busy GPUs per step if a GPU could do a forward and a backward pass in one step.
 
     No GPU can. This is the count of a published table of ten steps, which the gallery of chapter 6
     rebuts.

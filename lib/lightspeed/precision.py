@@ -142,7 +142,7 @@ class Format:
         return code | code_of(negative) << self._magnitude_bits
 
     def round(self, values: Value, saturate: bool = False, rng: Any = None) -> Any:
-        """The value nearest to each of `values`: what is left of it after storing.
+        """Return `values` rounded to this format: what remains after storing them.
 
         >>> FORMATS["fp16"].round(60000.0 * 2)
         inf
@@ -254,7 +254,7 @@ class Format:
 
 @dataclass(frozen=True)
 class Integer:
-    """A two's complement (or unsigned) integer format; it rounds to even and saturates."""
+    """A two's complement (or unsigned) integer format that rounds to even and saturates."""
 
     name: str
     bits: int
@@ -279,7 +279,7 @@ class Integer:
         return where(code > self.max, code - 2.0**self.bits, code)
 
     def encode(self, values: Value, rng: Any = None) -> Any:
-        """The code of the integer nearest to each of `values`, held to the range."""
+        """Return the code of the integer nearest to each of `values`, clipped to the range."""
         x = plain_values(self.name, values)
         if any_of(isnan(x)):
             raise BadArgument(
@@ -290,7 +290,7 @@ class Integer:
         return code_of(where(nearest < 0, nearest + 2**self.bits, nearest))
 
     def round(self, values: Value, rng: Any = None) -> Any:
-        """The integer nearest to each of `values`, held to the range."""
+        """Return the integer nearest to each of `values`, clipped to the range."""
         return self.decode(self.encode(values, rng))
 
     def values(self) -> Any:
@@ -365,7 +365,7 @@ ALIASES = {
 
 
 def number_format(name: str) -> Format | Integer:
-    """The format of that name: ours ("bf16") or that of numpy and ml_dtypes ("bfloat16").
+    """Return the format named `name`: ours ("bf16") or one of numpy and ml_dtypes ("bfloat16").
 
     >>> number_format("float8_e4m3fn").max
     448.0

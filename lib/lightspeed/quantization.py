@@ -76,7 +76,8 @@ def quantize_symmetric(
 
 @law("", amax=nonnegative(), bits=BITS)
 def symmetric_scale(amax: Value, bits: int = 8) -> Result:
-    """What one code is worth when the largest magnitude has the last one: amax / (2^(bits-1) - 1).
+    """The step between codes when the largest magnitude gets the last code: amax / (2^(bits-1) -
+    1).
 
     >>> symmetric_scale(63.5)
     0.5
@@ -85,7 +86,7 @@ def symmetric_scale(amax: Value, bits: int = 8) -> Result:
 
 
 def symmetric_code(x: Value, scale: Value, top: int) -> Result:
-    """The whole number of scales nearest to x, held to -top ... top.
+    """Return x / scale as the nearest whole number, clipped to -top ... top.
 
     >>> symmetric_code(-1.2, symmetric_scale(3.0), 127)
     -51.0
@@ -116,7 +117,7 @@ def quantize_asymmetric(
 
 
 def asymmetric_scale(low: Value, high: Value, bits: int = 8) -> tuple[Result, Result]:
-    """What one code is worth over a range that is widened to hold zero, and the code of zero.
+    """Return the step between codes over a range widened to hold zero, and the code of zero.
 
     >>> asymmetric_scale(-1.0, 4.1)[1]
     50.0
@@ -174,7 +175,7 @@ class BlockFormat:
         return bits_per_weight(self.element.bits, self.scale.bits, self.block)
 
     def round(self, x: Any) -> Any:
-        """`x` after storing, in blocks along the last axis.
+        """Return `x` as stored, in blocks along the last axis.
 
         >>> import numpy as np
         >>> float(BLOCK_FORMATS["mxfp4"].round(np.full(32, 7.0))[0])
@@ -224,7 +225,7 @@ GGML_BLOCKS = {
 
 @law("bit", element_bits=ELEMENT_BITS, scale_bits=nonnegative("bit"), block=count())
 def bits_per_weight(element_bits: Value, scale_bits: Value, block: Value) -> Result:
-    """Bits a weight really takes when a `block` of them shares `scale_bits` of scales.
+    """Bits per weight when a `block` of weights shares `scale_bits` of scales.
 
     >>> bits_per_weight(4, 8, 32), bits_per_weight(4, 16, 32)
     (4.25 bits, 4.5 bits)
@@ -234,7 +235,7 @@ def bits_per_weight(element_bits: Value, scale_bits: Value, block: Value) -> Res
 
 @law("byte", parameters=positive(), bits=ELEMENT_BITS)
 def weight_bytes(parameters: Value, bits: Value) -> Result:
-    """Bytes of so many parameters of `bits` bits each.
+    """Bytes of `parameters` parameters of `bits` bits each.
 
     >>> weight_bytes(70e9, 8)
     70 GB
@@ -278,7 +279,7 @@ def score_error(changed: Value, questions: Value) -> Result:
 
 @law("", loss=SHARE, changed=SHARE, errors=positive())
 def questions_to_see(loss: Value, changed: Value, errors: Value = 2.0) -> Result:
-    """Questions that a test needs before a loss is so many standard errors: changed (errors /
+    """Questions that a test needs for `loss` to equal `errors` standard errors: changed (errors /
     loss)^2. `changed` as in `score_error`.
 
     >>> questions_to_see(0.01, 0.05)

@@ -41,7 +41,7 @@ QUEUE = {**MEANS, "wait_probability": ""}
 
 
 class Overload(BadArgument):
-    """More arrives than the servers can do, so that no steady state exists."""
+    """Arrivals exceed the servers' capacity, so that no steady state exists."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ def _of_any_thing(returns: str, **arguments: Argument) -> Callable[[Callable[P, 
     "{}", arrival_rate=nonnegative("{}/s"), latency=nonnegative("s", hint="50 ms is 0.05 s.")
 )
 def concurrency(arrival_rate: Value, latency: Value) -> Result:
-    """L = lambda W, Little's law: how many requests or users are inside when they arrive at this
-    rate and stay this long (s).
+    """L = lambda W, Little's law: mean number of requests or users inside when they arrive at
+    `arrival_rate` and each stays `latency` (s).
 
     Holds for requests, tokens or bytes, for any distribution and any order of service.
 
@@ -122,7 +122,7 @@ def concurrency(arrival_rate: Value, latency: Value) -> Result:
 
 @_of_any_thing("{}/s", inside=nonnegative("{}"), latency=positive("s", hint="50 ms is 0.05 s."))
 def throughput(inside: Value, latency: Value) -> Result:
-    """lambda = L / W: the rate that passes when so many fit inside and each stays this long (s).
+    """lambda = L / W: the rate of requests when `inside` fit at once and each stays `latency` (s).
 
     >>> throughput(24, 0.05)
     480 request/s
@@ -132,7 +132,7 @@ def throughput(inside: Value, latency: Value) -> Result:
 
 @_of_any_thing("s", inside=nonnegative("{}"), arrival_rate=positive("{}/s"))
 def latency(inside: Value, arrival_rate: Value) -> Result:
-    """W = L / lambda: how long each stays (s), from a count of those inside and their rate.
+    """W = L / lambda: how long each request stays (s), from the number inside and the arrival rate.
 
     >>> latency(24, 480)
     50 ms
@@ -199,7 +199,7 @@ def mm1(arrival_rate: Value, service_rate: Value) -> Queue:
 
 @law(QUEUE, arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
 def mmc(arrival_rate: Value, service_rate: Value, servers: Value) -> Queue:
-    """The `Queue` of `servers` equal servers that share one line; `service_rate` is that of each.
+    """The `Queue` of `servers` equal servers that share one line, each with `service_rate`.
 
     Exponential service times; raises Overload if rho >= 1.
 
@@ -215,7 +215,7 @@ def mmc(arrival_rate: Value, service_rate: Value, servers: Value) -> Queue:
 
 @law(QUEUE, arrival_rate=ARRIVALS, service_rate=SERVICE)
 def md1(arrival_rate: Value, service_rate: Value) -> Queue:
-    """The `Queue` of one server that takes exactly as long for each: half the wait of `mm1`.
+    """The `Queue` of one server with a constant service time: half the wait of `mm1`.
 
     >>> md1(5, 10).Wq, mm1(5, 10).Wq
     (50 ms, 100 ms)
@@ -278,7 +278,7 @@ def mmck(
 def service_level(
     wait: Value, arrival_rate: Value, service_rate: Value, servers: Value = 1
 ) -> Result:
-    """The share of requests that wait no longer than `wait` (s) before service, in M/M/c.
+    """The share of requests that wait at most `wait` (s) before service, in M/M/c.
 
     >>> round(service_level(0.33, 10 / 3, 1 / 3, servers=15), 3)
     0.941
@@ -357,7 +357,7 @@ def stable(
     servers: Any,
     argument: str = "arrival_rate",
 ) -> Result:
-    """The busy share of each server; an Overload in the calling law's name if it is 1 or more."""
+    """Return each server's busy share; raise Overload in the law's name if it is 1 or more."""
     rho = arrival_rate / (servers * service_rate)
     if not any_of(rho >= 1):
         return rho

@@ -30,7 +30,7 @@ TIME = nonnegative("s")
 
 @law("s", time=positive("s"), failures=count())
 def observed_mtbf(time: Value, failures: Value) -> Result:
-    """Seconds between failures of a job that failed so often in `time` (s).
+    """Mean seconds between failures of a job that failed `failures` times in `time` (s).
 
     >>> round(observed_mtbf(54 * 86400, 419) / 3600, 2)
     3.09
@@ -50,8 +50,8 @@ def cluster_mtbf(device_mtbf: Value, devices: Value) -> Result:
 
 @law("s", mtbf=MTBF, devices=count())
 def device_mtbf(mtbf: Value, devices: Value) -> Result:
-    """Seconds between failures of one device, from those of a job of so many: the inverse of
-    `cluster_mtbf`.
+    """Mean seconds between failures of one device, from that of a job on `devices` devices: the
+    inverse of `cluster_mtbf`.
 
     >>> device_mtbf(10_000.0, 10_000)
     100,000,000 s
@@ -61,7 +61,7 @@ def device_mtbf(mtbf: Value, devices: Value) -> Result:
 
 @law(time=TIME, mtbf=MTBF)
 def survival(time: Value, mtbf: Value) -> Result:
-    """Probability that a job runs for `time` (s) without a failure, failures being independent of
+    """Probability that a job runs for `time` (s) without a failure, with failures independent of
     its age.
 
     >>> round(survival(3600.0, 3600.0), 3)
@@ -111,8 +111,8 @@ def daly_interval(write: Value, mtbf: Value) -> Result:
 
 @law(interval=INTERVAL, write=WRITE, mtbf=MTBF, restart=TIME)
 def lost_share(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0) -> Result:
-    """Time lost per second of work, to first order: writing, half an interval redone a failure, and
-    the restart.
+    """Time lost per second of work, to first order: writing, plus half an interval redone and the
+    restart for each failure.
 
     At Young's interval, without a restart time, it is sqrt(2 write / mtbf). Good while the losses
     are small.

@@ -55,7 +55,8 @@ WIDTH = {"fp32": 4, "bf16": 2, "fp8": 1, "int8": 1, "int4": 0.5}
 
 @dataclass(frozen=True)
 class TimeBounds:
-    """What the two clocks say of one operation: times in s, and which of them is the longer.
+    """The bounds on an operation's time (s) from arithmetic and from data movement, and which takes
+    longer.
 
     `lower` is perfect overlap, `upper` none at all; `upper` is never above 2 * `lower`.
     """
@@ -151,7 +152,7 @@ def achievable_time(
     math_share: Value = 1.0,
     comms_share: Value = 1.0,
 ) -> Result:
-    """Seconds on a roof lowered to what was measured: shares (0 to 1] of peak and of bandwidth.
+    """Seconds on a roof lowered to measured shares (0 to 1] of peak and bandwidth.
 
     With both shares 1 this is `time_bounds(...).lower`.
 
@@ -216,7 +217,7 @@ def matmul_intensity(
     activation_bytes: Value = 2,
     output_bytes: Value = 2,
 ) -> Result:
-    """Of X[B, D] Y[D, F]; close to 2 B / weight_bytes while B is far below D and F.
+    """FLOP/byte of X[B, D] Y[D, F]; close to 2 B / weight_bytes while B is far below D and F.
 
     >>> matmul_intensity(1, 4096, 4096)
     1 FLOP/byte
@@ -265,8 +266,8 @@ def critical_batch_exact(
 ) -> Result:
     """Tokens at which X[B, D] Y[D, F] reaches the ridge, counting every byte.
 
-    Solves 2 B D F = ridge (B D a + D F w + B F o) for B. Infinity if no batch gets there:
-    the activations alone then keep the intensity below the ridge.
+    Solves 2 B D F = ridge (B D a + D F w + B F o) for B. Infinity if no batch reaches it, because
+    the activations alone keep the intensity below the ridge.
 
     >>> round(critical_batch_exact(1024, 1024, 240.0), 1)
     451.8
@@ -305,7 +306,7 @@ def dot_bytes(n: Value, element_bytes: Value = 2) -> Result:
 def elementwise_intensity(
     flops_per_element: Value = 1, reads: Value = 1, writes: Value = 1, element_bytes: Value = 2
 ) -> Result:
-    """FLOP/byte of an elementwise kernel that reads and writes so many tensors.
+    """FLOP/byte of an elementwise kernel that reads `reads` and writes `writes` tensors.
 
     ReLU in bf16 does one operation for two bytes read and two written.
 

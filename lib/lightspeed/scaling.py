@@ -178,7 +178,7 @@ def parallel_fraction(breakdown: Mapping[str, float], parallel: Iterable[str]) -
 
 
 def profile_speedup(breakdown: Mapping[str, float], factors: Mapping[str, float]) -> float:
-    """Speedup of the whole when each part named in `factors` becomes that many times faster.
+    """Speedup of the whole when each part in `factors` becomes faster by its factor.
 
     >>> round(profile_speedup({"setup": 0.1, "compute": 0.9, "finish": 0.1}, {"compute": 100}), 3)
     5.263
@@ -207,7 +207,7 @@ def _times(law: str, breakdown: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class WorkSpan:
-    """Work: all time there is; span: the longest chain, along `path`; parallelism: their ratio."""
+    """Work: the total time; span: the longest chain, along `path`; parallelism: their ratio."""
 
     work: float
     span: float

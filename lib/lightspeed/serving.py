@@ -39,7 +39,7 @@ REPLICA = {
 
 @dataclass(frozen=True)
 class DecodeStep:
-    """Seconds of one decode step: `time` is `kv` plus the longer of `weights` and `math`."""
+    """Seconds of one decode step: `time` is `kv` plus the larger of `weights` and `math`."""
 
     kv: float
     weights: float
@@ -143,7 +143,7 @@ def decode_step(
 
 @law("", memory=positive("byte"), weight_bytes=positive("byte"), kv_bytes=positive("byte"))
 def batch_that_fits(memory: Value, weight_bytes: Value, kv_bytes: Value) -> Result:
-    """The requests whose KV caches fit beside the weights: the cap on concurrency.
+    """Number of requests whose KV caches fit beside the weights: the limit on concurrency.
 
     >>> batch_that_fits(80e9, 14e9, 1e9)
     66
@@ -190,8 +190,8 @@ def knee_batch(
 ) -> Result:
     """The batch at the knee of the throughput-latency curve: the most throughput per latency.
 
-    Kleinrock's power, throughput / latency, is highest where the caches take as long to read as the
-    weights, or where the arithmetic does, whichever comes first.
+    Kleinrock's power, throughput / latency, peaks where reading the caches takes as long as reading
+    the weights, or as long as the arithmetic, whichever comes first.
 
     >>> knee_batch(70e9, 2.8e9, 1e15, 3.5e12)
     50

@@ -41,8 +41,8 @@ COUNTS = {"6PD": 0.0, "causal": 0.5, "square": 1.0}
 
 @law("FLOP", parameters=PARAMETERS, tokens=TOKENS, recomputed=RECOMPUTED)
 def training_flops(parameters: Value, tokens: Value, recomputed: Value = 0.0) -> Result:
-    """FLOPs to train on `tokens`: 2 a parameter and token forward, 4 backward, 2 for a forward done
-    again.
+    """FLOPs to train on `tokens`: per parameter and token 2 forward, 4 backward, and 2 for a
+    repeated forward pass.
 
     `recomputed` is the share of the forward pass that the backward pass repeats. 6 P D leaves out
     attention scores, a few per cent for short sequences.
@@ -93,8 +93,8 @@ def training_time(flops: Value, n: Value, peak: Value, utilization: Value) -> Re
     counting=tuple(COUNTS),
 )
 def score_flops(layers: Value, width: Value, sequence: Value, counting: str = "causal") -> Result:
-    """FLOPs a token, forward and backward, for the scores of attention and their use, by the
-    `COUNTS` of an MFU: 12 L h s for the whole square.
+    """FLOPs per token, forward and backward, for attention's scores and their products with the
+    values, by the `COUNTS` of an MFU: 12 L h s for the whole square.
 
     >>> [round(score_flops(80, 8192, 131072, how) / 6 / 70.6e9, 2) for how in ("6PD", "causal")]
     [0.0, 1.22]
@@ -106,8 +106,8 @@ def score_flops(layers: Value, width: Value, sequence: Value, counting: str = "c
 def mfu(
     parameters: Value, tokens: Value, time: Value, n: Value, peak: Value, scores: Value = 0.0
 ) -> Result:
-    """Model FLOPs utilization: the work that the model needs over what n chips could do in `time`
-    (s). By 6 P D alone, unless `scores` (`score_flops`) says what else is counted.
+    """Model FLOPs utilization: the FLOPs the model needs over what n chips could do in `time` (s).
+    Counts 6 P D alone, unless `scores` (`score_flops`) adds to it.
 
     >>> round(mfu(1e9, 20e9, 961538.5, 1, 312e12), 3)
     0.4

@@ -38,7 +38,8 @@ def __getattr__(name: str) -> Any:
 
 
 def Q(value: Any, unit: str | None = None) -> Any:
-    """A quantity: a number or array with a unit, or a text that holds both, such as "400 Gbit/s".
+    """Return a quantity: a number or array with a unit, or a text that holds both, such as "400
+    Gbit/s".
 
     A number that knows its unit, such as a law's result, needs none here; given one, it is taken at
     that. Raises BadArgument if the unit is unknown or the text cannot be read.

@@ -36,7 +36,7 @@ _WORDS = {6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 
 
 def prefixed(unit: str) -> bool:
-    """Whether this unit takes SI prefixes (10 GB/s) rather than a plain number (153 FLOP/byte)."""
+    """Whether this unit takes SI prefixes (10 GB/s) rather than plain numbers (153 FLOP/byte)."""
     return unit.partition("/")[0] in _PREFIXED and unit not in ("FLOP/byte", "byte/FLOP")
 
 

@@ -24,11 +24,11 @@ SETS = 8  # of hidden inputs, each with every choice of every parameter
 
 
 class Unkept(Exception):
-    """What was asked can't be judged by the course that is installed; the message says why."""
+    """The installed course cannot grade what was asked; the message says why."""
 
 
 class Asked(Variant):
-    """A variant of the gradebook's `kept`, made by `frozen`; `sets`: a function's hidden inputs."""
+    """A variant kept in the gradebook, made by `frozen`; `sets`: a function's hidden inputs."""
 
     kept: dict
     sets: Any
@@ -90,14 +90,14 @@ class Asked(Variant):
         return template
 
     def hidden(self, draw):
-        """The same function question on one of the sets of hidden inputs, which `draw` chooses."""
+        """Return the same function question on one set of hidden inputs, chosen by `draw`."""
         turn = int.from_bytes(hashlib.sha256(draw.encode()).digest()[:8], "big")
         samples, right = self.sets[turn % len(self.sets)]
         return Asked(self.kept | {"samples": samples, "right": right, "causes": [], "further": []})
 
 
 def frozen(variant):
-    """A variant as data that JSON can hold."""
+    """Return a variant as JSON-serializable data."""
     q, function = variant.question, variant.question.kind == "function"
     if q.kind == INCIDENT:
         return {"question": {"id": q.id, "kind": INCIDENT}, "seed": variant.seed,
@@ -137,7 +137,7 @@ def frozen(variant):
 
 
 def thawed(data, sets=None):
-    """The variant of data by `frozen`. Raises Unkept for an incident that is another by now."""
+    """Rebuild the variant from data by `frozen`. Raises Unkept if an incident has changed."""
     if data["question"]["kind"] != INCIDENT:
         return Asked(data, sets)
     now = question_of(data["question"]["id"]).variant(data["seed"])
@@ -150,7 +150,7 @@ def thawed(data, sets=None):
 
 
 def hidden_sets(variant, secret):
-    """[inputs, right results] of each set on which a function is tried in secret."""
+    """Return [inputs, right results] of each hidden set that tests a function."""
     sets = [hidden(variant, f"{secret}\nset {n}") for n in range(SETS)]
     return [[s.samples, list(s.right)] for s in sets]
 

@@ -59,7 +59,7 @@ feedback = "full"
 
 
 class ClassError(Exception):
-    """What is wrong and what to do about it, as one line for the instructor."""
+    """A mistake and how to correct it, in one line for the instructor."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class ClassFolder:
 
     @classmethod
     def find(cls, folder=None):
-        """The class in `folder`, or that of the current folder or above. Raises ClassError."""
+        """Find the class in `folder`, the current folder or one above. Raises ClassError."""
         if folder is not None:
             root = Path(folder).resolve()
             if not (root / SETTINGS).is_file():
@@ -138,7 +138,7 @@ class ClassFolder:
         return course
 
     def book(self):
-        """The gradebook, for a `with`. Raises ClassError where one must have been, and is not."""
+        """Return the gradebook, for use in a `with`. Raises ClassError if it has been lost."""
         path = self.root / BOOK
         used = [
             f"{folder}/"
@@ -170,7 +170,7 @@ class ClassFolder:
         return self.root / "collected" / name
 
     def assignment(self, path):
-        """The assignment that a notebook poses, with class.toml's points. Raises ClassError."""
+        """Return the assignment of a notebook, with class.toml's points. Raises ClassError."""
         try:
             assignment = Assignment.of(path, self.points.get(Path(path).stem))
         except SyntaxError as error:
@@ -181,9 +181,9 @@ class ClassFolder:
         return assignment
 
     def check_points(self, book, releasing=""):
-        """Look for slips in the points of class.toml. Raises ClassError.
+        """Check the points of class.toml for slips. Raises ClassError.
 
-        `releasing`: the name of an assignment on its way, at whose questions assignment() looks.
+        `releasing`: name of the assignment being released, whose questions assignment() checks.
         """
         delivered, released = {path.stem: path for path in exercises()}, book.assignments()
         for name in self.points:
@@ -216,18 +216,18 @@ class ClassFolder:
             )
 
     def changed_points(self, book, name):
-        """Whether class.toml gives other points than the last release of an assignment did."""
+        """Whether class.toml sets points that differ from the last release of an assignment."""
         released = book.assignment(name).points
         return released != {q: float(self.points.get(name, {}).get(q, 1)) for q in released}
 
 
 def exercises():
-    """The notebooks of the course that can be released."""
+    """Return the notebooks of the course that can be released."""
     return sorted((course_root() / "exercises").glob("[0-9]*.ipynb"))
 
 
 def new(folder):
-    """Make a class folder, or leave one as it is. Raises ClassError for one with anything else."""
+    """Create a class folder; an existing one stays. Raises ClassError if it holds other files."""
     root = Path(folder).resolve()
     if not (root / SETTINGS).is_file():
         if root.exists() and (not root.is_dir() or any(root.iterdir())):
@@ -251,14 +251,14 @@ def new(folder):
 
 
 def write_whole(path, content):
-    """Write all of the bytes, or leave what was there."""
+    """Write all of the bytes, or leave the old file unchanged."""
     with unfinished(path) as aside:
         aside.write_bytes(content)
 
 
 @contextlib.contextmanager
 def unfinished(path):
-    """A path beside this one to write to, which takes its place at the end, or goes."""
+    """Yield a temporary path that replaces `path` on success and is removed on failure."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{os.getpid()}.unfinished")
     try:
@@ -274,7 +274,7 @@ def unfinished(path):
 
 
 def sweep(folder):
-    """Delete what processes that were killed left unfinished anywhere in a folder."""
+    """Delete the unfinished files of killed processes anywhere in a folder."""
     for aside in folder.rglob(".*.unfinished"):
         pid = aside.name.split(".")[1]
         if pid.isdecimal() and not _runs(int(pid)):

@@ -36,7 +36,7 @@ again on the same question. Then put the second question of the test, and vote a
 
 @dataclass(frozen=True)
 class Option:
-    """What can be voted for; `say` is what helps somebody who did, empty for the right one."""
+    """An option to vote for; `say` helps those who chose it, empty for the right answer."""
 
     letter: str
     text: str
@@ -45,7 +45,7 @@ class Option:
 
 
 def options(variant: Variant) -> tuple[Option, ...]:
-    """The options of a choice; of a number, the right one and where each misconception leads."""
+    """Return the options of a choice; for a number, the right value and each misconception's."""
     q = variant.question
     if q.kind == "choice":
         texts, key = variant.options, str
@@ -68,7 +68,7 @@ def _text(unit):
 
 
 def concept_tests(chapter: str, seed: str = "room") -> list[tuple[Variant, Variant]]:
-    """A chapter's concept tests: a variant to vote on twice, and then another one."""
+    """Return a chapter's concept tests: a variant to vote on twice, then another variant."""
     tests = []
     for id in PAIRS[chapter]:
         q = question(id)
@@ -79,7 +79,7 @@ def concept_tests(chapter: str, seed: str = "room") -> list[tuple[Variant, Varia
 
 
 def page(chapter: str, seed: str = "room") -> str:
-    """The tests as Markdown: the questions to be shown, then the key for whoever teaches."""
+    """Return the tests as Markdown: the questions to show, then the key for the teacher."""
     slides, key = [f"# Concept tests: {chapter}\n\n{HOW}"], ["# Key"]
     for number, pair in enumerate(concept_tests(chapter, seed), 1):
         for part, variant in zip("ab", pair, strict=True):

@@ -23,7 +23,7 @@ TRIES = 20  # other numbers for a paper whose neighbour has the same
 
 @dataclass(frozen=True)
 class Task:
-    """A question on a paper, with its options in this paper's order, and what the key says."""
+    """A question on a paper, with its options in that paper's order, and its key."""
 
     variant: Any
     points: float
@@ -37,7 +37,7 @@ class Task:
 
     @property
     def slips(self):
-        """(answer, what led there) of each mistake that the course knows."""
+        """Return (answer, cause) of each mistake that the course knows."""
         q, pairs = self.variant.question, []
         for m in q.misconceptions:
             wrong = self.variant.wrong(m)
@@ -50,8 +50,8 @@ class Task:
 
 
 def papers(assignment, count, most, seed, only=()):
-    """`count` papers, each a tuple of at most `most` Tasks: the same questions on all, with numbers
-    that the paper beside has not, wherever the question has others. Raises ClassError.
+    """Return `count` papers, each a tuple of at most `most` Tasks: the same questions, with numbers
+    that differ from the neighbouring paper's where possible. Raises ClassError.
     """
     fit = [q for q in assignment.judged if question(q).kind in ON_PAPER]
     if unknown := [q for q in only if q not in fit]:
@@ -72,7 +72,7 @@ def papers(assignment, count, most, seed, only=()):
 
 
 def write_exam(folder, name, papers, seed):
-    """Write papers.html, key.html and a page for each paper; the path of the papers."""
+    """Write papers.html, key.html and a page for each paper; return the path of the papers."""
     sheets = [
         {"number": n, "total": number(sum(t.points for t in tasks)), "tasks": [
             {"n": i, "prompt": t.variant.fill(t.variant.question.prompt), "options": t.options,

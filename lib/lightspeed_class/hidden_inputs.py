@@ -12,7 +12,7 @@ DRAWS = 20
 
 
 def hidden(variant: Variant, secret: str) -> Variant:
-    """The same function question on other inputs: every choice of every parameter, then between."""
+    """Return the question on other inputs: every choice of every parameter, then between."""
     q, rng = variant.question, seeded(variant.question.id, f"hidden\n{secret}")
     decks = {n: sorted(p.choices, key=lambda _: rng.random()) for n, p in q.parameters.items()}
     samples, right = [], []

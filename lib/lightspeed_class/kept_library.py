@@ -25,7 +25,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files are the same bytes
 
 @cache
 def packed(home: Path | None = None) -> bytes:
-    """Pack what a cell can import of the course in `home` (default: the one installed)."""
+    """Pack the importable parts of the course in `home` (default: the installed one)."""
     home, memory = home or LIB, io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in _importable(home):
@@ -36,7 +36,7 @@ def packed(home: Path | None = None) -> bytes:
 
 
 def digest_of(content: bytes) -> str:
-    """Name a packed library: equal for equal files."""
+    """Hash a packed library: equal for equal files."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 

@@ -22,7 +22,7 @@ HIDDEN = "hidden"  # stands for a seed where the hidden inputs are kept, which a
 
 
 class KeptQuestions:
-    """What was asked in an assignment. Raises Unkept if that can't be known any more."""
+    """The questions asked in an assignment. Raises Unkept if they can't be recovered."""
 
     def __init__(self, book, name):
         self.book, self.name, self._hidden, self._libraries = book, name, {}, {}
@@ -33,15 +33,15 @@ class KeptQuestions:
             book.keep_library(name, latest, [packed()])
 
     def version(self, submission):
-        """The release that a submission is of; the latest without one."""
+        """Return the release of a submission; the latest if it names none."""
         return self._version_of(submission) if submission else self.book.version(self.name)
 
     def assignment(self, submission=None):
-        """What the release of a submission asked, for the points of now."""
+        """Return the questions of a submission's release, with today's points."""
         return self.book.assignment(self.name, self.version(submission))
 
     def data(self, submission, seed, at=None):
-        """What `variants` makes the questions of, for another process: as kept at a time."""
+        """Return the data from which `variants` rebuilds the questions, as of a time."""
         version = self.version(submission)
         if (questions := self.book.asked(self.name, version, seed, at)) is None:
             # nothing was given out with these numbers
@@ -58,13 +58,13 @@ class KeptQuestions:
         }
 
     def asked(self, submission, seed, at=None):
-        """Question -> variant, prose among them."""
+        """Return question -> variant, prose included."""
         variants_of = {id: v for id, (v, *_) in variants(self.data(submission, seed, at)).items()}
         return variants_of | self.assignment(submission).prose
 
     def changed(self):
-        """The questions that the course that is installed asks otherwise than the latest release
-        did, or has no more; a few students tell. Those of a file that is not read are left out.
+        """Return the questions that the installed course asks differently from the latest release,
+        or no longer has, judged by a few students. Questions of unread files are left out.
         """
         version, ids = self.book.version(self.name), set()
         secret = self.book.secret
@@ -94,7 +94,7 @@ class KeptQuestions:
 
 
 def is_here(id):
-    """Whether a question is one of the course's, or of a file that was read."""
+    """Whether a question belongs to the course, or to a file that was loaded."""
     if is_ours(id) or id.partition(".")[0] == INCIDENT:
         return True
     with contextlib.suppress(UnknownQuestion):
@@ -103,8 +103,8 @@ def is_here(id):
 
 
 def variants(data):
-    """Question -> the variants by which an answer is judged, and the better verdict counts: what
-    was asked and, after a correction that takes no points, what it was before.
+    """Return question -> the variants an answer is checked against, the best verdict counting: the
+    original and, after a correction that takes no points, the one before it.
     """
     variants_of = {}
     for id, stored in data["questions"].items():
@@ -116,7 +116,7 @@ def variants(data):
 
 
 def keep(book, name, version, seeds):
-    """Draw and keep what these seeds ask in a version; what is kept stays. Raises Unkept."""
+    """Draw and save a version's questions for these seeds; saved ones stay. Raises Unkept."""
     assignment, seeds_before = book.assignment(name, version), book.asked_seeds(name, version)
     try:
         draws = {
@@ -138,8 +138,8 @@ def keep(book, name, version, seeds):
 
 
 def correction(data, seed, secret):
-    """(what keeps the question of now from judging what was asked, None), or ("", the data by which
-    it does, for the numbers and in the words of then); ("", None) where both are the same.
+    """Return (why the current question can't grade the original one, None), or ("", the data with
+    which it does, with the original numbers and words); ("", None) if both are the same.
     """
     id, before = data["question"]["id"], {k: v for k, v in data.items() if k != "also"}
     try:
@@ -169,9 +169,9 @@ def correction(data, seed, secret):
 
 
 def correct(book, name, keep_better=True):
-    """Judge what was handed in by the questions of now, for the numbers and in the words of then:
-    (the questions that are judged otherwise from now on, question -> why it can't be). Where
-    `keep_better`, an answer keeps what it earned before. Call it in a KeptQuestions' class folder.
+    """Grade submissions by the current questions, with the original numbers and words; return (the
+    questions graded differently from now on, question -> why it can't be). With `keep_better`, an
+    answer keeps what it earned before. Call it within a KeptQuestions' class folder.
     """
     changed, stuck = set(), {}
     for version in set(map(book.versions_of(name), book.submissions(name))):

@@ -25,7 +25,7 @@ DAY = 86_400.0
 
 @dataclass(frozen=True)
 class Rule:
-    """What a late day costs: points, once the late days that each student has are spent."""
+    """The cost of a late day: points, once a student's free late days are spent."""
 
     points_per_day: float = 0.0
     late_days: int = 0
@@ -33,8 +33,8 @@ class Rule:
 
 @dataclass(frozen=True)
 class Lateness:
-    """Of a submission: `seconds` after it was due (0 if in time, None if late by nobody knows how
-    much), late days spent on it, and the points of the days that are left.
+    """Lateness of a submission: `seconds` after it was due (0 if in time, None if late by an
+    unknown time), late days spent on it, and points for the remaining days.
     """
 
     seconds: float | None = 0.0
@@ -43,15 +43,15 @@ class Lateness:
 
 
 def canvas_name(source: str) -> str:
-    """The name of a file as Canvas packed it, from the source of a submission; "" for others."""
+    """Return a file's name as packed by Canvas, from a submission's source; "" for others."""
     name = source.rpartition("/")[2].rpartition(": ")[2]
     is_packed = CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name)
     return NOTED.sub("", name) if is_packed else ""
 
 
 def late(source: str, at: float, due: float | None, extended: bool = False) -> bool:
-    """Whether a submission is late: by Canvas's mark (which knows no extension of ours, so not if
-    packed before one ended), else by its time. Without one it is not.
+    """Whether a submission is late: by Canvas's mark (ignoring our extensions, so not if packed
+    before one ended), else by its time. Without a time it is not late.
     """
     name = canvas_name(source)
     match = CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name)
@@ -63,7 +63,7 @@ def late(source: str, at: float, due: float | None, extended: bool = False) -> b
 
 
 def how_late(submission: Any, due: float | None, extended: bool = False) -> float | None:
-    """Seconds after it was due: 0.0 if it is not late, None if nobody can tell by how much."""
+    """Return the seconds after it was due: 0.0 if in time, None if unknown."""
     if not late(submission.source, submission.at, due, extended):
         return 0.0
     # a mark of Canvas is all that there is: the times in its archives are those of the download
@@ -71,7 +71,7 @@ def how_late(submission: Any, due: float | None, extended: bool = False) -> floa
 
 
 def settle(rule: Rule, seconds: Iterable[float | None]) -> list[Lateness]:
-    """[Lateness] of one student, from the seconds of each submission in the order they were due.
+    """Return a student's [Lateness], from each submission's seconds in the order of due times.
 
     >>> settle(Rule(points_per_day=2.0, late_days=1), [0.0, 90_000.0])
     [Lateness(seconds=0.0, spent=0, charge=0.0), Lateness(seconds=90000.0, spent=1, charge=2.0)]

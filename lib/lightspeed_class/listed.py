@@ -2,6 +2,6 @@
 
 
 def listed(names, most=12):
-    """Names in one line, the first ones of many."""
+    """Join names in one line, at most `most` of them."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

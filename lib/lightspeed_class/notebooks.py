@@ -30,13 +30,13 @@ TO_COME = "*Run the cells from the top, and this question is shown with your num
 
 
 class Refused(Exception):
-    """A submission that cannot be graded at all; the message is for its author."""
+    """A submission that cannot be graded; the message is for its author."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is asked where: `cells` maps the id of an exercise cell to its (question, variable)
-    pairs; `prose` has the questions that people mark, which have no variable.
+    """The questions of a notebook: `cells` maps an exercise cell's id to its (question, variable)
+    pairs; `prose` has the questions that people mark, without a variable.
     """
 
     name: str
@@ -50,8 +50,8 @@ class Assignment:
 
     @classmethod
     def of(cls, path, points=None):
-        """The assignment that a released notebook or an exercise poses: its calls check("id",
-        variable), and its prose. Raises ValueError for prose that cannot be asked so.
+        """Read the assignment of a released notebook or an exercise: its calls check("id",
+        variable), and its prose. Raises ValueError for malformed prose.
         """
         path, cells, prose = Path(path), {}, {}
         raw_cells = json.loads(path.read_text("utf-8"))["cells"]
@@ -68,18 +68,18 @@ class Assignment:
 
     @property
     def judged(self):
-        """The questions that the grader judges."""
+        """The questions that the grader checks."""
         return [q for q in self.points if q not in self.prose]
 
     def functions(self, kinds):
-        """Question -> name of the function to write; `kinds`: question -> what it asks for."""
+        """Return question -> name of the function to write; `kinds`: question -> its kind."""
         pairs = (pair for pairs in self.cells.values() for pair in pairs)
         return {q: name for q, name in pairs if kinds.get(q) == "function"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell handed in: "code" or, with raw text too, "markdown"; `outputs` unread."""
+    """A submitted cell: "code" or, with raw text too, "markdown"; `outputs` are not parsed."""
 
     kind: str
     id: str | None
@@ -88,7 +88,7 @@ class Cell:
 
 
 def homes(question, assignment, cells):
-    """The numbers of the code cells, (id, source) each, that ask the question."""
+    """Return the numbers of the code cells, (id, source) each, that ask the question."""
     for number, (id, source) in enumerate(cells):
         if question in dict(assignment.cells.get(id, ())) or (
             question in source and f'"{question}"' in source.replace("'", '"')
@@ -97,13 +97,13 @@ def homes(question, assignment, cells):
 
 
 def sources(cells, assignment, question):
-    """The code of the cells that ask a question."""
+    """Return the code of the cells that ask a question."""
     code = code_of(cells)
     return [code[number][1] for number in homes(question, assignment, code)]
 
 
 def asks(source):
-    """The questions that a cell shows, in order."""
+    """Return the questions that a cell shows, in order."""
     calls = [
         n
         for n in ast.walk(ast.parse(source))
@@ -113,7 +113,7 @@ def asks(source):
 
 
 def checks(source):
-    """(question, variable) of each call of check() in a cell of ours."""
+    """Return (question, variable) of each call of check() in one of our cells."""
     for node in ast.walk(ast.parse(source)):
         if (
             isinstance(node, ast.Call)
@@ -126,7 +126,7 @@ def checks(source):
 
 
 def read(path):
-    """The bytes of a submitted file. Raises Refused for what is not a plain file of a fair size."""
+    """Read a submitted file's bytes. Raises Refused for a special or oversized file."""
     try:
         # Not through a link, and not waiting for a pipe that nobody writes to.
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -145,13 +145,13 @@ def read(path):
 
 
 def code_cells(content):
-    """(id or None, source) of each code cell, from the bytes of a notebook. Raises Refused."""
+    """Return (id or None, source) of each code cell of a notebook's bytes. Raises Refused."""
     return code_of(all_cells(content))
 
 
 def stripped(content):
-    """A notebook that is larger than the grader takes, without its large outputs, or without any
-    if that is not enough. Raises Refused for one that stays too large.
+    """Return a notebook above the grader's size limit without its large outputs, or without any if
+    necessary. Raises Refused if it stays too large.
     """
     if len(content) <= LARGEST:
         return content
@@ -181,7 +181,7 @@ def _small(output, most):
 
 
 def beyond(content):
-    """How many cells of a notebook that can be read are more than the grader takes."""
+    """Return by how many cells a readable notebook exceeds the grader's limit."""
     if content.count(b'"cell_type"') <= MOST_CELLS:
         return 0
     cells = json.loads(content.decode("utf-8-sig")).get("cells")
@@ -194,7 +194,7 @@ def code_of(cells):
 
 
 def all_cells(content):
-    """The cells, from the bytes of a notebook. Raises Refused."""
+    """Return the cells of a notebook's bytes. Raises Refused."""
     if len(content) > LARGEST:
         raise Refused(TOO_LARGE)
     try:
@@ -230,13 +230,13 @@ def _whole(digits):
 
 
 def text_of(value):
-    """A text of a notebook, which may be a list of its lines; None for what is no text."""
+    """Return a notebook's text, which may be a list of lines; None if it is not text."""
     if isinstance(value, list):
         value = "".join(line for line in value if isinstance(line, str))
     return value if isinstance(value, str) else None
 
 
 def clean(name):
-    """A name without what cannot be seen or would turn the text around, in one form of Unicode."""
+    """Return a name in normalized Unicode, without invisible and direction-changing characters."""
     name = unicodedata.normalize("NFC", name.replace("\\", "/"))
     return "".join(c for c in name if unicodedata.category(c)[0] != "C")[:500]

@@ -19,8 +19,8 @@ MOST = 3
 
 
 def follow_ups(book, name, result, origins):
-    """Three follow-ups on what counts of a student, as {question, ask, key, code}; those on right
-    answers come first, since points rest on these. Fewer where fewer questions were answered.
+    """Return three follow-up questions on a student's submission, as {question, ask, key, code};
+    those on right answers first, since they earned points. Fewer if fewer were answered.
     """
     archive = KeptQuestions(book, name)
     assignment = archive.assignment(result.submission)
@@ -58,7 +58,7 @@ def follow_ups(book, name, result, origins):
 
 
 def oral_page(name, rows):
-    """The page for whoever asks; `rows`: (student, follow-ups)."""
+    """Return the examiner's page; `rows`: (student, follow-ups)."""
     return page("oral", title=f"Oral check: {name}", rows=rows)
 
 

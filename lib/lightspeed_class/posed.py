@@ -7,9 +7,9 @@ from lightspeed_course.practice.questions import INCIDENT, question
 
 
 def posed(id: str, seed: str | None, secret: str, assignment: Any = None) -> Any:
-    """The variant that `seed` draws; what an incident hides is drawn from the secret of the class
-    too. The seed stands in the student's notebook, and whoever has the library can draw from it.
-    Prose, which `assignment` has, is the same for all.
+    """Return the variant that `seed` draws; hidden parts of an incident also use the class's
+    secret, as the seed is visible in the notebook and the library is public. Prose, which
+    `assignment` has, is the same for all.
     """
     if assignment and id in assignment.prose:
         return assignment.prose[id]

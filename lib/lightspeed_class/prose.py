@@ -15,11 +15,10 @@ NAME = re.compile(r"[a-z]\w{0,39}", re.ASCII)
 
 @dataclass(frozen=True)
 class Prose:
-    """A prose question; no student has another variant of it than the next one.
+    """A prose question, the same for all students.
 
-    `asks` is the cell that asks it; `cell`, `after`, `until`: ids of the cell to write in, of that
-    one and of the one that follows ("" for none). `blank` is what stands there before anybody has
-    written.
+    `asks` is the cell that asks it; `cell`, `after`, `until`: ids of the cell to write in, the one
+    before and the one after ("" for none). `blank` is its initial content.
     """
 
     id: str
@@ -36,13 +35,13 @@ class Prose:
 
     @property
     def prompt(self):
-        """The same without the marks of headings, which have no place within a page."""
+        """The prompt without heading marks, to be shown within a page."""
         return re.sub(r"^#{1,6}\s+", "", self.asks, flags=re.MULTILINE)
 
 
 def name_of(cell):
-    """The NAME of a cell of a notebook as the file has it; None for a cell that asks no prose.
-    Raises ValueError for a tag that is meant for one and is none.
+    """Return the NAME of a prose cell; None if the cell asks no prose. Raises ValueError for a
+    malformed tag.
     """
     names = [t.removeprefix(TAG) for t in cell["metadata"].get("tags", []) if t.startswith(TAG)]
     if not names:
@@ -60,7 +59,7 @@ def name_of(cell):
 
 
 def prose_at(cells, at):
-    """The question of the cell at this place, None if it asks no prose. Raises ValueError."""
+    """Return the question of the cell at this place, None if there is none. Raises ValueError."""
     if (name := name_of(cells[at])) is None:
         return None
     before = cells[at - 1] if at else None
@@ -74,8 +73,8 @@ def prose_at(cells, at):
 
 
 def written(cells, prose):
-    """The places of the cells of a submission that answer: those from the cell to write in, or from
-    the prompt where that one is gone, to the next one of ours; and the prompt if it was written in.
+    """Return the indices of the cells that answer: from the cell to write in, or the prompt if that
+    cell is gone, to our next cell; and the prompt if it was written in.
     """
     ids = [cell.id for cell in cells]
     prompt = ids.index(prose.after) if prose.after in ids else None
@@ -95,6 +94,6 @@ def written(cells, prose):
 
 
 def answer(cells, prose):
-    """The texts of the cells that answer; none where nothing was written."""
+    """Return the texts of the cells that answer; empty if nothing was written."""
     texts = [cells[i].source for i in written(cells, prose) if cells[i].source.strip()]
     return [] if [t.strip() for t in texts] in ([], [prose.blank.strip()]) else texts

@@ -17,7 +17,7 @@ LINE = re.compile(r"^[-* `]*([a-z]\w*\.\w+)`?[ \t]*:(.*)")
 
 
 def request_notebook(name, student, questions, cells=()):
-    """The bytes of a notebook with these cells and the one in which a student asks."""
+    """Return a notebook's bytes with these cells and a cell for the student's request."""
     source = "\n".join([ASKS, "", *(f"- `{question}`: " for question in questions)])
     cell = {"cell_type": "markdown", "id": CELL, "metadata": {}, "source": source}
     about = {"assignment": name, "student": student, WHAT: True}
@@ -29,7 +29,7 @@ def request_notebook(name, student, questions, cells=()):
 
 
 def requests_in(content, assignment):
-    """Question -> why it is to be looked at again; None for a notebook that is not for that."""
+    """Return question -> reason for review; None if the notebook is not a request."""
     try:
         notebook = json.loads(content.decode("utf-8-sig"))
         if notebook["metadata"]["lightspeed"].get(WHAT) is not True:
@@ -52,7 +52,7 @@ def requests_in(content, assignment):
 
 
 def keep_requests(book, name, student, requests):
-    """Keep what is not kept yet; the questions of that."""
+    """Save new requests; return their questions."""
     before = {(d.what, d.reason) for d in book.decisions(assignment=name) if d.student == student}
     new = {q: words for q, words in requests.items() if (f"{WHAT} {q}", words) not in before}
     for question, words in new.items():
@@ -61,7 +61,7 @@ def keep_requests(book, name, student, requests):
 
 
 def waiting(book, name):
-    """(student, question) -> why, of what nobody has marked or commented since."""
+    """Return (student, question) -> reason, for requests not yet marked or commented on."""
     times = {at: m.at for at, m in standing(book.manual(name)).items() if m.by != "release"}
     return {
         (d.student, question): d.reason

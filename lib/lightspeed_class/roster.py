@@ -50,7 +50,7 @@ ID = re.compile(r"[^\W_][\w.@+-]{0,63}(?<!\.)")
 
 @dataclass(frozen=True)
 class Entry:
-    """A student as a file has them, and the line."""
+    """A student's entry in a roster file, with its line."""
 
     line: int
     id: str
@@ -60,7 +60,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a roster did to the gradebook: ids of students."""
+    """The effect of a roster on the gradebook: ids of students."""
 
     added: tuple
     updated: tuple
@@ -70,7 +70,7 @@ class Changes:
 
 
 def spare_seeds(book):
-    """Seeds for those who join later: each release draws them too, by the course of its day."""
+    """Return seeds for future students: each release draws them too, with its own course."""
     text = book.setting("spare seeds")
     return json.loads(
         text or book.setting("spare seeds", json.dumps([new_seed() for _ in range(SPARE)]))
@@ -78,7 +78,7 @@ def spare_seeds(book):
 
 
 def next_seed(book):
-    """A seed for somebody new: a spare one, which every release knows, or a fresh one."""
+    """Return a seed for a new student: a spare one, which every release knows, or a fresh one."""
     if not book.assignments():
         return new_seed()
     seed, *rest = spare_seeds(book) or [new_seed()]
@@ -90,13 +90,13 @@ SPARE = 10  # seeds for late joiners
 
 
 def new_seed():
-    """What draws the numbers of a student."""
+    """Return a random seed for a student's numbers."""
     return STABLE + secrets.token_hex(6)
 
 
 def add_roster(book, path):
-    """Bring the students of the file into the gradebook, and say on stderr what may not be meant.
-    Raises ClassError before anything is changed.
+    """Add the file's students to the gradebook, and print likely mistakes to stderr. Raises
+    ClassError before anything is changed.
     """
     entries, skipped, remarks = read_roster(path)
     students = {s.id: s for s in book.students()}
@@ -211,7 +211,7 @@ def _spread(book):
 
 
 def read_roster(path):
-    """([Entry], [what was skipped], [what may not be meant]) of a file. Raises ClassError."""
+    """Return ([Entry], [skipped lines], [likely mistakes]) of a file. Raises ClassError."""
     rows = rows_of(path)
     (_, heading), *rows = rows or [(1, [])]
     canvas = {"id", "sis login id"} <= {h.casefold() for h in heading}

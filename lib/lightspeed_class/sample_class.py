@@ -51,7 +51,7 @@ ODD = 1.7  # a factor that no misconception and no slip leaves: several students
 
 @dataclass
 class Sample:
-    """A student: what came in ([(seconds, bytes)], oldest first), and the verdicts to expect."""
+    """A student: submissions ([(seconds, bytes)], oldest first) and the expected verdicts."""
 
     id: str
     name: str

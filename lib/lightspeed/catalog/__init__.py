@@ -87,7 +87,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Source:
-    """Who says so: author, title, publisher, date, address, when it was read and how."""
+    """The origin of a number: author, title, publisher, date, address, when it was read and how."""
 
     key: str
     title: str
@@ -104,7 +104,7 @@ class Source:
 
     @property
     def second_hand(self) -> bool:
-        """Whether the number was read in a text that names this source, not in the source."""
+        """Whether the number was read in a text that cites this source."""
         return self.how.startswith("second hand")
 
 
@@ -145,7 +145,7 @@ class Number(Amount):
 
     @property
     def source(self) -> Source:
-        """The source of this number; of the first number it is derived from, if derived."""
+        """The source of this number; for a derived number, that of its first term."""
         return self.sources[0]
 
     @property
@@ -155,7 +155,7 @@ class Number(Amount):
 
     @property
     def quantity(self) -> Any:
-        """The same as a pint quantity."""
+        """This number as a pint quantity."""
         from lightspeed.units import Q
 
         return Q(self)
@@ -198,7 +198,7 @@ class Entry:
 
 
 def entry_of(key: str, name: str, about: Mapping[str, Any], numbers: Mapping[str, Number]) -> Entry:
-    """The `Entry` of these, which nobody can change."""
+    """Return an immutable `Entry` with this key, name, description and numbers."""
     return Entry(key, name, MappingProxyType(about), MappingProxyType(numbers))
 
 
@@ -216,12 +216,12 @@ def sources() -> Mapping[str, Source]:
 
 
 def source(key: str) -> Source:
-    """The `Source` of this key."""
+    """Return the `Source` with this key."""
     return sources()[one_of("source", "key", key, tuple(sources()))]
 
 
 def measured(name: str) -> dict[str, Any]:
-    """The table of published and own measurements of this name, as its file has it.
+    """Return the measurements table `name` (published or our own), as in its file.
 
     >>> measured("serving")["run"][0]["batch"]
     768
@@ -230,8 +230,7 @@ def measured(name: str) -> dict[str, Any]:
 
 
 def fitted(name: str) -> dict[str, Any]:
-    """The constants of this name that were fitted to measurements, and on which rows, as their file
-    has it.
+    """Return the fitted constants `name`, with the rows they were fitted to, as in their file.
 
     >>> sorted(fitted("stacks"))[0]
     'deepseek_v3'
@@ -268,7 +267,7 @@ def _raw() -> dict[str, Any]:
 
 @functools.cache
 def find(key: str) -> Entry:
-    """The entry of this key, of whatever kind."""
+    """Return the entry with this key, whatever its kind."""
     table = _raw()[one_of("catalog", "key", key, tuple(_raw()))]
     about = {n: v for n, v in table.items() if not isinstance(v, dict)}
     numbers = {n: number(f"{key}.{n}") for n, v in table.items() if isinstance(v, dict)}
@@ -332,7 +331,7 @@ def number(key: str) -> Number:
 
 
 def parse(printed: str) -> tuple[float, str]:
-    """(value in SI, SI unit) of a value as a source prints it, such as "3.35 TB/s"."""
+    """Return (value in SI, SI unit) of a value as a source prints it, such as "3.35 TB/s"."""
     value, _, unit = printed.partition(" ")
     if unit not in UNITS:
         raise ValueError(

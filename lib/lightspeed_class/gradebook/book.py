@@ -26,12 +26,12 @@ from lightspeed_class.score import Graded, Score
 
 
 class Gradebook(Questions):
-    """The file at `path`, made if it is not there; use it in a `with`, in one thread."""
+    """A gradebook file at `path`, created if missing; use it in a `with`, in one thread."""
 
     # Submissions
 
     def add_submission(self, student, assignment, content, at, source="", reason=""):
-        """Keep what was handed in and give its id; the same bytes again are the same submission."""
+        """Add a submission and return its id; identical bytes are the same submission."""
         sha256 = hashlib.sha256(reason.encode() if content is None else content).hexdigest()
         with self._transaction():
             self._file.execute(
@@ -52,7 +52,7 @@ class Gradebook(Questions):
             return self._file.execute(same, (student, assignment, sha256)).fetchone()[0]
 
     def set_time(self, submission, at, source):
-        """Keep when a submission was really handed in, and how that is known; the latest counts."""
+        """Record when a submission was handed in and how that is known; the latest entry counts."""
         with self._transaction():
             self._file.execute(
                 "INSERT INTO times (submission, at, source) VALUES (?, ?, ?)",
@@ -60,12 +60,12 @@ class Gradebook(Questions):
             )
 
     def hand_in_again(self, submission, at):
-        """Keep that the same bytes came once more, after others: they are the last ones now."""
+        """Record that the same bytes were handed in again, which makes them the latest."""
         with self._transaction():
             self._file.execute("INSERT INTO again (submission, at) VALUES (?, ?)", (submission, at))
 
     def keep_beside(self, submission, files):
-        """Keep the files that came with a notebook, name -> bytes, which its cells may open."""
+        """Save the files that accompany a notebook, name -> bytes, for its cells to open."""
         with self._transaction():
             for name, content in files.items():
                 digest = hashlib.sha256(content).hexdigest()
@@ -79,7 +79,7 @@ class Gradebook(Questions):
                 )
 
     def beside(self, submission):
-        """Name -> bytes of the files that came with a notebook; of one name, the last one."""
+        """Return name -> bytes of a notebook's files; for duplicate names, the last file."""
         rows = self._file.execute(
             "SELECT name, content FROM beside JOIN contents USING (digest) WHERE submission = ?"
             " ORDER BY number",
@@ -88,7 +88,7 @@ class Gradebook(Questions):
         return dict(rows.fetchall())
 
     def submissions(self, assignment=None, student=None):
-        """Those of an assignment and a student, or of all, oldest first."""
+        """Return submissions, oldest first, of one assignment or student if given."""
         rows = self._file.execute(
             "SELECT id, student, assignment, coalesce(t.at, s.at) AS since, coalesce(t.source,"
             " s.source), sha256, refused, version, coalesce((SELECT max(at) FROM again WHERE"
@@ -100,14 +100,14 @@ class Gradebook(Questions):
         return [Submission(*row) for row in rows]
 
     def content(self, submission):
-        """The bytes that were handed in; None if they could not be read."""
+        """Return the submitted bytes; None if they could not be read."""
         row = self._file.execute(
             "SELECT content FROM submissions WHERE id = ?", (submission,)
         ).fetchone()
         return zlib.decompress(row[0]) if row and row[0] is not None else None
 
     def choose(self, submission, none=False):
-        """Let this one count, whichever came last; `none`: neither it nor what came before."""
+        """Make this submission count; with `none`, neither it nor any earlier one."""
         with self._transaction():
             self._file.execute(
                 "INSERT INTO chosen (submission, at, none) VALUES (?, ?, ?)",
@@ -115,7 +115,7 @@ class Gradebook(Questions):
             )
 
     def choices(self, assignment):
-        """(student id -> id of the submission chosen, for a group too; ids that do not count)."""
+        """Return (student id -> chosen submission's id, groups included; ids that don't count)."""
         by_id, teams = {s.id: s for s in self.submissions(assignment)}, self.teams(assignment)
         choice, out = {}, set()
         for id, none in self._file.execute("SELECT submission, none FROM chosen ORDER BY number"):
@@ -129,7 +129,7 @@ class Gradebook(Questions):
         return choice, out
 
     def chosen(self, assignment):
-        """[(when, student, what was chosen)], oldest first."""
+        """Return [(time, student, choice)], oldest first."""
         rows = self._file.execute(
             "SELECT chosen.at, student, submission, none FROM chosen JOIN submissions ON submission"
             " = submissions.id WHERE assignment = ? ORDER BY number",
@@ -141,8 +141,8 @@ class Gradebook(Questions):
         ]
 
     def counting(self, assignment):
-        """Student id -> the submission that counts: the last chosen, else the last that could be
-        read, else the last, of who hand in together; not those taken out.
+        """Return student id -> the submission that counts: the last chosen, else the last readable
+        one, else the last, among all in the group; excluded submissions are ignored.
         """
         (choice, out), teams = self.choices(assignment), self.teams(assignment)
         by_id, by_student = {s.id: s for s in self.submissions(assignment)}, {}
@@ -154,7 +154,7 @@ class Gradebook(Questions):
     # Gradings
 
     def pending(self, assignment, key=None):
-        """Submissions that have no grading under this key, or none at all."""
+        """Return submissions without a grading under this key, or without any."""
         graded_ids = {
             id
             for (id,) in self._file.execute(
@@ -164,7 +164,7 @@ class Gradebook(Questions):
         return [s for s in self.submissions(assignment) if s.id not in graded_ids]
 
     def add_grading(self, submission, key, grading):
-        """Keep a grading; one under the same key that is there already stays."""
+        """Save a grading; an existing one under the same key stays."""
         with self._transaction():
             self._file.execute(
                 "INSERT INTO gradings (submission, key, at, graded) VALUES (?, ?, ?, ?) ON CONFLICT"
@@ -173,7 +173,7 @@ class Gradebook(Questions):
             )
 
     def gradings(self, submission=None, id=None):
-        """All gradings of a submission, the newest last; or the one of an id."""
+        """Return all gradings of a submission, newest last; or the one with `id`."""
         rows = self._file.execute(
             "SELECT id, submission, key, at, graded FROM gradings WHERE submission = ?1 OR id = ?2"
             " ORDER BY id",
@@ -193,7 +193,7 @@ class Gradebook(Questions):
     # The outcome
 
     def lateness(self, assignment):
-        """Student id -> Lateness of what counts. What is unreadable or excused spends no days."""
+        """Return student id -> Lateness of what counts; unreadable or excused work is free."""
         delays, costs = {}, {}  # student -> {assignment: (due, seconds)}
         for name in self.assignments():
             excused, dues = self.standing("excused", name), self._dues(name)
@@ -213,8 +213,8 @@ class Gradebook(Questions):
         return costs
 
     def results(self, assignment, student=None, section=""):
-        """One for each student of the roster, or of a section of it, without those who have left
-        and have nothing here; or that of one student.
+        """Return a result for each student of the roster, or of a section, or for one student.
+        Students who left are included only if they have work here.
         """
         now, priced = self.assignment(assignment).points, {}
         counting, manual = self.counting(assignment), {}
@@ -251,7 +251,7 @@ class Gradebook(Questions):
         return results
 
     def changes(self, assignment, before):
-        """What is other now than `before`, an earlier latest(), in graded ones that count."""
+        """Return what differs from `before`, an earlier latest(), in graded work that counts."""
         now, changes = self.latest(assignment), []
         for student, submission in sorted(self.counting(assignment).items()):
             first, last = before.get(submission.id), now.get(submission.id)

@@ -17,8 +17,8 @@ NETWORK = {
 
 
 def on_network(path):
-    """Whether a file lies on a file system that several machines share: there SQLite's write-ahead
-    log, which is memory that processes share, is not to be relied on.
+    """Whether a file is on a file system shared by several machines, where SQLite's write-ahead
+    log, which uses shared memory, is unreliable.
     """
     location, deepest, kind = f"{Path(path).resolve()}", "", ""
     with contextlib.suppress(OSError):
@@ -31,7 +31,7 @@ def on_network(path):
 
 
 class GradebookFile:
-    """The file at `path`, made if it is not there, and its settings."""
+    """A gradebook file at `path`, created if missing, and its settings."""
 
     def __init__(self, path):
         self.path = Path(path)
@@ -56,18 +56,18 @@ class GradebookFile:
         self._file.close()
 
     def copy_to(self, path):
-        """Write a whole copy of it to a new file, which only its owner can read."""
+        """Write a complete copy to a new file, readable by its owner only."""
         Path(path).touch(0o600, exist_ok=False)
         with contextlib.closing(sqlite3.connect(path)) as copy:
             self._file.backup(copy)
 
     @property
     def secret(self):
-        """What only the class knows; it draws the hidden inputs."""
+        """The secret of the class, which draws the hidden inputs."""
         return self.setting("secret")
 
     def setting(self, name, value=None):
-        """The setting of this name, or None, after it got the value, if one is given."""
+        """Return the setting `name`, or None; set it first if `value` is given."""
         with self._transaction():
             if value is not None:
                 self._file.execute(

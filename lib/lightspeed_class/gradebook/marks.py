@@ -11,15 +11,15 @@ from lightspeed_class.lateness import Rule
 
 
 class Marks(GradebookFile):
-    """Every entry is only ever added; the latest one counts."""
+    """Marks by people. Entries are only ever added; the latest one counts."""
 
     def set_manual(
         self, student, assignment, question, points=None, comment="", by="", items=(), base=0.0,
         expects=None, also=(),
     ):  # fmt: skip
-        """Points or a comment by a person; the latest entry counts, no grading ever touches one.
-        With neither, and no rubric items: none any more. `expects`: the number of the entry that
-        it follows, 0 for none. Raises Changed for another. `also`: others who get the same entry.
+        """Record a person's points or comment; the latest entry counts, and grading never changes
+        it. Without points, comment and rubric items, it clears the mark. `expects`: number of the
+        entry it follows (0: none), else raises Changed. `also`: students who get the same.
         """
         at = time.time()
         with self._transaction():
@@ -28,9 +28,8 @@ class Marks(GradebookFile):
                 self._set_manual(one, assignment, question, points, comment, by, at, items, base)
 
     def undo_manual(self, student, assignment, question, by="", expects=None, also=()):
-        """Take back the last entry that stands, so that the one before counts again; also that of
-        others, where it was made with this one. Raises Changed as set_manual does, KeyError where
-        none stands.
+        """Take back the latest entry, so that the one before counts again, also for others who got
+        it together. Raises Changed as set_manual does, KeyError if there is no entry.
         """
         now = time.time()
         with self._transaction():
@@ -77,7 +76,7 @@ class Marks(GradebookFile):
         return entries
 
     def manual(self, assignment, student=None, question=None):
-        """Every entry, oldest first."""
+        """Return all manual entries, oldest first."""
         rows = self._file.execute(
             "SELECT student, assignment, question, points, comment, by, at, number, items, base,"
             " undoes FROM manual WHERE assignment = ?1 AND ?2 IN (student, '') AND (?3 IS NULL OR"
@@ -89,8 +88,8 @@ class Marks(GradebookFile):
         ]
 
     def set_item(self, assignment, question, words, points, by="", item=None, expects=None):
-        """Keep a rubric item, or another version of one, and give its id; points None withdraw it.
-        Raises Changed where `expects` is not the number of its last version.
+        """Save a rubric item, or a new version of one, and return its id; points None withdraw it.
+        Raises Changed if `expects` is not the number of its last version.
         """
         with self._transaction():
             items = {i.id: i for i in self.rubric_history(assignment)}
@@ -114,14 +113,14 @@ class Marks(GradebookFile):
         return [Item(*row) for row in rows]
 
     def rubric(self, assignment):
-        """Id -> the rubric item as it is now, without those withdrawn."""
+        """Return id -> the rubric item in its latest version, without withdrawn ones."""
         items = {item.id: item for item in self.rubric_history(assignment)}
         return {id: item for id, item in items.items() if item.points is not None}
 
     # What people decide
 
     def decide(self, what, student, assignment="", value=None, reason="", by=""):
-        """Keep a decision; the latest one of its kind counts, and None takes back what was."""
+        """Record a decision; the latest of its kind counts, and `value` None revokes it."""
         with self._transaction():
             self._decide(what, student, assignment, value, reason, by)
 
@@ -133,7 +132,7 @@ class Marks(GradebookFile):
         )
 
     def decisions(self, what=None, assignment=None):
-        """Every one, or those of a kind and an assignment, oldest first."""
+        """Return all decisions, or those of a kind and an assignment, oldest first."""
         rows = self._file.execute(
             "SELECT what, student, assignment, value, reason, by, at FROM decisions WHERE ?1 IN"
             " (what, '') AND ?2 IN (assignment, '') ORDER BY number",
@@ -142,23 +141,23 @@ class Marks(GradebookFile):
         return [Decision(*row) for row in rows]
 
     def standing(self, what, assignment):
-        """Student id -> the value of the decision that counts, where there is one."""
+        """Return student id -> the value of the decision that counts, if any."""
         latest = {d.student: d.value for d in self.decisions(what, assignment)}
         return {student: value for student, value in latest.items() if value is not None}
 
     @property
     def late_rule(self):
-        """What a late day costs, as class.toml said last."""
+        """Return the cost of a late day, as last set in class.toml."""
         decisions = self.decisions("late rule")
         return Rule(**json.loads(decisions[-1].value)) if decisions else Rule()
 
     def set_late_rule(self, rule):
-        """Keep the rule of class.toml where it is another one than before."""
+        """Save the rule of class.toml if it differs from the previous one."""
         if rule != self.late_rule:
             self.decide("late rule", None, value=json.dumps(asdict(rule)))
 
     def due(self, assignment, student=None):
-        """(when it is due for all or for one student, whether that is an extension)."""
+        """Return (due time for all or for `student`, whether it is an extension)."""
         return self._dues(assignment)(student)
 
     def _dues(self, assignment):

@@ -19,11 +19,11 @@ UNVERSIONED = ""  # what was released by a course that named none
 
 
 class Questions(Roster):
-    """Assignments and what they ask."""
+    """Assignments and their questions."""
 
     def add_assignment(self, assignment, seeded=True, version=UNVERSIONED):
-        """Keep what is asked, of a release and as the latest. `seeded`: each student has an own
-        variant. Where a question has other points now, marks by hand keep their share of them.
+        """Save an assignment's questions, as a release and as the latest. `seeded`: each student
+        has their own variant. If points have changed, manual marks keep their share of them.
         """
         record = {"cells": assignment.cells, "points": assignment.points}
         if assignment.prose:
@@ -58,7 +58,7 @@ class Questions(Roster):
         ]
 
     def assignment(self, name, version=None):
-        """The latest one, or a version as it asked then, for the points of now. Raises KeyError."""
+        """Return the latest version, or `version` with today's points. Raises KeyError."""
         latest = self.versions(name)[0]
         contents = dict(self._released(name))
         if version not in contents or version == self.version(name):
@@ -68,26 +68,26 @@ class Questions(Roster):
         return Assignment(name, then.cells, points, then.prose)
 
     def versions(self, name):
-        """All that was ever kept of it, the latest first. Raises KeyError."""
+        """Return all versions ever saved, latest first. Raises KeyError."""
         return [_assignment(name, content) for content, _ in self._versions(name)]
 
     def kinds(self, name):
-        """The kinds released, the latest first: True for own variants, False for one for all."""
+        """Return the kinds released, latest first: True for own variants, False for one."""
         return list(dict.fromkeys(bool(seeded) for _, seeded in self._versions(name)))
 
     def seed(self, assignment, student):
-        """The seed of a student's variants in the latest version; None if all have the same."""
+        """Return the seed of a student's variants in the latest version; None if all share one."""
         return self.student(student).seed if self.kinds(assignment)[0] else None
 
     def version(self, name, label=None):
-        """The version of a notebook with this name: the latest for none, or for an unknown one."""
+        """Return the version of a notebook labelled `label`; the latest if empty or unknown."""
         versions = [version for version, _ in self._released(name)]
         if label in versions or (label == UNVERSIONED and self.asked_seeds(name, UNVERSIONED)):
             return label
         return versions[-1] if versions else UNVERSIONED
 
     def given(self, name):
-        """Student id -> the versions that they and who hands in with them were given."""
+        """Return student id -> the versions given to the student's group."""
         released = json.loads(self.setting(f"release {name}") or "{}").get("students", {})
         return {
             student: list(map(str, (v for one in team for v in released.get(one, ()))))
@@ -95,8 +95,8 @@ class Questions(Roster):
         }
 
     def versions_of(self, name):
-        """A function that gives the version by which a submission is judged: the one that it
-        names, if its student was given that, else the latest that they were given.
+        """Return a function that gives the version a submission is graded by: the version it names,
+        if its student received it, else the latest that they received.
         """
         releases, unversioned = self.given(name), bool(self.asked_seeds(name, UNVERSIONED))
 
@@ -109,7 +109,7 @@ class Questions(Roster):
         return version_of
 
     def keep_asked(self, name, version, draws):
-        """Keep what seeds drew: seed (None for what all have) -> question -> data."""
+        """Save the draws of each seed: seed (None: shared by all) -> question -> data."""
         with self._transaction():
             self._file.executemany(
                 "INSERT INTO asked (assignment, version, seed, content, at) VALUES (?, ?, ?, ?, ?)",
@@ -120,7 +120,7 @@ class Questions(Roster):
             )
 
     def asked(self, name, version, seed, at=None):
-        """Question -> data of what a seed drew in a version at a time; None if nothing is kept."""
+        """Return question -> data drawn by a seed in a version at a time; None if not saved."""
         rows = self._file.execute(
             "SELECT content FROM asked WHERE assignment = ?1 AND version = ?2 AND seed = ?3"
             " ORDER BY at > coalesce(?4, at), CASE WHEN at > ?4 THEN number ELSE -number END",
@@ -130,14 +130,14 @@ class Questions(Roster):
         return json.loads(zlib.decompress(row[0])) if row else None
 
     def asked_seeds(self, name, version):
-        """The seeds of which it is kept what they drew; None for what all have."""
+        """Return the seeds whose draws are saved; None stands for a variant shared by all."""
         rows = self._file.execute(
             "SELECT DISTINCT seed FROM asked WHERE assignment = ? AND version = ?", (name, version)
         )
         return {seed or None for (seed,) in rows}
 
     def keep_library(self, name, version, libraries, exercise=b""):
-        """Keep what a version's answers are run by from now on, the first before the others, and
+        """Save the libraries that run a version's answers from now on, in order of priority, and
         the notebook that the version was made from.
         """
         contents = {hashlib.sha256(c).hexdigest(): c for c in (*libraries, exercise) if c}
@@ -153,7 +153,7 @@ class Questions(Roster):
             )
 
     def libraries(self, name, version, at=None):
-        """The packed libraries by which a version's answers are run, at a time; () without any."""
+        """Return the packed libraries that run a version's answers at a time; () if none."""
         rows = self._file.execute(
             "SELECT digests FROM imported WHERE assignment = ?1 AND version = ?2 ORDER BY"
             " at > coalesce(?3, at), CASE WHEN at > ?3 THEN number ELSE -number END",
@@ -163,7 +163,7 @@ class Questions(Roster):
         return tuple(map(self._content, row[0].split())) if row else ()
 
     def exercise(self, name, version):
-        """The bytes of the notebook that a version was made from; b"" where they were not kept."""
+        """Return the bytes of the notebook a version was made from; b"" if not saved."""
         row = self._file.execute(
             "SELECT exercise FROM imported WHERE assignment = ? AND version = ? AND exercise != ''",
             (name, version),
@@ -190,12 +190,12 @@ class Questions(Roster):
 
 
 def named_version(content):
-    """The version that a notebook names first, from its bytes; "" if it names none."""
+    """Return the first version named in a notebook's bytes; "" if none is named."""
     return next(iter(named_versions(content)), UNVERSIONED)
 
 
 def named_versions(content):
-    """All versions that the cells of a notebook name, from its bytes, in order."""
+    """Return all versions named in a notebook's cells, in order."""
     return [version.decode() for version in VERSION.findall(content or b"")]
 
 

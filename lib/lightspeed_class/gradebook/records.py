@@ -10,7 +10,7 @@ from lightspeed_class.score import BY_HAND, Graded, Score
 
 @dataclass(frozen=True)
 class Student:
-    """One of the roster; `seed` draws the variants."""
+    """A student on the roster; `seed` draws the variants."""
 
     id: str
     name: str
@@ -19,30 +19,30 @@ class Student:
 
     @property
     def left(self):
-        """Whether they are no longer in the class."""
+        """Whether the student has left the class."""
         return bool(self.details.get("left"))
 
     @property
     def group(self):
-        """The group that they hand in with, in one way of writing it; "" for none."""
+        """The student's group, normalized; "" if none."""
         return " ".join(self.details.get("group", "").casefold().split())
 
     @property
     def sections(self):
-        """Their section, as it is written, and each of several that Canvas joined in one text."""
+        """The section as written, and each section of a list that Canvas joined in one text."""
         whole = self.details.get("section", "").strip()
         parts = [whole, *re.split(r",? and |, ", whole)]
         return list(dict.fromkeys(part for part in parts if part))
 
     def is_in(self, section):
-        """Whether they are of a section; everybody is of ""."""
+        """Whether the student is in `section`; "" includes everybody."""
         return not section or section in self.sections
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What was handed in; `refused`: why it could not be read, `version`: of which release;
-    `again`: when the same bytes came after others of the same student, or 0.
+    """A submission; `refused`: why it could not be read, `version`: its release; `again`: when the
+    same bytes were handed in again after others by the student, or 0.
     """
 
     id: int
@@ -57,13 +57,13 @@ class Submission:
 
     @property
     def order(self):
-        """What puts the last one last: when these bytes came last, lateness aside."""
+        """The sort key of submissions: when the bytes were last received, whatever the lateness."""
         return max(self.at, self.again), self.id
 
 
 @dataclass(frozen=True)
 class Grading:
-    """What a submission earned when it was graded under a key."""
+    """The points and verdicts of a submission graded under a key."""
 
     id: int
     submission: int
@@ -74,7 +74,7 @@ class Grading:
 
 @dataclass(frozen=True)
 class Item:
-    """A version of a rubric item. Its points are added for all who have it; None: withdrawn."""
+    """A version of a rubric item. Its points are added to all who have it; None: withdrawn."""
 
     number: int
     id: int
@@ -88,11 +88,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Manual:
-    """Points (None: a comment only) and words by a person; question "" stands for the whole
-    assignment.
+    """A person's points (None: only a comment) and words; question "" means the assignment.
 
-    `items`: ids of rubric items, whose points count from `base`, the automatic points of then;
-    `override`: points that count in place of those. `undoes`: the entry that this one takes back.
+    `items`: ids of rubric items, whose points are added to `base`, the automatic points at that
+    time; `override`: points that replace them. `undoes`: the entry that this one takes back.
     """
 
     student: str
@@ -110,7 +109,7 @@ class Manual:
     chosen: tuple[Item, ...] = ()
 
     def counted(self, rubric, most):
-        """The same with the points that count by the rubric of now: id -> Item."""
+        """Return this entry with the points of the current rubric: id -> Item."""
         items = tuple(rubric[id] for id in self.items if id in rubric)
         points = self.override
         if items and points is None:
@@ -120,7 +119,7 @@ class Manual:
 
 
 def standing(entries):
-    """(student, question) -> the manual entry that counts: the last one that is not taken back."""
+    """Return (student, question) -> the manual entry that counts: the last not taken back."""
     stacks = {}
     for entry in entries:
         mine = stacks.setdefault((entry.student, entry.question), [])
@@ -134,7 +133,7 @@ def standing(entries):
 
 @dataclass(frozen=True)
 class Decision:
-    """What somebody decided: see the table in gradebook_schema. `value` None takes it back."""
+    """A person's decision: see the table in gradebook_schema. `value` None revokes it."""
 
     what: str
     student: str | None
@@ -147,11 +146,11 @@ class Decision:
 
 @dataclass(frozen=True)
 class Result:
-    """Where a student stands. Manual points of a question stand in place of the automatic ones;
-    what lateness costs is taken off these, never below 0; those of "" are added.
+    """A student's result. Manual points replace a question's automatic ones; the cost of lateness
+    is deducted from them, never below 0; then points for "" are added.
 
-    `now`: question -> its points now, in the version of the assignment that was handed in. Who is
-    excused has no points, whatever was handed in.
+    `now`: question -> its current points, in the submitted version of the assignment. Excused
+    students have no points, whatever was handed in.
     """
 
     student: Student
@@ -169,7 +168,7 @@ class Result:
 
     @property
     def points(self):
-        """None while there is nothing to count; see `unmarked` for what is still to come."""
+        """The total, or None if nothing counts yet; see `unmarked` for what is still to come."""
         by_hand = self._given
         if self.excused or (not self.grading and not by_hand):
             return None
@@ -177,7 +176,7 @@ class Result:
 
     @property
     def unmarked(self):
-        """The questions that people mark, and nobody has marked yet: no points of theirs count."""
+        """Questions for people to mark that are still unmarked; they count no points yet."""
         return [
             q
             for q, s in self.scores.items()
@@ -186,7 +185,7 @@ class Result:
 
     @property
     def off(self):
-        """The points that lateness takes off."""
+        """The points deducted for lateness."""
         return min(self.lateness.charge, max(self._earned, 0.0))
 
     @property
@@ -201,7 +200,7 @@ class Result:
 
     @property
     def asked(self):
-        """Question -> what its points are out of: as it was when they were given."""
+        """Question -> its maximum at the time when its points were given."""
         by_hand = {q for q, m in self.manual.items() if m.points is not None} & self.now.keys()
         return (
             {q: s.out_of for q, s in self.scores.items()} | {q: self.now[q] for q in by_hand}
@@ -215,13 +214,13 @@ class Result:
 
     @property
     def outdated(self):
-        """Whether it was graded when other points were set than now."""
+        """Whether the work was graded under points that have changed since."""
         return bool(self.grading) and {q: s.out_of for q, s in self.scores.items()} != self.now
 
 
 @dataclass(frozen=True)
 class Change:
-    """A score that another grading made different."""
+    """A score changed by another grading."""
 
     student: Student
     question: str

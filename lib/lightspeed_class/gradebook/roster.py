@@ -7,10 +7,10 @@ from lightspeed_class.gradebook.records import Student
 
 
 class Roster(Marks):
-    """Nobody is ever removed."""
+    """The students of a class. Nobody is ever removed."""
 
     def add_student(self, id, name="", seed=None, **details):
-        """Put somebody on the roster, or update the entry. A seed stays as it was first given."""
+        """Add a student to the roster, or update the entry. The first seed stays."""
         with self._transaction():
             row = self._file.execute("SELECT details FROM students WHERE id = ?", (id,)).fetchone()
             before = json.loads(row[0]) if row else {}
@@ -25,7 +25,7 @@ class Roster(Marks):
                 self._decide("group", id, "", group or None, "the roster")
 
     def set_left(self, student, has_left, reason="", by=""):
-        """Say that somebody left the class, or is back: nothing else of theirs changes."""
+        """Record that a student left the class, or is back; nothing else changes."""
         with self._transaction():
             one = self.student(student)
             details = one.details | {"left": "yes" * has_left}
@@ -41,12 +41,12 @@ class Roster(Marks):
         return [Student(id, name, seed, json.loads(details)) for id, name, seed, details in rows]
 
     def student(self, id):
-        """The student of this id. Raises KeyError."""
+        """Return the student with this id. Raises KeyError."""
         return {s.id: s for s in self.students()}[id]
 
     def teams(self, assignment):
-        """Student id -> the ids of those who hand in together, that one among them: all of a
-        group, unless class.toml says that this assignment is handed in alone.
+        """Return student id -> the ids of all members of the student's group, or only the student
+        if class.toml makes the assignment individual.
         """
         alone = assignment in json.loads(self.setting("alone") or "[]")
         groups = {}

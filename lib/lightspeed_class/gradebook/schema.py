@@ -143,8 +143,8 @@ MIGRATIONS = (
 
 
 class Newer(RuntimeError):
-    """The file was written by a later version of the course."""
+    """The file was written by a newer version of the course."""
 
 
 class Changed(RuntimeError):
-    """Somebody else's entry came in between."""
+    """Another person saved an entry in the meantime."""

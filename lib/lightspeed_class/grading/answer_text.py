@@ -22,7 +22,7 @@ MOST = 8  # values of a list
 
 
 def usual(magnitude: Any, units: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The same amount in bytes if it is in bits, in joules if in g·m²/s²: as people write it."""
+    """Return an amount in customary units: bytes for bits, joules for g·m²/s²."""
     units = dict(units)
     if bits := units.pop("bit", 0):
         magnitude, units["byte"] = magnitude / 8**bits, bits
@@ -36,7 +36,7 @@ def usual(magnitude: Any, units: Mapping[str, Any]) -> tuple[Any, dict[str, Any]
 
 
 def came(answer: Any, unit: str = "") -> str:
-    """An answer from `decode` in words, amounts in `unit` if they can be; "" if there is none."""
+    """Return an answer from `decode` in words, in `unit` if convertible; "" if there is none."""
     try:
         words = _words(answer, unit)
     # no answer may stop the grader

@@ -53,7 +53,7 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 @dataclass(frozen=True)
 class Tally:
-    """What a run did; `failed`: submission id -> why it was given up; `unreadable` got nothing."""
+    """The result of a run; `failed`: submission id -> reason; `unreadable` got no points."""
 
     graded: int
     failed: dict[int, str]
@@ -70,7 +70,7 @@ def job(
     isolated: bool | str,
     data: Any,
 ) -> Graded:
-    """One submission, in a worker."""
+    """Grade one submission, in a worker."""
     try:
         return grade(content, assignment, seed, secret, limits, isolated, data)
     except SystemExit:  # of _stop(); the pool would keep it for a result and hand out the next one
@@ -101,12 +101,11 @@ def grade_all(
     label: str = "",
     submit: Any = None,
 ) -> Tally:
-    """Grade the submissions of an assignment that have no grading yet; call it again after a crash
-    and it goes on.
+    """Grade the ungraded submissions of an assignment; after a crash, another call continues.
 
-    `regrade`: also those that were graded under another key; with a new `label`, all of them,
-    whatever the key. `submit`: an object with submit(function, *arguments) -> Future, in place of a
-    pool of `workers` processes.
+    `regrade`: also submissions graded under another key; with a new `label`, all submissions.
+    `submit`: an object with submit(function, *arguments) -> Future, used in place of a pool of
+    `workers` processes.
     """
     start, limits, failed = time.monotonic(), limits or Limits(), {}
     ready(isolated)
@@ -281,9 +280,9 @@ def key_of(
     kinds: Iterable[str],
     corrected: str = "",
 ) -> str:
-    """What decides the scores, as two hashes in one: of the work, and of the points for each
-    question; `kinds`: those that were released, as with both of them the notebook has a say;
-    `corrected`: which questions were corrected since.
+    """Hash what decides the scores, as two hashes in one: of the work, and of each question's
+    points; `kinds`: the kinds released, since with both the notebook decides; `corrected`: the
+    questions corrected since.
     """
     work = [
         assignment.name,
@@ -301,7 +300,7 @@ def key_of(
 
 
 def print_progress(count: int, total: int, seconds: float) -> None:
-    """A line that is written over; where the output is not a terminal, one line for each tenth."""
+    """Print progress on one line; one line per tenth if the output is not a terminal."""
     terminal = sys.stderr.isatty()
     if terminal or count == total or count * 10 // total > (count - 1) * 10 // total:
         remaining = (
@@ -318,7 +317,7 @@ def print_progress(count: int, total: int, seconds: float) -> None:
 
 
 def replay(book: Gradebook, id: int) -> tuple[bool, Graded, Graded, list[str]]:
-    """Grade once more by the points of then: (the same?, before, after, parts that differ)."""
+    """Grade again under the same points: return (same?, before, after, parts that differ)."""
     (grading,) = book.gradings(id=id)
     before = grading.graded
     (submission,) = [s for s in book.submissions() if s.id == grading.submission]

@@ -32,7 +32,7 @@ def _remove() -> None:  # registered before the fork servers' end is, so it come
 
 @cache
 def joined(total: int, processes: int) -> tuple[list[str], str]:
-    """(words that put a command into a group with these limits, what holds them), if there are."""
+    """Return (command prefix that applies these limits, the mechanism), if available."""
     for words, name in (*_systemd(total, processes), *_delegated(total, processes)):
         try:
             trial = subprocess.run([*words, "/usr/bin/true"], capture_output=True, timeout=20)

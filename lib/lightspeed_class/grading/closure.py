@@ -21,7 +21,7 @@ _IMPORT = re.compile(
 
 
 def deciding(home: Path) -> list[Path]:
-    """These files, below `home`, the folder of the packages. Raises FileNotFoundError."""
+    """Return the files below `home` that affect scores. Raises FileNotFoundError."""
     waiting = [home / name for name in (GRADER, *SCRIPTS)]
     for folder in FOLDERS:
         inside = [path for path in (home / folder).rglob("*") if path.suffix in {".py", *DATA}]

@@ -45,13 +45,13 @@ _alone = threading.Lock()
 
 
 class NoCluster(RuntimeError):
-    """The cluster cannot be used, or is gone; the message says why, and who is to blame."""
+    """The cluster is unusable or lost; the message says why, and what to fix."""
 
 
 @contextlib.contextmanager
 def connected(address: str, isolated: bool = True) -> Iterator[Cluster]:
-    """Connect to the scheduler, look at every worker, and give a `submit=` for batch.grade_all.
-    Raises NoCluster, in the batch too if the scheduler goes; what is graded is kept.
+    """Connect to the scheduler, check every worker, and return a `submit=` for batch.grade_all.
+    Raises NoCluster, also during the batch if the scheduler is lost; finished gradings are kept.
     """
     try:
         from distributed import Client
@@ -85,7 +85,7 @@ def connected(address: str, isolated: bool = True) -> Iterator[Cluster]:
 
 
 class Cluster:
-    """What batch.grade_all hands its jobs to. `workers`: how many there were at the start."""
+    """The executor that batch.grade_all submits jobs to. `workers`: their number at the start."""
 
     def __init__(self, client: Any, needs: dict[str, str], isolated: bool, workers: int) -> None:
         self._client, self._wanted, self._isolated, self.workers = client, needs, isolated, workers
@@ -107,7 +107,7 @@ class Cluster:
 def checked(
     needs: dict[str, str], isolated: bool, function: Callable[..., Any], *arguments: Any
 ) -> Any:
-    """The job, on a worker that may have joined after the others were looked at."""
+    """Run the job on a worker that may have joined after the check of the others."""
     if fault := unfit(needs, about(isolated)):
         raise NoCluster(f"A worker on {platform.node()}: {fault}")
     with _alone:
@@ -115,7 +115,7 @@ def checked(
 
 
 def about(isolated: bool) -> dict[str, str]:
-    """What a worker and the grader must have in common; `sandbox`: what prevents it, or nothing."""
+    """Return what a worker and the grader must share; `sandbox`: what prevents it, or nothing."""
     sandbox = ""
     if isolated:
         try:
@@ -131,7 +131,7 @@ def about(isolated: bool) -> dict[str, str]:
 
 
 def unfit(needs: dict[str, str], answer: Any) -> str:
-    """Why a worker cannot grade, in words or ""; `answer`: what about() gave, or its exception."""
+    """Return why a worker cannot grade, or ""; `answer`: about()'s result or exception."""
     if isinstance(answer, ImportError):
         return f"it cannot import the course ({answer}). Install the same version of it there."
     if isinstance(answer, Exception):

@@ -11,7 +11,7 @@ from lightspeed_class.grading.answer_text import usual
 
 
 def decode(value: Any, depth: int = 0) -> Any:
-    """A plain value from an encoded, hostile answer: what is out of the ordinary has no value."""
+    """Return a plain value from an encoded, hostile answer; anything unusual has no value."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind == "none":
         return None
@@ -74,7 +74,7 @@ def _base_units() -> frozenset[str]:
 
 
 def safe_name(text: Any) -> str:
-    """A name that the student's program gave, fit to be shown."""
+    """Return a name from the student's program in a form that is safe to show."""
     return (
         text
         if isinstance(text, str) and re.fullmatch(r"[A-Za-z_]\w{0,59}", text, re.ASCII)

@@ -50,8 +50,8 @@ UNKNOWN = "It is installed, and the kernel refuses what it needs."
 def remedy(
     error: str, bwrap: str = "/usr/bin/bwrap", root: Path = Path("/"), ordinary: bool | None = None
 ) -> str:
-    """What keeps bubblewrap from its work, and the line that mends it; `error` is its message.
-    `ordinary`: whether a user other than root asks (default: this process).
+    """Return why bubblewrap failed, and the command that fixes it; `error` is its message.
+    `ordinary`: whether the user is not root (default: this process).
     """
     ordinary = os.geteuid() != 0 if ordinary is None else ordinary
 
@@ -87,8 +87,8 @@ def _may_mount(root: Path) -> bool:
 
 
 class Container:
-    """student.py in a container of its own. `binds`: (what lies here, where it lies there);
-    `hidden`: folders there that are empty but for what is bound below them.
+    """student.py in its own container. `binds`: (path here, path in the container); `hidden`:
+    folders that are empty there except for binds below them.
     """
 
     def __init__(
@@ -119,11 +119,11 @@ class Container:
         os.set_blocking(self.outbox, False)
 
     def why(self) -> str:
-        """The reason why the pipe was closed."""
+        """Return why the pipe was closed."""
         return "exit"
 
     def waited(self) -> float:
-        """Nobody tells what a container waited for the machine."""
+        """Return 0: a container does not report how long it waited for the machine."""
         return 0.0
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class Container:
 
 @cache
 def available(engine: str) -> str:
-    """The engine in words, its empty image made. Raises OSError or ValueError with the cause."""
+    """Describe the engine, after creating its empty image. Raises OSError or ValueError."""
     if engine not in ENGINES:
         raise ValueError(f"--container {engine}: expected {' or '.join(ENGINES)}")
     path = shutil.which(engine)

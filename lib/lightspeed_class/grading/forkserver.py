@@ -30,12 +30,12 @@ _mine = threading.Lock()
 
 
 class Odd(RuntimeError):
-    """The server did not do what it was told, or has ended."""
+    """The server disobeyed a request, or has ended."""
 
 
 @dataclass(frozen=True)
 class Forked:
-    """A sandbox: its first process, a handle of it, and our ends of its pipes."""
+    """A sandbox: its first process, a handle to it, and our ends of its pipes."""
 
     pid: int
     handle: int
@@ -52,7 +52,7 @@ class Forked:
 
 
 class Server:
-    """A fork server, started by `command`, which is told what to do by descriptor 0. Raises Odd."""
+    """A fork server, started by `command` and controlled through descriptor 0. Raises Odd."""
 
     def __init__(self, command: list[str], environment: dict[str, str], paths: list[str]) -> None:
         self.command, self.forks = command, 0
@@ -76,7 +76,7 @@ class Server:
         return self._process.pid
 
     def fork(self, setup: dict[str, Any]) -> Forked:
-        """A new sandbox. Raises Odd."""
+        """Create a new sandbox. Raises Odd."""
         self.forks += 1
         theirs_in, ours_in = os.pipe()
         ours_out, theirs_out = os.pipe()
@@ -102,14 +102,14 @@ class Server:
             raise
 
     def ended(self, forked: Forked, seconds: float) -> int | None:
-        """How its sandbox and all in it ended, as shells say; None if it goes on. Raises Odd."""
+        """Return a sandbox's exit status as shells report it; None if running. Raises Odd."""
         if not _ready(forked.handle, seconds):
             return None
         self._tell(b"ended?")
         return int(self._hear(None, ANSWERS_IN))
 
     def close(self) -> None:
-        """End it, and with it whatever it has forked."""
+        """End the server and everything it has forked."""
         # The first process of a namespace takes all others with it, and then bwrap ends.
         for pid in children(self._process.pid):
             with contextlib.suppress(ProcessLookupError):
@@ -122,7 +122,7 @@ class Server:
         self._control.close()
 
     def fit(self) -> bool:
-        """Whether it can serve another one."""
+        """Whether the server can take another sandbox."""
         return self._process.poll() is None and self.forks < MOST_FORKS
 
     def _tell(self, message: bytes) -> None:
@@ -152,7 +152,7 @@ def _starter() -> ThreadPoolExecutor:
 
 
 def take(command: list[str], environment: dict[str, str], paths: list[str]) -> Server:
-    """An idle server of this command, or a new one. Raises Odd."""
+    """Return an idle server of this command, or a new one. Raises Odd."""
     with _mine:
         while fitting := [s for s in _idle if s.command == command]:
             _idle.remove(server := fitting[-1])
@@ -163,7 +163,7 @@ def take(command: list[str], environment: dict[str, str], paths: list[str]) -> S
 
 
 def give_back(server: Server) -> None:
-    """Keep it for the next sandbox."""
+    """Keep the server for the next sandbox."""
     if server.fit():
         with _mine:
             _idle.append(server)
@@ -172,13 +172,13 @@ def give_back(server: Server) -> None:
 
 
 def servers() -> tuple[Server, ...]:
-    """Those that wait for work in this process."""
+    """Return the idle servers of this process."""
     return tuple(_idle)
 
 
 @atexit.register
 def close_all() -> None:
-    """End every server that is idle."""
+    """End every idle server."""
     while _idle:
         _idle.pop().close()
 

@@ -63,10 +63,10 @@ def grade(
     isolated: bool | str = True,
     data: Any = None,
 ) -> Graded:
-    """Grade the bytes of a notebook for the student whose variants `seed` draws, by what the
-    gradebook has `data` of them (KeptQuestions.data), or as they are drawn now. With more than one
-    library kept, which a correction that takes no points leaves, each answer gets the better score.
-    Raises NoSandbox, but nothing for what is in it.
+    """Grade a notebook's bytes for the student whose variants `seed` draws, using `data` from the
+    gradebook (KeptQuestions.data), or fresh draws. If several libraries are kept, after a
+    correction that takes no points, each answer gets the best score. Raises NoSandbox, but nothing
+    because of the notebook's content.
     """
     libraries = (data or {}).get("libraries") or (None,)
     first, *others = (
@@ -155,7 +155,7 @@ def _graded(
 
 
 def repriced(grading: Graded, assignment: Assignment) -> Graded:
-    """The same verdicts for the points that are given now; nothing is run again."""
+    """Return the same verdicts under the current points, without running anything."""
     scores = tuple(
         replace(s, points=now * _earned(s), out_of=now)
         for s in grading.scores
@@ -172,12 +172,12 @@ def _earned(score: Score) -> float:
 
 
 def identity(assignment: Assignment) -> str:
-    """A hash of what is asked, and for how many points."""
+    """Hash the questions and their points."""
     return fingerprint([assignment.name, assignment.cells, assignment.points])
 
 
 def refused(reason: str, assignment: Assignment, record: dict[str, Any] | None = None) -> Graded:
-    """No points, and why."""
+    """Return a grading without points, and the reason."""
     scores = (Score(q, 0.0, p, "refused", message=reason) for q, p in assignment.points.items())
     return Graded("refused", tuple(scores), (reason,), record or {"isolation": "not run"})
 
@@ -257,7 +257,7 @@ def _share(verdict: Verdict) -> float:
 
 @cache
 def grader(home: Path = COURSE.parent) -> str:
-    """A hash of all code that has a say in a score; `home` is the folder of the packages."""
+    """Hash all code that affects a score; `home` is the folder of the packages."""
     return fingerprint(
         [
             [str(file.relative_to(home)), hashlib.sha256(file.read_bytes()).hexdigest()]
@@ -268,7 +268,7 @@ def grader(home: Path = COURSE.parent) -> str:
 
 @cache
 def environment() -> dict[str, str]:
-    """What else a score may depend on."""
+    """Return what else a score may depend on."""
     packages = {name: version(name) for name in ("ipython", "numpy", "pint", "scipy")}
     return {
         "python": platform.python_version(),

@@ -29,8 +29,8 @@ _key = json.JSONEncoder(sort_keys=True).encode
 
 
 class Run:
-    """The program at work: its answers, and its functions. `kinds`: question -> kind; `files`: what
-    lies beside the notebook.
+    """A running program: its answers and functions. `kinds`: question -> kind; `files`: the files
+    beside the notebook.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class Run:
 
     @property
     def stopped_at(self) -> int:
-        """The number of the cell, from 0, that did not come to its end."""
+        """The number of the cell, from 0, that did not finish."""
         return max(self.ran, default=-1) + 1
 
     def notes(self) -> tuple[str, ...]:
-        """What the student is told of the run as a whole."""
+        """The notes to the student on the run as a whole."""
         lines = [f"Code cell {number + 1} {what}" for number, what in dict.fromkeys(self.told)]
         if self.status != "ok":
             at = self.stopped_at + 1
@@ -108,7 +108,7 @@ class Run:
         return tuple(lines[: MOST_NOTES + 1])
 
     def reached(self, id: str) -> bool:
-        """Whether a cell of this question ran to its end, or has none."""
+        """Whether a question's cells ran to their end; True if it has none."""
         return not self.homes[id] or bool(self.homes[id] & self.ran)
 
     def _results(self, id: str, inputs: list[dict[str, Any]], watch: int) -> dict[str, Any]:

@@ -51,12 +51,12 @@ AREA, DESCRIPTORS = 512, 4 << 20
 
 
 class NoSandbox(RuntimeError):
-    """This machine could not isolate a submission; the message says how to mend it."""
+    """This machine cannot isolate a submission; the message says how to fix it."""
 
 
 class Ended(Exception):
-    """The program will say no more; `reason` is time, memory, output, protocol or exit. `waited`:
-    it is the time of the clock, some of which a busy machine may have used.
+    """The program will send no more; `reason` is time, memory, output, protocol or exit. `waited`:
+    wall time, part of which a busy machine may have used.
     """
 
     def __init__(self, reason: str, busy: bool = False) -> None:
@@ -66,7 +66,7 @@ class Ended(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use: seconds and bytes."""
+    """The limits of one submission: seconds and bytes."""
 
     wall: float = 120  # all of it, from start to end, without what a busy machine takes
     processor: float = 240  # all of its processes
@@ -81,8 +81,8 @@ class Limits:
 
 
 class Sandbox:
-    """student.py in a sandbox, for a `with`; its cells import the course from the folder `library`.
-    `isolation`: what holds it, in words.
+    """student.py in a sandbox, for use in a `with`; its cells import the course from `library`.
+    `isolation`: the mechanism, in words.
     """
 
     def __init__(
@@ -114,13 +114,13 @@ class Sandbox:
         return self
 
     def begin(self) -> None:
-        """The student's own time counts from now."""
+        """Start counting the student's time."""
         self._count(self.limits.wall)
         self._at_first = self._before
 
     @property
     def starved(self) -> bool:
-        """Whether the student had to wait for a busy machine; in a container nobody can tell."""
+        """Whether the student had to wait for a busy machine; unknown in a container."""
         return isinstance(self._isolated, str) or self._home.waited() - self._at_first > STARVED
 
     def _count(self, seconds: float) -> None:
@@ -132,7 +132,7 @@ class Sandbox:
         self._home.close()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Hand over a message. Raises Ended."""
+        """Send a message. Raises Ended."""
         rest, pipe = json.dumps(message).encode() + b"\n", self._home.inbox
         while rest:
             self._wait(self._writable, None)
@@ -144,7 +144,7 @@ class Sandbox:
                 raise Ended(self._home.why()) from None
 
     def receive(self, seconds: float | None = None) -> dict[str, Any] | None:
-        """The next (hostile) message, or None if none comes within `seconds`. Raises Ended."""
+        """Return the next (hostile) message, or None after `seconds`. Raises Ended."""
         until = None if seconds is None else time.monotonic() + seconds
         while not self._lines:
             if not self._wait(self._readable, until):
@@ -287,8 +287,8 @@ class _Free:
 
 
 def ready(isolated: bool | str) -> str:
-    """How submissions will be isolated: by bubblewrap (True), in a container ("podman", "docker")
-    or not at all (False). Raises NoSandbox where they cannot be.
+    """Return how submissions will be isolated: by bubblewrap (True), in a container ("podman",
+    "docker") or not at all (False). Raises NoSandbox if they cannot be.
     """
     if isolated is True:
         return available()
@@ -299,14 +299,14 @@ def ready(isolated: bool | str) -> str:
 
 
 def door(isolation: str) -> bool | str:
-    """What `ready` takes, of the words that a record has."""
+    """Return the argument of `ready` that a record's words describe."""
     engine = isolation.partition(" ")[0].lower()
     return engine if engine in doors.ENGINES else isolation != "not isolated"
 
 
 @cache
 def available() -> str:
-    """How submissions are isolated here. Raises NoSandbox where they cannot be."""
+    """Describe how submissions are isolated here. Raises NoSandbox if they cannot be."""
     bwrap = shutil.which("bwrap")
     if sys.platform != "linux" or not bwrap:
         raise NoSandbox(f"{doors.INSTALL} {doors.OTHERS}")

@@ -73,7 +73,7 @@ _Steps = list[tuple[int, int, int, int]]
 
 
 def program() -> bytes:
-    """The filter as the kernel loads it; empty on a processor whose numbers we do not have."""
+    """Return the filter for the kernel; empty on a processor with unknown call numbers."""
     if platform.machine() not in _MACHINES:
         return b""
     architecture, _ = _MACHINES[platform.machine()]

@@ -52,7 +52,7 @@ dumps = JSONEncoder(allow_nan=False).encode
 
 
 class OutOfTime(BaseException):
-    """A cell or a call took too long; `waited`: by the clock, which a busy machine may use up."""
+    """A cell or a call exceeded its time; `waited`: wall time, which a busy machine may use up."""
 
     waited = False
 
@@ -62,13 +62,13 @@ class Waited(OutOfTime):
 
 
 class Recorded:
-    """What check() gives here: there is no verdict to be had."""
+    """The result of check() while grading, which gives no verdict."""
 
     correct, kind, name, message, value = None, "recorded", "", "", None
 
 
 def main() -> None:
-    """One notebook in this process; or, as `student.py serve`, many, each in one of its own."""
+    """Run one notebook in this process; as `student.py serve`, many, each in its own process."""
     from student_confine import filtered, serve
 
     if sys.argv[1:] == ["serve"]:
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def prepare(paths: list[str], more: Sequence[str] = ()) -> World:
-    """Load what runs notebooks, before any of them has a say, and make their world."""
+    """Load what runs notebooks before any notebook does, and create their world."""
     sys.path[1:1] = paths
     load_pint()
     for name in more:
@@ -111,7 +111,7 @@ def read_tables() -> None:
 
 
 def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> None:
-    """Run the notebook that comes in, and answer calls until there are none."""
+    """Run the notebook received, and answer calls until there are no more."""
     plan = loads(inbox.readline())
 
     def say(*messages: dict[str, Any]) -> None:
@@ -142,7 +142,7 @@ def work(world: World, inbox: BinaryIO, outbox: int, limits: dict[str, Any]) -> 
 
 
 def lay_out(files: dict[str, str]) -> None:
-    """Put what came with the notebook beside it: into this folder, from which its cells import."""
+    """Write a notebook's files into this folder, from which its cells import."""
     sys.path.insert(0, "")
     for name, content in files.items():
         parts = name.split("/")
@@ -186,7 +186,7 @@ def limit(limits: dict[str, Any]) -> None:
 def run(
     world: World, plan: dict[str, Any], seconds: float, say: Callable[..., None]
 ) -> dict[str, Any]:
-    """Execute the cells, tell the answers after each, give the functions to call, by question."""
+    """Execute the cells, send the answers after each, and return the functions, by question."""
     ever_checked: set[str] = set()
     functions: dict[str, Any] = {}
     messages: list[dict[str, Any]] = []
@@ -232,8 +232,8 @@ def run(
 
 
 class World:
-    """The namespace of the cells and the shell that runs them, as in a notebook; of the course's
-    verbs only those that draw do something. `checked`: what check() was given.
+    """The cells' namespace and the shell that runs them, as in a notebook; of the course's verbs,
+    only those that draw are active. `checked`: the arguments of check().
     """
 
     def __init__(self) -> None:
@@ -275,7 +275,7 @@ class World:
 
 
 def unanswered(answer: Any) -> bool:
-    """Whether it is what the exercise came with: nothing, dots, or a function without a body."""
+    """Whether an answer is the exercise's placeholder: nothing, dots, or an empty function."""
     code = getattr(answer, "__code__", None) if type(answer) is types.FunctionType else None
     empty = unanswered_function.__code__
     if code is None:
@@ -284,7 +284,7 @@ def unanswered(answer: Any) -> bool:
 
 
 def assigns(source: str, name: str) -> bool:
-    """Whether a cell gives this name a value, outside of functions and the like."""
+    """Whether a cell assigns this name outside of functions and classes."""
     inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
     waiting: list[ast.AST] = [ast.parse(source)]
     while waiting:
@@ -299,7 +299,7 @@ def unanswered_function() -> None: ...
 
 
 def within(seconds: float, action: Callable[[], Any]) -> Any:
-    """What the action gives, or how it failed, which is an encoded error."""
+    """Return the action's result, or its failure as an encoded error."""
 
     def stop(number: int, *_: Any) -> None:
         if number == signal.SIGALRM:
@@ -335,7 +335,7 @@ def failed(error: BaseException) -> dict[str, Any]:
 
 
 def explained(error: BaseException) -> dict[str, Any]:
-    """The same of what a cell raised, with what it says and the line of the cell."""
+    """Encode a cell's error, with its message and line."""
     line, step = getattr(error, "lineno", None), error.__traceback__
     while line is None and step is not None:
         if step.tb_frame.f_code.co_filename.startswith("<ipython"):
@@ -348,7 +348,7 @@ def explained(error: BaseException) -> dict[str, Any]:
 def result(
     function: Any, signature: Any, inputs: dict[str, Any], seconds: float, calls: Any, origin: Any
 ) -> Any:
-    """What a call gives, encoded; into `origin`, what of the library that came out of."""
+    """Return a call's encoded result; put into `origin` what came out of the library."""
     if not callable(function):
         return {"kind": "none"}
 
@@ -363,7 +363,7 @@ def result(
 
 
 def call(function: Any, signature: Any, inputs: dict[str, Any]) -> Any:
-    """By the names of the parameters if it has them, else in order, as without a signature."""
+    """Call with the parameters' names if they match, else in order, as without a signature."""
     try:
         signature.bind(**inputs)
     except (AttributeError, TypeError):

@@ -59,8 +59,8 @@ ABOUT = {"own": OWN, "one": ONE, "shared": SHARED}
 
 
 def write_handout(course, name, students, versions):
-    """Write both into the folder of a release; `versions`: student id -> those that they were
-    given, the last one last.
+    """Write both lists into the folder of a release; `versions`: student id -> the versions given,
+    latest last.
     """
     folder, table = course.released(name), io.StringIO(newline="")
     rows = csv.writer(table)

@@ -34,8 +34,8 @@ check("{id}", answer)""",
 
 
 def write(course, kind, beside=None):
-    """Write the notebook into the folder of the class, with the cells of an exercise before it if
-    one is named, and give its path. Raises ClassError.
+    """Write the notebook into the class folder, after the cells of the exercise `beside` if given,
+    and return its path. Raises ClassError.
     """
     words = {"kind": kind, "id": f"{INCIDENT}.{kind}"}
     cells = [(type, id.format(**words), source.format(**words), []) for type, id, source in CELLS]

@@ -11,8 +11,8 @@ from lightspeed_class.handout.release import find
 
 
 def write_notebook(course, name, cells, beside=None):
-    """Write (kind, id, source, tags) cells as NAME.ipynb into the folder of the class, behind those
-    of an exercise or a notebook if one is named, and give its path. Raises ClassError.
+    """Write (kind, id, source, tags) cells as NAME.ipynb into the class folder, after the cells of
+    the notebook `beside` if given, and return its path. Raises ClassError.
     """
     before, metadata = [], {}
     if beside:

@@ -8,8 +8,8 @@ BLANK = "*Write here, in place of this line. A person reads and marks it.*"
 
 
 def write(course, name, prompt, beside=None):
-    """Write a notebook that asks `prompt` as the question prose.`name`, with the cells of an
-    exercise or a notebook before it if one is named, and give its path. Raises ClassError.
+    """Write a notebook that asks `prompt` as the question prose.`name`, after the cells of the
+    notebook `beside` if given, and return its path. Raises ClassError.
     """
     if not NAME.fullmatch(name):
         raise ClassError(

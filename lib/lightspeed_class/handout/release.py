@@ -96,8 +96,9 @@ READS = "`check` says how your answer was read, and it is\njudged once you hand 
 
 @dataclass(frozen=True)
 class Released:
-    """What a release did. `given`: ids of the students whose files were made now; `versions`:
-    student -> those that they were given, the last one last."""
+    """The result of a release. `given`: ids of students with new files; `versions`: student -> the
+    versions given to them, latest last.
+    """
 
     name: str
     folder: Path
@@ -115,12 +116,12 @@ class Released:
 
 
 def release(course, book, name, due=None, one=False):
-    """Make the notebooks of an assignment, which is an exercise of the course or a path; `due` in
-    seconds since 1970. `one`: one for all, which draws the numbers of each by their id.
+    """Make the notebooks of an assignment, an exercise of the course or a path; `due` in seconds
+    since 1970. `one`: one notebook for all, which draws each student's numbers from their id.
 
-    Students who have this version keep their files. An assignment that has changed is a new
-    version, for all of them, in a folder of its own; so is one notebook for all, once it has to
-    know more students. `release_to` gives one student a version that is there. Raises ClassError.
+    Students who have this version keep their files. A changed assignment is a new version for all
+    students, in its own folder; so is one notebook for all once it must know more students.
+    `release_to` gives one student an existing version. Raises ClassError.
     """
     if one and not course.variants:
         raise ClassError(
@@ -175,9 +176,9 @@ def release(course, book, name, due=None, one=False):
 
 
 def release_to(course, book, name, student, version=None):
-    """Give one student a version that was released, by default the latest, and nobody else another
-    file; its path. A late joiner's numbers were drawn with those of the others, by the course of
-    then. Raises ClassError.
+    """Give one student a released version, by default the latest, without changing other students'
+    files; return its path. A late joiner's numbers were drawn at the release, with everyone's.
+    Raises ClassError.
     """
     state = _state(book, name)
     count = len(state["versions"])
@@ -265,13 +266,13 @@ def _sealed(book, name, aliases=True):
 
 
 def spoken(name):
-    """A name or number as the folders have it: 2 is 02, and 02_roofline.ipynb is 02_roofline."""
+    """Return the name as the folders have it: 2 is 02, and 02_roofline.ipynb is 02_roofline."""
     name = Path(name).name.removesuffix(".ipynb")
     return f"{int(name):02}" if name.isdecimal() else name
 
 
 def find(name):
-    """The notebook of an exercise, by name, by its number or by its path. Raises ClassError."""
+    """Find the notebook of an exercise by name, number or path. Raises ClassError."""
     path, notebooks = Path(name), exercises()
     if path.suffix != ".ipynb" or not path.is_file():
         stem = spoken(name) if path.name == str(name) else str(name)

@@ -34,7 +34,7 @@ CHECKED = re.compile(rb"""check\(\s*\\?["']([a-z][a-z0-9]*\.[a-z]\w*)""")
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a file: new, late, older (than the latest), same, refused, beside (a notebook
+    """The status of a file: new, late, older (than the latest), same, refused, beside (a notebook
     of the same student), foreign (another assignment's) or unknown.
     """
 
@@ -47,12 +47,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Collected:
-    """What a collection did: a row for each file, and `left`: what could not even be looked at.
+    """The result of a collection: a row for each file, and `left`: what could not be opened.
 
-    `failed`: a path could not be opened, there was nothing at all, or a notebook is for another
-    assignment. `timed`: how many submissions
-    got the time that a worksheet has; `untimed`: there are some whose time only a worksheet could
-    tell.
+    `failed`: a path could not be opened, nothing was found, or a notebook is for another
+    assignment. `timed`: number of submissions timed by a worksheet; `untimed`: whether some still
+    need a worksheet for their time.
     """
 
     name: str
@@ -68,12 +67,11 @@ class Collected:
 
 
 def collect(course, book, name, paths, student=None):
-    """Take in folders, notebooks, zip archives, and Moodle's grading worksheet (.csv), which has
-    the times.
+    """Collect folders, notebooks, zip archives, and Moodle's grading worksheet (.csv) with times.
 
-    `student`: whose all of it is, whatever it is called. Raises ClassError for a name that was not
-    released, a path that is not there or a student who is not on the roster; nothing that is in a
-    file or an archive raises.
+    `student`: the owner of all files, whatever their names. Raises ClassError for a name that was
+    not released, a missing path or a student who is not on the roster; the content of files and
+    archives never raises.
     """
     if name not in book.assignments():
         raise ClassError(
@@ -121,7 +119,7 @@ def collect(course, book, name, paths, student=None):
 
 
 def one_of(people, text):
-    """The id of the one student who goes by this. Raises ClassError."""
+    """Return the id of the one student matching `text`. Raises ClassError."""
     matches = people.named(text)
     if len(matches) != 1:
         why = f"could be {' or '.join(sorted(matches))}" if matches else "is not on the roster"

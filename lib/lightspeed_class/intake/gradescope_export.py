@@ -21,8 +21,8 @@ FOLDER = re.compile(r"submission_\d+")
 
 
 def signed(items, people):
-    """The items, those of an export of Gradescope with who handed them in, and when; and why that
-    is not known, if it is not. An export's own file is no item any more.
+    """Return the items, with student and time for those of a Gradescope export; and why these are
+    unknown, if so. The export's own file is dropped.
     """
     about = min(
         (i for i in items if i.path.rpartition("/")[2] == METADATA),

@@ -28,11 +28,11 @@ class KeptFiles:
         self.folder = folder
 
     def sweep(self):
-        """Clear away what a run that was killed left half written."""
+        """Delete half-written files of a killed run."""
         class_folder.sweep(self.folder)
 
     def archive(self, path):
-        """Keep a copy of an archive, as it came; whether it is a new one."""
+        """Keep an unchanged copy of an archive; return True if it is new."""
         if (
             not path.is_file()
             or not zipfile.is_zipfile(path)
@@ -48,7 +48,7 @@ class KeptFiles:
         return new
 
     def student(self, item, student, content, at):
-        """The file itself, with its time: it may turn out to be another's."""
+        """Keep the file, with its time, for a student; it may turn out to be another's."""
         if content is not None:
             _put(
                 self.folder
@@ -60,7 +60,7 @@ class KeptFiles:
             )
 
     def unread(self, item, folder):
-        """Keep a file that was not even read, as too large, below a folder; in words where."""
+        """Keep an unread file, such as one too large, below a folder; say where."""
         if item.file is None:
             archive = item.container.lower().endswith(".zip")
             return f"It is in the archive, in {shown(self.folder / 'received')}." * archive
@@ -77,7 +77,7 @@ class KeptFiles:
         return f"It is kept as {shown(target)}."
 
     def settle(self, content):
-        """What was put aside before is somebody's now, whatever it was called then."""
+        """Remove files set aside earlier that now belong to a student, whatever their names."""
         if content is not None:
             for kind in ("unknown", "foreign"):
                 for aside in (self.folder / kind).glob(
@@ -86,14 +86,14 @@ class KeptFiles:
                     aside.unlink(missing_ok=True)
 
     def aside(self, kind, item, content):
-        """The path of a file that is kept as unknown or foreign."""
+        """Return the path of a file kept as unknown or foreign."""
         path = self.folder / kind / _file_name(content, item.path)
         _put(path, content, item.at)
         return path
 
 
 def put_aside(course, book, name):
-    """Lines on files that are nobody's or another assignment's by now, and what to do."""
+    """Return lines on files that belong to nobody or to another assignment, and what to do."""
     out = {id for assignment in book.assignments() for id in book.choices(assignment)[1]}
     have = {submission.sha256[:12] for submission in book.submissions() if submission.id not in out}
     lines = []
@@ -118,7 +118,7 @@ def put_aside(course, book, name):
 
 
 def beside(course, intake):
-    """Lines on the files that no score is for: whose, what, and why."""
+    """Return lines on files without a score: whose, what, and why."""
     files = [
         f"{row.student}: {row.file}: {row.note}" for row in intake.rows if row.verdict == "beside"
     ]
@@ -152,6 +152,6 @@ def _safe(name):
 
 
 def shown(path):
-    """A path as it can be typed here."""
+    """Return a path as it can be typed here."""
     here = Path.cwd()
     return shlex.quote(str(path.relative_to(here) if here in path.parents else path))

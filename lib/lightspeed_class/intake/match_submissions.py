@@ -32,7 +32,7 @@ STRANGER = "not of the roster~"  # before a name, where a platform says that it 
 
 
 class People:
-    """The students of a roster, and Moodle's participants (number -> student id), as an index."""
+    """An index of the roster's students and of Moodle's participants (number -> student id)."""
 
     def __init__(self, students, participants=None):
         self._known, self._canvas, self._names = {}, {}, {}
@@ -61,11 +61,11 @@ class People:
         self._numbered = {id for ids in self._canvas.values() for id in ids}
 
     def named(self, text):
-        """The ids of those who go by this id, login, address, its first part, or name."""
+        """Return the ids of students with this id, login, address, its first part, or name."""
         return self._known.get(text.strip().casefold()) or self._names.get(squash(text), set())
 
     def of(self, path, assignment):
-        """Whose file this path may be: one id, none, or several who cannot be told apart."""
+        """Return the possible owners of this path: one id, none, or several that match equally."""
         parts = PurePosixPath(path).parts
         for part in parts:
             if match := MOODLE.fullmatch(part):
@@ -91,12 +91,12 @@ class People:
         return set()
 
     def participant(self, number):
-        """The id of who has this number in the assignment; "" if that is nobody or unsure."""
+        """Return the id of the participant with this number; "" if unknown or ambiguous."""
         students = self._participants.get(number, set())
         return next(iter(students)) if len(students) == 1 else ""
 
     def is_team(self, name):
-        """Whether this is the name of a group that hands in together, and nobody's own."""
+        """Whether this is the name of a group that hands in together, and no student's name."""
         return squash(name) in self._teams and squash(name) not in self._names
 
     def _in_group(self, name):
@@ -110,7 +110,7 @@ class People:
         }
 
     def is_signed(self, path):
-        """Whether a platform put a person's name on the file, on the roster or not."""
+        """Whether a platform put a person's name into the file's name, on the roster or not."""
         parts = PurePosixPath(path).parts
         if parts[-1].startswith(STRANGER):
             return True
@@ -121,6 +121,6 @@ class People:
 
 
 def squash(name):
-    """A name as platforms write it in a file's: letters and digits, lower case, one form."""
+    """Normalize a name as platforms do in file names: letters and digits, lower case."""
     plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).casefold())
     return "".join(c for c in plain if c.isalnum() or unicodedata.category(c)[0] == "M")

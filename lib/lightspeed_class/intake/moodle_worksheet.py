@@ -18,7 +18,7 @@ WORKSHEET_TIMES = (
 
 
 def worksheets(paths, students):
-    """Participant -> student id, and -> time of the submission, of all files. Raises ClassError."""
+    """Return participant -> student id, and -> submission time, of all files. Raises ClassError."""
     participants, times = {}, {}
     people = People(students)
     for path in paths:
@@ -45,5 +45,5 @@ def worksheets(paths, students):
 
 
 def has_no_time(source):
-    """Whether only Moodle's archive tells of a submission: its times say nothing of it."""
+    """Whether a submission is known only from Moodle's archive, whose times are meaningless."""
     return "_assignsubmission_" in source and not source.endswith(FROM_WORKSHEET)

@@ -48,7 +48,7 @@ BY_ID_ALONE = "Found by the id in the notebook alone, which anybody could have w
 
 
 class Origins:
-    """For whom the notebooks of an assignment were made."""
+    """The students for whom an assignment's notebooks were made."""
 
     def __init__(self, book, name):
         students, kinds = book.students(), book.kinds(name)
@@ -60,7 +60,7 @@ class Origins:
         self.shared, self.latest = False in kinds, kinds[0]
 
     def claimed(self, content):
-        """The student for whom the notebook says it is, if that is one of ours."""
+        """Return the student that the notebook names, if on the roster."""
         with contextlib.suppress(Refused):
             if (text := written(_code(content))) is not None:
                 return self._called(text)
@@ -76,12 +76,10 @@ class Origins:
         return next(iter(matches)) if len(matches) == 1 else ""
 
     def seed(self, student, content):
-        """What draws the numbers that a notebook is graded by: the student's own seed, or None for
-        those that all have.
+        """Return the seed a notebook is graded by: the student's own, or None for a shared one.
 
-        Where both were released at some time, it is for the notebook to say which of the two it is:
-        the one for all sets no seed. One with somebody else's seed is no notebook that the student
-        was given, and gets no other numbers by it.
+        If both kinds were released, the notebook decides: the shared one sets no seed. A notebook
+        with another student's seed was not given to this student and gets no other numbers.
         """
         own = self._drawn(student, content)
         if not own or not self.shared:
@@ -111,8 +109,8 @@ class Origins:
         return own
 
     def oddity(self, student, content):
-        """("", ""), or what keeps it from being the student's own, a key of WORDS, and whose it
-        is, or which version. Raises Refused for what is no notebook.
+        """Return ("", ""), or why the notebook is not the student's own, a key of WORDS, and whose
+        it is, or which version. Raises Refused for what is not a notebook.
         """
         kind, other = self._oddity(student, content)
         releases = self.given.get(student)
@@ -138,13 +136,13 @@ class Origins:
         return ("" if self.shared else "without"), ""
 
     def doubt(self, student, content):
-        """The same as a sentence for the instructor, mostly "". Raises Refused."""
+        """Return the oddity as a sentence for the instructor, mostly "". Raises Refused."""
         kind, other = self.oddity(student, content)
         return WORDS[kind].format(student=student, other=other) if kind else ""
 
 
 def written(code):
-    """The id written into one notebook for all, whose code this is; None for any other."""
+    """Return the id typed into a notebook shared by all; None for any other notebook."""
     match = WRITTEN.search(code) if DRAWS in code else None
     return match and clean(match["id"].strip().strip('"').strip())[:64]
 
@@ -155,7 +153,7 @@ def _code(content):
 
 
 def remarks(book, name):
-    """Student id -> sentences about the submission that counts, if there are any."""
+    """Return student id -> sentences about the submission that counts, if any."""
     origins, having, texts_of = Origins(book, name), {}, {}
     _, out = book.choices(name)
     for submission in book.submissions(name):
@@ -179,7 +177,7 @@ def same_bytes(students):
 
 
 def told_student(book, submission, origins):
-    """What the student's page says if the notebook's numbers are not theirs, else ""."""
+    """Return a note for the student's page if the notebook has other numbers, else ""."""
     try:
         odd, _ = (
             ("", "")

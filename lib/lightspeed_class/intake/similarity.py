@@ -19,7 +19,7 @@ LONGEST = 20_000  # characters of a cell that are read
 
 
 def alike(book, name):
-    """Student id -> whose counting code is like theirs, as a sentence; only if somebody's is."""
+    """Return student id -> a sentence naming students with similar counting code, if any."""
     counts = book.counting(name)
     counting = {s.id: s for s in counts.values() if not s.refused}
     having = defaultdict(set)
@@ -40,7 +40,7 @@ def alike(book, name):
 
 
 def statements(content):
-    """The statements of a notebook in a form that neither names, values nor layout change."""
+    """Return a notebook's statements, independent of names, values and layout."""
     forms = set()
     try:
         cells = code_cells(content) if content is not None else []

@@ -38,9 +38,9 @@ IGNORED = re.compile(
 
 @dataclass(frozen=True)
 class Item:
-    """One file: where it lay (relative, with /), when it was made (seconds since 1970), and
-    `read()` for its bytes. `noted`: what is to be known of its time (lateness.py); `file`: where it
-    lies, if it is in no archive; `since`: when an archive that holds it was made, or 0.
+    """A file: its relative path (with /), its creation time (seconds since 1970), and `read()` for
+    its bytes. `noted`: remarks on its time (lateness.py); `file`: its path, if not in an archive;
+    `since`: when its archive was made, or 0.
 
     `read` raises Refused, whose message is for the student.
     """
@@ -63,7 +63,7 @@ class Item:
 
 
 def items(path):
-    """([Item], [why something was left out]) of a folder, zip or file. Raises Refused."""
+    """Return ([Item], [why something was left out]) of a folder, zip or file. Raises Refused."""
     path = Path(path)
     if path.is_dir():
         files, notes = _walk(path)

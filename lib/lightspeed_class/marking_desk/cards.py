@@ -23,7 +23,7 @@ TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 @dataclass(frozen=True)
 class Place:
     """A card's place in the queue. `state`: "by hand", "right", "not graded" or "to mark";
-    `together`: the others whose notebook it is too.
+    `together`: other students who handed in the same notebook.
     """
 
     student: str
@@ -33,9 +33,8 @@ class Place:
 
 
 def queue(results, assignment, order, requests=()):
-    """The places of those who handed something in that counts, in order of question or student; of
-    those who hand in together, the first stands for all. `requests`: (student, question) of what is
-    to be looked at again.
+    """Return the places of students whose submission counts, ordered by question or student; one
+    student stands for a group. `requests`: (student, question) pairs to be reviewed again.
     """
     notebooks = {}
     for r in results:
@@ -69,8 +68,8 @@ def state(result, question):
 
 
 def mistake(result, question):
-    """What is the same about answers that are wrong alike, whatever the numbers: a kind and a name
-    or, without a name, the answer as it was read; None for what the machine did not call wrong.
+    """Return what equally wrong answers share, whatever the numbers: a kind and a name or, without
+    a name, the answer as read; None if the grader did not mark it wrong.
     """
     score = result.scores.get(question)
     if not score or score.kind in ("right", "refused", BY_HAND):
@@ -79,7 +78,7 @@ def mistake(result, question):
 
 
 def mistakes(results, question):
-    """Mistake -> the results that have it and that nobody has marked, the most common one first."""
+    """Return mistake -> its unmarked results, the most common mistake first."""
     by_mistake = {}
     for result in results:
         waits = state(result, question) == "to mark" and not result.excused
@@ -89,8 +88,8 @@ def mistakes(results, question):
 
 
 def around(places, student, question):
-    """(its number from 1, the place before, the one after, the next that is to be marked); None
-    where there is none. Raises KeyError for a place that is not in the queue.
+    """Return (number from 1, place before, place after, next place to mark); None where there is
+    none. Raises KeyError for a place that is not in the queue.
     """
     here = [
         i
@@ -110,7 +109,7 @@ def around(places, student, question):
 
 
 def work(cells, assignment=None, question=None):
-    """[{kind, number, source, outputs}] of the cells with a question, and prose; or of all."""
+    """Return [{kind, number, source, outputs}] of a question's cells and prose; or of all."""
     code = [i for i, cell in enumerate(cells) if cell.kind == "code"]
     places = [*range(len(cells))]
     if question and question in assignment.prose:
@@ -132,7 +131,7 @@ def work(cells, assignment=None, question=None):
 
 
 def notes_of(result, cells):
-    """(notes on the run as a whole or on these cells, how many there are on others)."""
+    """Return (notes on the run as a whole or on these cells, number of notes on others)."""
     notes = result.grading.graded.notes if result.grading else ()
     numbers = {cell["number"] for cell in cells}
     at = [OF_CELL.match(note) for note in notes]

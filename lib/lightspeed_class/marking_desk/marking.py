@@ -82,7 +82,7 @@ class Card(Page):
         return cards.queue(results, assignment, self.order, self.desk.requests())
 
     def card(self, student, question, status=200, message="", typed=None):
-        """The page of one; `message`: what went wrong, with `typed` as it was sent."""
+        """Show a student's page; `message`: what went wrong, with `typed` as it was sent."""
         self.result(student)
         everybody, archive = self.desk.results(), KeptQuestions(self.book, self.name)
         results = [r for r in everybody if self.is_here(r)]
@@ -155,7 +155,7 @@ class Card(Page):
         )
 
     def rubric(self, question, manual, results, typed):
-        """The items of a question: their points, whether this card has them, and how many do."""
+        """Return a question's items: their points, whether this card has them, and how many do."""
         marks = [mark for r in results if (mark := r.manual.get(question))]
         own = set(typed["items"] if typed else map(str, manual.items if manual else ()))
         return [
@@ -198,8 +198,8 @@ class Undo(Card):
 
 
 class Settle(Card):
-    """Let the machine's points stand for all that it marked wrong in a question; the desk's undo on
-    any of these cards takes all of it back.
+    """Keep the automatic points for all answers marked wrong in a question; undo on any of these
+    cards reverts all of them.
     """
 
     def get(self):
@@ -220,7 +220,7 @@ class Settle(Card):
 
 
 class Jump(Card):
-    """To the card of somebody who is typed: an id or a name, or the beginning of one."""
+    """Go to a student's card, given an id or a name, or its beginning."""
 
     def get(self):
         text = self.get_query_argument("to", "").strip().casefold()
@@ -239,7 +239,7 @@ class Jump(Card):
 
 
 class Item(Card):
-    """A rubric item: a new one, another version of one, or none any more."""
+    """A rubric item: create, change or withdraw it."""
 
     def get(self):
         raise HTTPError(405, reason="Items are changed on a card")

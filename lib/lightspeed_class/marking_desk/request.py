@@ -20,7 +20,7 @@ POLICY = (
 
 
 class Page(RequestHandler):
-    """Lets in who has a token, and says what is wrong in one line."""
+    """A page for users with a token; errors are shown in one line."""
 
     def initialize(self, desk):
         self.desk, self.book, self.name = desk, desk.book, desk.name
@@ -77,11 +77,11 @@ class Page(RequestHandler):
         return [r for r in self.desk.results() if self.is_here(r)]
 
     def is_here(self, result):
-        """Whether a result is of the section that is marked."""
+        """Whether a result belongs to the section being marked."""
         return result.student.is_in(self.desk.section)
 
     def together(self, result, everybody=None):
-        """The others for whom the same notebook counts."""
+        """Return the other students for whom the same notebook counts."""
         return [
             r
             for r in everybody or self.desk.results()
@@ -89,7 +89,7 @@ class Page(RequestHandler):
         ]
 
     def result(self, student):
-        """The one of a student who handed something in."""
+        """Return the result of a student who handed something in."""
         try:
             (result,) = self.desk.results(student)
         except KeyError:
@@ -99,7 +99,7 @@ class Page(RequestHandler):
         return result
 
     def whole(self, key):
-        """A number that a form of ours carries."""
+        """Return a whole number from a field of our form."""
         text = self.get_body_argument(key, "")
         if not text.isdecimal() or len(text) > 15:
             raise HTTPError(400, reason=f"The form lacks a number: {key}")

@@ -19,8 +19,8 @@ from lightspeed_class.reports.feedback import cells_of, told_notes
 
 
 class Desk:
-    """What all pages share: the gradebook, the assignment, the section that is marked ("" for all)
-    and token -> who marks with it. `anonymous`: students go by a name that tells nobody's.
+    """The state shared by all pages: the gradebook, the assignment, the section being marked (""
+    for all) and token -> marker. `anonymous`: students get pseudonyms.
     """
 
     def __init__(self, book, name, graders, section="", anonymous=False):
@@ -29,7 +29,7 @@ class Desk:
         self._alike: tuple = None, {}
 
     def alike(self, student):
-        """A hint that somebody's code is like another's, or ""; new when other notebooks count."""
+        """Return a hint that a student's code resembles another's, or ""."""
         if self.anonymous:
             return ""  # the hint names others
         counting = frozenset(s.id for s in self.book.counting(self.name).values())
@@ -38,7 +38,7 @@ class Desk:
         return self._alike[1].get(student, "")
 
     def results(self, *student):
-        """Those of the assignment, or that of one student, as the desk calls them."""
+        """Return the assignment's results, or one student's, under the desk's names."""
         results = self.book.results(self.name, *map(self.real, student))
         if not self.anonymous:
             return results
@@ -49,17 +49,17 @@ class Desk:
         return sorted(masked, key=lambda r: r.student.id)
 
     def real(self, student):
-        """The id of who goes by this one here."""
+        """Return the id of the student shown as `student`."""
         ids = (s.id for s in self.book.students() if self.anonymous)
         return next((id for id in ids if self._mask(id) == student), student)
 
     def requests(self):
-        """(student, question) -> why it is to be looked at again."""
+        """Return (student, question) -> why a review is requested."""
         requests = waiting(self.book, self.name).items()
         return {(self._mask(s) if self.anonymous else s, q): words for (s, q), words in requests}
 
     def cells(self, result):
-        """Of the notebook that counts; without ours, which name people, where nobody is to know."""
+        """Return the notebook's cells; if anonymous, without ours, which name people."""
         cells = cells_of(self.book.content(result.submission.id))
         return [c for c in cells if not (self.anonymous and (c.id or "").startswith("class-"))]
 
@@ -75,7 +75,7 @@ class Desk:
 
 
 def serve(desk, port=0, ready=print):
-    """Serve until Ctrl+C; `ready` gets {who: address}. Raises OSError for a port that is taken."""
+    """Serve until Ctrl+C; `ready` gets {marker: address}. Raises OSError if the port is taken."""
     sockets = bind_sockets(port, HERE)
     port = sockets[0].getsockname()[1]
 

@@ -22,7 +22,7 @@ BODY = re.compile(r"<body[^>]*>(.*)</body>", re.DOTALL)
 
 
 def write_canvas_zip(book, name, pages, path):
-    """Pack pages (student id -> path) into a zip; the ids of those who have no file in Canvas."""
+    """Pack pages (student id -> path) into a zip; return the ids without a file in Canvas."""
     people, files = People(book.students()), {}
     for submission in book.submissions(name):  # the last one of each
         entry = canvas_name(submission.source)
@@ -37,7 +37,7 @@ def write_canvas_zip(book, name, pages, path):
 
 
 def as_notebook(page, name, student, ids):
-    """The bytes of a notebook that shows a page of HTML, and in which the student can ask."""
+    """Return a notebook's bytes that show an HTML page and let the student request a review."""
     [body] = BODY.findall(page)[:1]
     text = re.sub(r"\s*\n\s*", "\n", Markup(body).striptags())
     data = {"text/html": body, "text/plain": text}

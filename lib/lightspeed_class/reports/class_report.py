@@ -29,7 +29,7 @@ EXPLAINED = ("misconception", "slip", "dimension", "sign", "hidden", "library", 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer as the grader judged it. `ratio`: given over right, one for each value, or ()."""
+    """An answer with its verdict. `ratio`: given over right, one for each value, or ()."""
 
     student: str
     question: str
@@ -42,8 +42,8 @@ class Answer:
 
 
 def statistics(book, name, section=""):
-    """Everything the report tells of all or of a section, as plain data. Submissions that could not
-    be read have no part in what is said of questions, and what several handed in together has one.
+    """Return the report's data on all students or a section. Unreadable submissions are left out of
+    the questions' statistics, and a group's submission counts once.
     """
     assignment = book.assignment(name)
     rows = [o for o in outcomes(book, name, section) if not o.result.student.left]
@@ -135,7 +135,7 @@ def _answers(outcome, points, variants):
 
 
 def ratios(variant, answer):
-    """What was given over what is right, value by value; () if that cannot be said."""
+    """Return given over right, value by value; () if undefined."""
     if variant.question.kind == "choice":
         return ()
     values, right = np.array(answer.split(), float), np.array(variant.right, float)
@@ -153,7 +153,7 @@ def ratios(variant, answer):
 
 
 def items(answers, points):
-    """For each question: counts, mean share of the points, how well it tells strong from weak."""
+    """Return each question's counts, mean share of the points, and discrimination."""
     by_student = defaultdict(dict)
     for a in answers:
         by_student[a.student][a.question] = a.share * points[a.question]
@@ -240,7 +240,7 @@ def mistakes(answers):
 
 
 def told(group):
-    """The sentence that most of them saw, without the part that repeats their own number."""
+    """Return the most common message of a group, without the part about a student's own number."""
     return Counter(a.message.partition(". ")[2] or a.message for a in group).most_common(1)[0][0]
 
 
@@ -303,8 +303,8 @@ def _middle(answers):
 
 
 def opening(data):
-    """Three sentences at most: what to talk about in the next class, the most useful first; and
-    before that, that some points are of earlier settings.
+    """Return up to three sentences on what to discuss in class, most useful first, preceded by a
+    note if some points come from earlier settings.
     """
     sentences = list(islice(_findings(data), 3))
     if not data.get("outdated"):
@@ -437,5 +437,5 @@ def _of(some, n):
 
 
 def times(ratio):
-    """A ratio in words: "1.7 times", "3 and 0.5 times"."""
+    """Return a ratio in words: "1.7 times", "3 and 0.5 times"."""
     return " and ".join(plain(r, 3) for r in ratio) + " times"

@@ -33,7 +33,7 @@ KINDS = {
 
 
 def to_html(data):
-    """The page for what `statistics` gathered: the same data give the same bytes."""
+    """Render the data of `statistics` as HTML: the same data give the same bytes."""
     questions = [q for q in data["questions"] if q["students"]]
     names = [f"{i}. {short(q['question'])}" for i, q in enumerate(questions, 1)]
     intervals = [
@@ -70,7 +70,7 @@ def to_html(data):
 
 
 def write_report(book, name, path, section=""):
-    """Write an assignment's page to `path`, and give that. Raises KeyError for an unknown one."""
+    """Write an assignment's page to `path` and return it. Raises KeyError for an unknown name."""
     write_whole(Path(path), to_html(statistics(book, name, section)).encode())
     return Path(path)
 

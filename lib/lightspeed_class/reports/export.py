@@ -55,15 +55,15 @@ NEEDED = {"Email address": "an email", "ID number": "an ID number", "Username": 
 
 
 class Incomplete(ValueError):
-    """The roster lacks what the form needs, for all; the message says what and what to do."""
+    """The whole roster lacks a field of the form; the message says which and what to do."""
 
 
 class Outdated(Incomplete):
-    """Some are graded under other points; the message names the assignment, and what to do."""
+    """Some work was graded under other points; the message names the assignment and what to do."""
 
 
 class Unmarked(Incomplete):
-    """Nobody has marked some prose yet; the message says whose, and what to do."""
+    """Some prose is still unmarked; the message says whose, and what to do."""
 
 
 def export_csv(
@@ -102,13 +102,13 @@ def export_csv(
 
 
 def refuse_outdated(book, names, then):
-    """Raise Outdated where somebody has points of earlier settings; `then`: what to do after."""
+    """Raise Outdated if any points come from earlier settings; `then`: what to do next."""
     if stale := list(outdated(book, *names)):
         raise Outdated("\n".join(f"{line}, then {then}" for line in stale))
 
 
 def refuse_unmarked(name, outcomes, otherwise):
-    """Raise Unmarked where nobody has marked some prose of an outcome yet."""
+    """Raise Unmarked if some prose of an outcome is still unmarked."""
     waiting = [o.result.student for o in outcomes if o.result.unmarked]
     if waiting := [student.id for student in waiting if not student.left]:
         raise Unmarked(
@@ -227,20 +227,20 @@ def _leave_out(students, receivers, what, platform):
 
 
 def cell(text):
-    """A text as a cell: one line, and never a formula."""
+    """Return a text as a cell: one line, and never a formula."""
     line = re.sub(r"\s*[\r\n]+\s*", " ", str(text)).replace("\0", "").strip("\r\n")
     return f"'{line}" if FORMULA.match(line) else line
 
 
 def identifier(text):
-    """An identifier as a cell: as it is, unless it could be a formula that does something."""
+    """Return an identifier as a cell: unchanged, unless it could be a harmful formula."""
     return str(text) if HARMLESS.fullmatch(str(text)) else cell(text)
 
 
 @dataclass(frozen=True)
 class Count:
-    """What a total is: the points that were earned, or `practised` for having answered, and a 0 for
-    who handed in nothing or an empty cell.
+    """How a total is counted: earned points, or `practised` points for having answered, and a 0 or
+    an empty cell for a missing submission.
     """
 
     missing_as_zero: bool

@@ -53,19 +53,18 @@ FOUND = {
 
 
 def open_until(book, name):
-    """(the last of all due times, whose it is or "" for all's), or None: solutions wait for it."""
+    """Return (latest due time, its student or "" for all), or None: solutions wait for it."""
     dues = [(*book.due(name, s.id), s.id) for s in book.students() if not s.left]
     times = [(due, id if own else "") for due, own, id in dues if due is not None]
     return max(times, default=None)
 
 
 def write_feedback(book, name, folder, student=None, solutions=False):
-    """Write the pages of an assignment into `folder`, one STUDENT.html each, or only that of one
-    student; the paths. `solutions`: with the worked solution of each question, for the student's
-    own numbers.
+    """Write an assignment's pages into `folder` as STUDENT.html, for all or for one student, and
+    return the paths. `solutions`: add worked solutions with the student's own numbers.
 
-    Who handed nothing in gets a page that says so; who has left gets one if named. Raises KeyError
-    for an unknown assignment or student.
+    Students without a submission get a page that says so; those who left get one only if named.
+    Raises KeyError for an unknown assignment or student.
     """
     archive, origins, paths = KeptQuestions(book, name), Origins(book, name), []
     everybody = outcomes(book, name)
@@ -105,7 +104,7 @@ def _together(everybody, submission):
 
 
 def seed_of(book, outcome, origins):
-    """What drew the variants that were graded, or will be."""
+    """Return the seed that drew the graded variants, or will draw them."""
     result = outcome.result
     record = result.grading.graded.record if result.grading else {}
     content = book.content(result.submission.id) if result.submission else None
@@ -117,9 +116,9 @@ def to_html(
     assignment, outcome, seed=None, former=(), remark="", content=None, secret="", together=(),
     variants=None, solutions=False,
 ):  # fmt: skip
-    """The page of one student; `former` are the gradings before the one that counts, `remark` is of
-    the notebook as a whole, which is `content`; `together` names those whose it is. `variants` are
-    what was asked (KeptQuestions.asked), drawn from the seed if not given.
+    """Render a student's page; `former` are earlier gradings, `remark` is about the notebook, whose
+    bytes are `content`; `together` names its students. `variants` (KeptQuestions.asked) are drawn
+    from the seed if not given.
 
     The same outcome gives the same bytes.
     """
@@ -169,7 +168,7 @@ def _theirs(cells, assignment, id):
 
 
 def cells_of(content):
-    """The cells that were handed in; none of what is no notebook."""
+    """Return the submitted cells; empty if it is not a notebook."""
     try:
         return all_cells(content) if content is not None else []
     except Refused:
@@ -199,7 +198,7 @@ def _notes(result, remark):
 
 
 def told_notes(result):
-    """What is told of the run; cells that stopped alike are told at once."""
+    """Return the notes on a run; cells that stopped for the same reason share one note."""
     notes = {}
     for note in result.grading.graded.notes if result.grading else ():
         cell = STOPPED.fullmatch(note)
@@ -221,7 +220,7 @@ def _runs(cells):
 
 
 def stops(assignment, result, cells):
-    """Question -> what kept its cell from an answer: told whole once, and then referred to."""
+    """Return question -> why its cell gave no answer: in full once, then by reference."""
     grading, first_place, reasons = result.grading and result.grading.graded, {}, {}
     notes = grading.notes if grading else ()
     code = code_of(cells)
@@ -282,7 +281,7 @@ def _sums(scores):
 
 
 def told_question(i, assignment, result, variant, why=""):
-    """What page and desk say of a question; `why`: what kept it from an answer, said instead."""
+    """Return the text on a question for page and desk; `why`: replaces it if there is no answer."""
     id = variant.question.id
     score, manual = result.scores.get(id), result.manual.get(id)
     out_of = result.asked.get(id, assignment.points[id])
@@ -373,5 +372,5 @@ def _ran(result):
 
 
 def file_name(id, suffix):
-    """A name for a student's file that no id leads elsewhere; different ids, different names."""
+    """Return a safe name for a student's file; different ids give different names."""
     return "".join(c if c.isalnum() or c in "-_.@" else quote(c, safe="") for c in id) + suffix

@@ -16,7 +16,7 @@ FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the same pages give the same bytes
 
 
 def write_moodle_zip(book, name, pages, path):
-    """Pack pages (student id -> path) into a zip; the ids of those who have no number."""
+    """Pack pages (student id -> path) into a zip; return the ids without a Moodle number."""
     people, counting = People(book.students()), book.counting(name)
     without, entries = [], {}
     for student, page in pages.items():

@@ -10,7 +10,7 @@ from lightspeed_show.format import human_time
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result and its time. `late`: "", "2 days late", or "late" if nobody knows by how much."""
+    """A result and its time. `late`: "", "2 days late", or "late" by an unknown time."""
 
     result: Result
 
@@ -23,7 +23,7 @@ class Outcome:
 
     @property
     def cost(self):
-        """What lateness cost, in words; "" if nothing."""
+        """The cost of lateness, in words; "" if nothing."""
         days, off = self.result.lateness.spent, self.result.off
         return ", ".join(
             [f"{days} late {'day' if days == 1 else 'days'} used"] * bool(days)
@@ -32,8 +32,8 @@ class Outcome:
 
     @property
     def status(self):
-        """excused, missing, by hand, not graded, refused, or how the program ended: ok, time,
-        memory, output, protocol, exit.
+        """The status: excused, missing, by hand, not graded, refused, or how the program ended: ok,
+        time, memory, output, protocol, exit.
         """
         if self.result.excused:
             return "excused"
@@ -45,7 +45,7 @@ class Outcome:
 
     @property
     def at(self):
-        """When it was handed in; None if nobody can tell, as from archives of Canvas and Moodle."""
+        """When it was handed in; None if unknown, as in archives of Canvas and Moodle."""
         submission = self.result.submission
         clock = submission and late(submission.source, 0.0, None)
         return (
@@ -55,7 +55,7 @@ class Outcome:
         )
 
     def points(self, question):
-        """The points that count for a question: by hand, else automatic; or None."""
+        """Return the points that count for a question: manual, else automatic; or None."""
         manual, score = self.result.manual.get(question), self.result.scores.get(question)
         if manual and manual.points is not None:
             return manual.points
@@ -63,12 +63,12 @@ class Outcome:
 
 
 def outcomes(book, name, section=""):
-    """An assignment's, of all or of a section, by student id. KeyError for an unknown one."""
+    """Return student id -> outcome, of all or of a section. Raises KeyError for an unknown name."""
     return [Outcome(r) for r in book.results(name, section=section)]
 
 
 def outdated(book, *names):
-    """A line for each assignment of which somebody's points are those of earlier settings."""
+    """Return a line for each assignment with points from earlier settings."""
     for name in names:
         if count := sum(r.outdated and not r.student.left for r in book.results(name)):
             yield (
@@ -78,13 +78,13 @@ def outdated(book, *names):
 
 
 def to_mark(questions):
-    """How many questions nobody has marked yet, in words; "" for none."""
+    """Return how many questions are unmarked, in words; "" if none."""
     count = len(questions)
     return f"{count} question{'s' * (count > 1)} not marked yet" if count else ""
 
 
 def said(entry):
-    """What somebody gave by hand, in words."""
+    """Describe a manual entry in words."""
     if entry.undoes:
         return "the entry before undone"
     comment = "a comment" if entry.comment.strip() else ""

@@ -11,8 +11,8 @@ LONGEST = 64  # values of an array or a list, which is more than any question as
 
 
 def encode(answer: Any, depth: int = 0) -> dict[str, Any]:
-    """An answer as JSON: its kind and its value. What is not a plain value is named, never asked
-    what it is worth.
+    """Encode an answer as JSON: its kind and its value. Values of unknown types are named, and
+    their own methods are never called.
     """
     kind = type(answer)
     if answer is None or answer is Ellipsis:
@@ -63,8 +63,8 @@ def encode(answer: Any, depth: int = 0) -> dict[str, Any]:
 
 
 def number(value: Any) -> dict[str, Any]:
-    """By the base type's own methods, as `check` does it: a subclass may say that it is worth
-    something else.
+    """Convert with the base type's own methods, as `check` does: a subclass may lie about its
+    value.
     """
     if type(value) not in (float, int):
         numpy = sys.modules.get("numpy")
@@ -78,7 +78,7 @@ def number(value: Any) -> dict[str, Any]:
 
 
 def quantity(answer: Any, depth: int) -> dict[str, Any]:
-    """In base units, with their exponents: the grader parses no text of ours."""
+    """Encode a quantity in base units, with exponents, so that the grader parses no unit names."""
     base = answer.to_base_units()
     units = {str(name): float(power) for name, power in dict(base._units).items()}
     # The plus makes a plain number of a law's result, which would say its unit a second time.

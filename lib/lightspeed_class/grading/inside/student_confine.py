@@ -144,7 +144,7 @@ def _powerless(uid: int | None) -> None:
 
 
 def filtered(code: bytes) -> None:
-    """From now on this process asks the kernel for no more than the filter admits."""
+    """Restrict this process to the system calls that the filter admits."""
 
     class Program(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ushort), ("steps", ctypes.c_char_p)]

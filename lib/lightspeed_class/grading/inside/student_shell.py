@@ -34,7 +34,7 @@ SPECIAL = re.compile(r"[%!?]|^\s*[,;/]")  # of a line
 
 
 class AskedForInput(Exception):
-    """input() waits for somebody to type; while a notebook is graded nobody does."""
+    """A cell called input(), which nobody can answer while a notebook is graded."""
 
 
 class Transformers(TransformerManager):
@@ -58,7 +58,7 @@ class History(HistoryManager):
 
 
 class Shell(InteractiveShell):
-    """`noted`: what of the cell was not done, as [kind, name]; emptied before each."""
+    """A notebook shell. `noted`: what a cell could not do, as [kind, name]; emptied for each."""
 
     configurables: list[Any]
     input_transformer_manager = Instance(Transformers, ())
@@ -75,8 +75,8 @@ class Shell(InteractiveShell):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, source: str) -> BaseException | None:
-        """Run a cell as a kernel does, inside a running loop if it may look for one; what it
-        raised, or None.
+        """Run a cell as a kernel does, inside a running loop if it may need one; return its
+        exception, or None.
         """
         self.noted = []
         builtins.input = getpass.getpass = self._input
@@ -177,10 +177,10 @@ class Shell(InteractiveShell):
         )  # fmt: skip
 
     def ask_exit(self) -> None:
-        """exit and quit end a kernel; the cells after that are graded all the same."""
+        """Ignore exit and quit: the cells after them are graded all the same."""
 
     def enable_gui(self, gui: Any = None) -> None:
-        """There is no screen."""
+        """Do nothing: there is no screen."""
 
     # Of an error only its name is told.
 
