@@ -286,7 +286,7 @@ loss_scale = 2.0**16
 
 # %% [markdown]
 # Both are back, and far enough above the subnormals to keep all their bits. [proof](05_precision_proof.ipynb#Small-numbers-vanish) But bf16 has the range of fp32 and no scale
-# to choose, and so it took over training. In eight bits the scale returns, one for each tensor.
+# to choose, and so it took over training. In eight bits the scale returns, one a tensor or a block.
 # [proof](05_precision_proof.ipynb#Training-in-eight-bits,-and-in-four)
 #
 # ## Why do long sums stall?
@@ -737,15 +737,14 @@ assert max(step) < 1.01 * min(step) and all(b < c for b, c in zip(shared, caches
 assert kept_at_once[2] == 2 * kept_at_once[0] and shared[1] < shared[0], "twice as many do"
 
 # %% [markdown]
-# Somebody alone on the replica would say the weights. Their token comes after
+# Somebody alone would say the weights: their token comes after
 # {{si(promised["weights"].alone, "s")}} instead of {{si(replica.alone, "s")}}, because a lone step
-# reads almost nothing else. But you promised {{si(job.BUDGET, "s")}} to many, and a full step
+# reads little else. But you promised {{si(job.BUDGET, "s")}} to many, and a full step
 # spends about a quarter of its time on weights. The rest reads {{replica.batch:.0f}} caches. So
 # narrow weights bring {{promised["weights"].rate:.1f}} a second in place of {{replica.rate:.1f}},
 # and no narrower ones would bring more, because now the arithmetic takes longer than reading them.
-# Narrow caches double it, to {{promised["caches"].rate:.1f}}, and after that weights that are only
-# *stored* narrow add next to nothing. Where the units multiply in eight bits too, both come to
-# {{job.replica(1, 1, peak=2).rate:.1f}}.
+# Narrow caches double it, to {{promised["caches"].rate:.1f}}; then weights only *stored* narrow add next
+# to nothing. Multiplied in eight bits too, both come to {{job.replica(1, 1, peak=2).rate:.1f}}.
 #
 # And the {{job.RUNNING}} days of training? Products in TF32, which PyTorch offers for fp32, have half of
 # the peak, so a week would become two. But then a layer would take at least
