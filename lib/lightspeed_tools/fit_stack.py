@@ -50,11 +50,11 @@ SLOW = 2.0  # a step that takes this much longer than expected is told by name
 
 
 class TableError(ValueError):
-    """A table that makes no sense as a whole."""
+    """A table that is inconsistent as a whole."""
 
 
 def counts(like):
-    """The `Stack` whose counted constants hold: a shipped one's, or those of the bound."""
+    """Return the `Stack` whose fixed constants are used: a shipped one's, or the bound's."""
     if not like:
         return Stack(passes=8, logits_passes=8, optimizer_bytes=28)
     shipped = stack(like)
@@ -63,7 +63,7 @@ def counts(like):
 
 
 def read(path, cluster):
-    """(`Timed` rows, row -> why it is refused) of a table.
+    """Return (`Timed` rows, row -> reason for rejection) of a table.
 
     Raises TableError for a table that makes no sense as a whole.
     """
@@ -99,7 +99,7 @@ def read(path, cluster):
 
 
 def timed(name, cells, cluster):
-    """The `Timed` of one line; raises ValueError with what is wrong."""
+    """Return the `Timed` of a line; raises ValueError with the fault."""
     if None in cells:
         raise ValueError("it has more cells than there are columns")
     row = {n.strip(): (text or "").strip() for n, text in cells.items()}
@@ -126,7 +126,7 @@ def timed(name, cells, cluster):
 
 
 def shape(words, numbers):
-    """The model of a line."""
+    """Return the model described by a line."""
     if "model" in words:
         return decoder(words["model"])
     sizes = {n: needed(numbers, n) for n in SHAPE}
@@ -138,14 +138,14 @@ def shape(words, numbers):
 
 
 def needed(numbers, name):
-    """A number that a line must have."""
+    """Return a number that a line must have."""
     if name not in numbers:
         raise ValueError(f"{name} is missing")
     return numbers[name]
 
 
 def number(name, text):
-    """A number as a cell has it; a whole one where a count is meant."""
+    """Parse a cell as a number; a whole number for counts."""
     try:
         value = float(text)
     except ValueError:
@@ -158,7 +158,7 @@ def number(name, text):
 
 
 def report(fit, rows):
-    """What a person reads of a fit."""
+    """Return a fit as text for the reader."""
     lines = [f"{len(rows)} rows"]
     for name in HEALTHY:
         value = told(name, getattr(fit.stack, name))
@@ -188,12 +188,12 @@ def report(fit, rows):
 
 
 def told(name, value):
-    """A constant with its unit."""
+    """Format a constant with its unit."""
     return si(value, UNITS[name], 3) if name in UNITS else f"{value:.3f}"
 
 
 def as_data(fit, refused):
-    """A fit as plain data."""
+    """Return a fit as plain data."""
     return {
         "stack": vars(fit.stack),
         "intervals": {name: list(ends) for name, ends in fit.intervals.items()},

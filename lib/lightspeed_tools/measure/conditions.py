@@ -87,7 +87,7 @@ def trust(environment):
 
 
 def crowded(environment):
-    """A warning if more work waited than there are cores, or others took half of them."""
+    """Return a warning if more work waited than there are cores, or other processes used half."""
     words = {c["check"]: c["words"] for c in environment}
     # a record keeps the words alone
     load = re.search(r"load ([\d.]+) before the start, on (\d+) cores", words.get("load", ""))
@@ -103,7 +103,7 @@ def crowded(environment):
 
 
 def why(environment):
-    """What may have made the spread of a quantity wide, in words, from the checks that warn."""
+    """Return the likely causes of a quantity's wide spread, in words, from the checks that warn."""
     warned = [c["words"] for c in environment if c["state"] == "warn"]
     return warned or ["no check found a cause; measure again, and a few times"]
 

@@ -26,7 +26,7 @@ UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def describe(root="/"):
-    """The machine as a dictionary in SI (bytes, Hz), without what this system does not tell."""
+    """Describe the machine as a dict in SI (bytes, Hz), without what the system hides."""
     root = Path(root)
     about: dict[str, Any] = {"system": platform.system(), "architecture": platform.machine()}
     if (root / "proc/cpuinfo").exists():
@@ -37,7 +37,7 @@ def describe(root="/"):
 
 
 def name_of(machine):
-    """A short name of a machine, such as "AMD EPYC, 2 cores"."""
+    """Return a short name of a machine, such as "AMD EPYC, 2 cores"."""
     model = re.sub(
         r"\((R|TM|tm)\)|\bCPU\b|\b\d+-Core\b|Processor|@.*",
         " ",
@@ -48,7 +48,7 @@ def name_of(machine):
 
 
 def versions():
-    """Versions of what does the work: system, Python, numpy with its BLAS, extras."""
+    """Return the versions of the system, Python, numpy with its BLAS, and extras."""
     versions_by_name = {
         "system": _system(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -62,7 +62,7 @@ def versions():
 
 
 def importable(package):
-    """The module, or None where it cannot be imported, for whatever reason."""
+    """Return the module, or None if it cannot be imported for any reason."""
     try:
         return importlib.import_module(package)
     except Exception:  # a broken install raises more than ImportError
@@ -70,7 +70,7 @@ def importable(package):
 
 
 def usable_cores():
-    """How many logical cores this process may run on."""
+    """Return how many logical cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -181,7 +181,7 @@ def cgroup_files(root, name):
 
 
 def core_quota(root):
-    """The cores that the container's CPU quota comes to, or None where there is no quota."""
+    """Return the container's CPU quota in cores, or None without a quota."""
     pairs = [text.split() for text in cgroup_files(root, "cpu.max")]
     return min((int(q) / int(period) for q, period in pairs if q.isdigit()), default=None)
 
@@ -193,7 +193,7 @@ def memory_limit(root):
 
 
 def virtual(root):
-    """What kind of virtual machine this is, "" where nothing shows one."""
+    """Return the kind of virtual machine, "" if there is no sign of one."""
     product = " ".join(
         read(root, f"sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name")
     )

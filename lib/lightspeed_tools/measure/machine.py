@@ -76,7 +76,7 @@ def hardware(key):
 
 
 def measured():
-    """Every measured machine, key -> `Entry`: this one as last saved, and the course's."""
+    """Return every measured machine, key -> `Entry`: this one as last saved, and the course's."""
     folder = record.folder()
     try:
         stamp = folder.stat().st_mtime_ns
@@ -87,7 +87,7 @@ def measured():
 
 
 def paths():
-    """Measured machines' ways to move bytes: key -> (name, latency in s, bandwidth in byte/s)."""
+    """Return measured machines' data paths: key -> (name, latency in s, bandwidth in byte/s)."""
     rows = {}
     for key, entry in measured().items():
         if "memory_latency" in entry and "hbm_bandwidth" in entry:

@@ -10,14 +10,14 @@ from lightspeed_tools.measure.records import record
 
 @dataclass(frozen=True)
 class Roof:
-    """What a machine reached: `peaks` (type -> FLOP/s) and `bandwidths` (level -> byte/s)."""
+    """A machine's measured roof: `peaks` (type -> FLOP/s), `bandwidths` (level -> byte/s)."""
 
     peaks: dict
     bandwidths: dict
 
     @property
     def memory(self):
-        """byte/s of the last level, main memory; raises Unavailable where nothing was measured."""
+        """Bandwidth (byte/s) of main memory, the last level; raises Unavailable if not measured."""
         if not self.bandwidths:
             raise Unavailable("This record has no bandwidth.", "Run `lightspeed measure roofline`.")
         return list(self.bandwidths.values())[-1]

@@ -52,8 +52,8 @@ GRACE = 5  # seconds that a part has to end its own children before it is killed
 
 
 def measure(names=tuple(PARTS), quick=True, report=print, parts=None):
-    """Run these parts and return a record, whatever becomes of them: what can't be had, fails or
-    hangs is in `missing` with the reason. Ctrl+C returns what came before.
+    """Run these parts and return a record: whatever is unavailable, fails or hangs is in `missing`
+    with the reason. Ctrl+C returns the results so far.
     """
     parts = PARTS if parts is None else parts
     machine, before = environment.describe(), conditions.snapshot()

@@ -6,7 +6,7 @@ SOCKETS = 12.5e9  # byte/s: what TCP over one fast port gives at best
 
 
 def checks_of(run):
-    """What a run's verdict asks for: the largest message's sentences, then what is against it."""
+    """Return the checks that a verdict suggests: on the largest message first, then on the rest."""
     if run.level == "invalid":
         return () if run.wrong else (_built(run),)
     if run.main is None:

@@ -7,7 +7,7 @@ from lightspeed_tools.nccl.summary import headline, summary
 
 
 def as_data(run):
-    """A dict of numbers, strings and None: rates in byte/s, times in s, sizes in bytes."""
+    """Return a dict of numbers, strings and None: rates in byte/s, times in s, sizes in bytes."""
     machine = run.machine
     public = public_near(run) if run.main else None
     peers, _ = (run.main and standing(run)) or (None, None)

@@ -71,8 +71,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Span:
-    """From which to which byte/s of a node's adapters a run across nodes would be normal: below,
-    they could not have carried it; above, it is slow.
+    """The range of byte/s of a node's adapters in which a run across nodes is normal: below it,
+    they could not have carried the run; above it, the run is slow.
     """
 
     low: float
@@ -95,7 +95,7 @@ def agreed(cases, sure, racks=False):
 
 
 def cases_of(report, facts, machine, row):
-    """A run's `Case`s by its largest message, `row`; none for one that tells no links apart."""
+    """Return a run's `Case`s by its largest message, `row`; empty if it can't tell links apart."""
     n, collective = facts.ranks.value, facts.collective.value
     if not n or n < 2 or not collective or not row or row.size < LARGE:
         return ()
@@ -193,7 +193,7 @@ def _networks(report, adapters, each):
 
 @functools.cache
 def sold_nodes():
-    """The nodes of nodes.toml."""
+    """Return the nodes of nodes.toml."""
     text = files("lightspeed_tools.nccl").joinpath("nodes.toml").read_text("utf-8")
     return tuple(tomllib.loads(text)["node"])
 

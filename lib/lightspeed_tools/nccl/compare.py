@@ -18,7 +18,7 @@ class Compared:
 
     @property
     def ratios(self):
-        """(bytes, time of the second over that of the first)."""
+        """Return (bytes, time of the second run over that of the first)."""
         return [(size, b / a) for size, a, b in self.times]
 
 
@@ -32,7 +32,7 @@ def compare(first, second):
 
 
 def alike(runs):
-    """The `Compared` of each run with the one before it on as many ranks and nodes."""
+    """Return each run's `Compared` with the previous run on as many ranks and nodes."""
     pairs, before = [], {}
     for run in runs:
         key = (run.collective, run.n, run.nodes)

@@ -9,8 +9,8 @@ from lightspeed_tools.nccl.published import PER_NODE
 
 
 def check(report, n=None):
-    """`Finding`s: rates that do not follow from n ranks, wrong results, a footer that is not of
-    these rows, and what could not be read.
+    """Return `Finding`s: rates that do not follow from n ranks, wrong results, a footer that
+    contradicts the rows, and unreadable parts.
     """
     findings = [*report.failures]
     findings += [Finding(f.line, f"left out: {f.text}") for f in report.left_out]

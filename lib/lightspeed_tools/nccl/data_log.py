@@ -14,7 +14,7 @@ HALF = (5e-13, 0.5, 0.5)  # six decimals of µs and of GB/s
 
 
 def looks_like_data(text):
-    """Whether a text is JSON or CSV of the tests, and not a table."""
+    """Whether a text is JSON or CSV output of nccl-tests, and not a table."""
     start = text.lstrip("\ufeff \r\n\t")
     if start.startswith(("{", "[")):
         return '"results"' in text or '"busBw"' in text
@@ -22,7 +22,7 @@ def looks_like_data(text):
 
 
 def parse_data(text, collective=None):
-    """The `Report`s of a file of JSON or CSV. Raises ReportError for a cut one, or no results."""
+    """Parse the `Report`s of a JSON or CSV file. Raises ReportError if it is truncated or empty."""
     start = text.lstrip("\ufeff \r\n\t")
     if not start.startswith(("{", "[")):
         lines = start.splitlines()

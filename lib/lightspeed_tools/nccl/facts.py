@@ -23,7 +23,7 @@ MOST = 1 << 20  # ranks: more than any file has
 
 @dataclass(frozen=True)
 class Fact:
-    """A value and how it is known: stated, inferred, given or unknown. `ground` says from what,
+    """A value and its origin: stated, inferred, given or unknown. `ground` gives the evidence,
     `ask` how to state it.
     """
 
@@ -34,13 +34,13 @@ class Fact:
 
     @property
     def known(self):
-        """Whether there is a value."""
+        """Whether the value is known."""
         return self.how != "unknown"
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a run was. `per_node` is the number of ranks of each node, if nodes are alike."""
+    """Facts about a run. `per_node` is the number of ranks on each node, if nodes are alike."""
 
     collective: Fact
     ranks: Fact
@@ -49,21 +49,21 @@ class Facts:
 
     @property
     def per_node(self):
-        """Ranks of a node; None if not known, or not the same on each."""
+        """Ranks per node; None if unknown or different between nodes."""
         if not (self.ranks.known and self.nodes.known) or self.ranks.value % self.nodes.value:
             return None
         return self.ranks.value // self.nodes.value
 
     @property
     def asks(self):
-        """What is not known and needed, each as one line."""
+        """What is unknown and needed, each as one line."""
         needed = (self.collective, self.ranks, self.nodes)
         return tuple(fact.ask for fact in needed if not fact.known and fact.ask)
 
 
 def facts_of(report, ranks=None, nodes=None):
-    """The `Facts` of a report; `ranks` and `nodes` are what the reader states. Raises ReportError
-    for a statement that the file contradicts.
+    """Return the `Facts` of a report; `ranks` and `nodes` are stated by the reader. Raises
+    ReportError for a statement that the file contradicts.
     """
     if _estranged(report):
         report = Report(
@@ -119,7 +119,7 @@ def _collective(report, ranks):
 
 
 def fitting_collectives(report, ranks=None):
-    """The collectives that can have printed these rows, on so many ranks if that is known."""
+    """Return the collectives that can have printed these rows, on `ranks` ranks if known."""
     return [name for name in COLLECTIVES if _fits(report, name, ranks)]
 
 
@@ -172,8 +172,8 @@ def _fits(report, name, ranks):
 
 
 def ranks_of_rates(rows, collective):
-    """(least, most) ranks by which every row's busbw follows from its algbw, within what printing
-    rounds away; least > most if no number fits, (1, MOST) if rates do not tell.
+    """Return (least, most) ranks for which every row's busbw follows from its algbw, within
+    rounding; least > most if no number fits, (1, MOST) if the rates can't tell.
     """
     if collective not in COLLECTIVES:
         return 1, MOST
@@ -217,7 +217,7 @@ def _share(rows):
 
 
 def listed(report):
-    """Ranks in the list of devices, if it is whole as far as one can see from it."""
+    """Return the number of ranks in the list of devices, if it appears complete."""
     ranks = sorted(device.rank for device in report.devices)
     whole = ranks == list(range(len(ranks))) and not report.elided
     group = (report.gpus or 1) * (report.threads or 1)

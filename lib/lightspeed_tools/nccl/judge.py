@@ -55,29 +55,29 @@ class Judged:
 
     @property
     def collective(self):
-        """What was run, or None."""
+        """The collective that was run, or None."""
         return self.facts.collective.value
 
     @property
     def fabric(self):
-        """The key of FABRICS whose model judges this, or None."""
+        """The key in FABRICS of the model that judges this run, or None."""
         return self.machine.fabric or None if self.machine else None
 
     @property
     def main(self):
-        """The verdict on the largest message, out of place if possible; None if nothing is told."""
+        """The verdict on the largest message, out of place if possible; None without a verdict."""
         return max(self.verdicts, key=lambda verdict: verdict.size, default=None)
 
     @property
     def slow(self):
-        """The verdicts on sizes that are slower than they should be, in either half."""
+        """The verdicts on sizes that are slower than expected, out of place or in place."""
         both = (*self.verdicts, *self.in_place)
         return tuple(v for v in both if v.level in ("slow", "very slow"))
 
     @property
     def above(self):
-        """How many published runs nearby there are, if every one is faster than the largest
-        message here; else 0.
+        """The number of published runs nearby if all are faster than the largest message here; else
+        0.
         """
         if not self.fabric or self.main.level != "normal":
             return 0
@@ -88,7 +88,7 @@ class Judged:
 
     @property
     def wrong(self):
-        """Whether the test says that its results are wrong."""
+        """Whether the test reports wrong results."""
         rows = any(row.wrong and row.wrong >= 1 for row in self.report.rows)
         return bool(self.report.out_of_bounds or rows)
 
@@ -110,7 +110,7 @@ class Judged:
 
     @property
     def agreed(self):
-        """The level that all machines agree on which the file leaves open."""
+        """The level on which all candidate machines agree."""
         racks = self.machine is not None and self.machine.domain > PER_NODE
         return agreed(self.cases, self.facts.nodes.known, racks)
 
@@ -132,8 +132,8 @@ class Judged:
 
 
 def judge_report(report, machine=None, ranks=None, nodes=None):
-    """The `Judged` of one parsed run; `machine`, `ranks` and `nodes` are what the reader states.
-    Raises ReportError for a statement that the file contradicts.
+    """Return the `Judged` of one parsed run; `machine`, `ranks` and `nodes` are stated by the
+    reader. Raises ReportError for a statement that the file contradicts.
     """
     facts = facts_of(report, ranks, nodes)
     hardware = machine_of(report, facts, machine)
@@ -191,7 +191,7 @@ def _as_peers(run, verdict):
 
 
 def by_size(rows):
-    """The row that speaks for each size: out of place if there is one."""
+    """Return one row for each size: out of place if available."""
     groups = {}
     for row in rows:
         if row.size and row.time and (row.size not in groups or not row.in_place):

@@ -74,7 +74,7 @@ class ReportError(ValueError):
 
 @dataclass(frozen=True)
 class Device:
-    """A line of the list of devices; `host` is empty where it was cut out."""
+    """A line of the list of devices; `host` is empty if it was removed."""
 
     rank: int
     host: str
@@ -86,7 +86,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something in a report to be told: where, and what."""
+    """A finding in a report: where, and what."""
 
     line: int
     text: str
@@ -131,7 +131,7 @@ class Report:
 
     @property
     def aborted(self):
-        """Whether something failed, and the closing lines of the test are missing."""
+        """Whether something failed and the test's closing lines are missing."""
         return bool(self.failures) and self.truncated
 
     @property
@@ -158,8 +158,7 @@ class Report:
 
 
 def collective_named(text):
-    """The collective of this name, or of the program that tests it. Raises ReportError, with the
-    names that there are.
+    """Return the collective with this name or test program. Raises ReportError, listing the names.
 
     >>> collective_named("all_reduce_perf"), collective_named("AllGather")
     ('all_reduce', 'all_gather')
@@ -172,7 +171,7 @@ def collective_named(text):
 
 
 def parse(text, collective=None):
-    """The `Report`s in the output of one or several runs of nccl-tests.
+    """Parse the `Report`s in the output of one or several runs of nccl-tests.
 
     `collective` is for output that does not name its own. Raises ReportError, with the line, for a
     test that failed before its first row, and for text without any result.

@@ -24,8 +24,8 @@ PCIE3, PCIE4, PCIE5 = (f"pcie{generation}_x16.bandwidth" for generation in (3, 4
 
 @dataclass(frozen=True)
 class Kind:
-    """What a device name tells: the link inside, how many GPUs it joins, and the fabric whose
-    model is fitted to one node of them, if any.
+    """What a device name implies: the link inside, how many GPUs it joins, and the fabric whose
+    model was fitted to one node of them, if any.
     """
 
     pattern: str
@@ -152,8 +152,8 @@ def _of_fabric(key, ground, how):
 
 
 def described(hardware=None, nic=None, domain=None, file=None):
-    """The `Machine` that options describe; None if there are none. Raises ReportError, naming the
-    option.
+    """Return the `Machine` that options describe; None without options. Raises ReportError, naming
+    the option.
 
     >>> described(nic="8x400G").network
     400000000000.0
@@ -227,7 +227,7 @@ def _of_hardware(hardware, nic, rate, port, domain):
 
 
 def adapters(nic):
-    """(byte/s of a node, of one port) for something like 8x400G, 8x400Gbps or 4xHDR."""
+    """Parse (byte/s of a node, of one port) from 8x400G, 8x400Gbps or 4xHDR."""
     match = re.fullmatch(r"(\d+)\s*[x×]\s*(\S.*)", str(nic).strip())
     port = match[2].upper() if match else ""
     port = re.sub(r"(?<=\d)\s*G(?:B|BIT|BITS)?(?:PS|/S)?$", "G", port)

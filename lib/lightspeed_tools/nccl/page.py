@@ -16,7 +16,7 @@ from lightspeed_tools.nccl.sentences import in_words
 
 @dataclass(frozen=True)
 class Stated:
-    """What the reader of a report states of its runs."""
+    """What the reader states about a report's runs."""
 
     hardware: str | None = None
     nic: str | None = None
@@ -28,8 +28,8 @@ class Stated:
 
 
 def read_runs(path, options=Stated()):
-    """The `Judged` runs of a file, or of standard input ("-"). Raises ReportError (with the line)
-    for no nccl-tests output, OSError for no file.
+    """Read the `Judged` runs of a file, or of standard input ("-"). Raises ReportError (with the
+    line) if it is not nccl-tests output, OSError for a missing file.
     """
     collective = collective_named(options.collective) if options.collective else None
     machine = described(options.hardware, options.nic, options.domain, options.machine)

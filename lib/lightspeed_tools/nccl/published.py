@@ -22,14 +22,14 @@ CHIPS = {"a100": "a100_80gb", "h100": "h100_sxm", "h200": "h200_sxm", "b200": "b
 
 
 def kind(size, nodes):
-    """The regime of messages that a row belongs to, as the tests of the model divide them."""
+    """Return the regime of messages that a row belongs to, as in the model's tests."""
     message = "large" if size >= LARGE else "small" if size < SMALL else "middle"
     return message, "one node" if nodes == 1 else "several nodes"
 
 
 @functools.cache
 def spread(message, where):
-    """The factor within which nine of ten published rows of a kind lie, fitted ones left out."""
+    """Return the factor within which nine of ten published, unfitted rows of a kind lie."""
     errors = [
         abs(math.log1p(error))
         for row, error in residuals(fitted=False)
@@ -124,14 +124,14 @@ def public_near(judgement):
 
 
 def is_chip(names, chips):
-    """Whether all devices are one of these chips, and no card of it that other nodes have."""
+    """Whether all devices are one of these chips, excluding card versions used in other nodes."""
     words = "|".join(map(re.escape, chips))
     matches = (re.search(rf"\b(?:{words})\b", n) and not re.search(r"PCI|NVL\b", n) for n in names)
     return bool(names) and all(matches)
 
 
 def is_card(names, pattern):
-    """Whether all devices are called so."""
+    """Whether all device names match `pattern`."""
     return bool(names) and all(re.search(pattern, name) for name in names)
 
 

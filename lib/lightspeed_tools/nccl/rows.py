@@ -62,16 +62,16 @@ class Columns:
 
 
 class Unreadable(Exception):
-    """A row that is not whole, or whose numbers do not agree; the text says why."""
+    """A row that is incomplete or inconsistent; the text says why."""
 
 
 def clean(line):
-    """A line without colours and line ends; what a progress bar overwrote is gone."""
+    """Return a line without colours, line ends, and what a progress bar overwrote."""
     return ESCAPES.sub("", line).rstrip("\r\n").rpartition("\r")[2].rstrip().replace("\ufeff", "")
 
 
 def header_of(line):
-    """The `Columns` of a header anywhere in a line; None if it is no header, or a damaged one."""
+    """Return the `Columns` of a header anywhere in a line; None without an intact header."""
     match = HEADER.search(line)
     if not match:
         return None
@@ -89,7 +89,7 @@ def header_of(line):
 
 
 def read_row(number, match, columns=None):
-    """The `Measured` of a row that ROW matched: out of place, then in place. Raises Unreadable."""
+    """Return the `Measured` of a row matched by ROW, out of place first. Raises Unreadable."""
     words = match["rest"].split()
     before = 0
     while before < min(2, len(words)) and _names_no_rate(words, before, columns):

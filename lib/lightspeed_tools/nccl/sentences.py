@@ -24,7 +24,7 @@ TUNED = {"a100": ("ampere", 12), "h100": ("hopper", 18), "h200": ("hopper", 18),
 
 
 def confidence(run):
-    """How sure the verdict is, with its grounds; empty where nothing is judged."""
+    """Say how sure the verdict is, and why; empty without a verdict."""
     if not run.confidence:
         return ""
     ground = run.machine.ground if run.machine else f"named {run.report.names[0]}"
@@ -38,7 +38,7 @@ def confidence(run):
 
 
 def sentences(run):
-    """What has to be said beside the verdict, most telling first."""
+    """Return remarks on the verdict, most important first."""
     lines = [*_sockets(run), *_stalls(run), *_span(run)]
     lines = lines if run.level != "invalid" else []
     if run.main and run.level != "invalid":
@@ -381,13 +381,13 @@ def _ending(run):
 
 
 def contradictions(run, most=10):
-    """What is wrong with the file itself, as lines."""
+    """Return faults of the file itself, as lines."""
     lines = [f"line {f.line}: {f.text}" if f.line else f.text for f in run.findings]
     return tuple(lines[:most]) + ((f"and {len(lines) - most} more",) if len(lines) > most else ())
 
 
 def in_words(run):
-    """The lines that the command prints: run, verdict, what to check, what of the file."""
+    """Return the lines that the command prints: run, verdict, checks, and file faults."""
     lines = [headline(run), *(f"  {s}" for s in (summary(run), *sentences(run)))]
     checks = checks_of(run)
     if checks:

@@ -29,7 +29,7 @@ class Fall:
 
     @property
     def share(self):
-        """What is lost, of what was there."""
+        """The share of busbw that is lost."""
         return 1 - self.after / self.before
 
 
@@ -81,7 +81,7 @@ def stalls_of(rows: Sequence[Measured]) -> tuple[Stall, ...]:
 
 
 def retransmits(stalls: Sequence[Stall]) -> bool:
-    """Whether stalls look like a timer's: milliseconds, alike over sizes that differ fourfold."""
+    """Whether stalls look like a timer's: milliseconds, similar over a fourfold range of sizes."""
     for in_place in (False, True):
         times = sorted(s.time for s in stalls if s.in_place == in_place)
         middle = times[len(times) // 2] if times else 0.0

@@ -6,7 +6,7 @@ from lightspeed_tools.nccl.published import LARGE, SMALL
 
 
 def headline(run):
-    """What was run, where; what the file does not tell is called so."""
+    """Describe the run and its machine; unknown facts are called unknown."""
     facts = run.facts
     name = run.report.collective
     unclear = f"{name} by name, not by its rows" if name else "a collective that is not named"
@@ -22,7 +22,7 @@ def headline(run):
 
 
 def summary(run):
-    """The verdict on the run in one sentence; what stands under it says no other."""
+    """Give the verdict on the run in one sentence, consistent with the details below it."""
     if run.level == "invalid":
         return _invalid(run)
     words = _by_cases(run) or _by_main(run)
@@ -167,7 +167,7 @@ def _why_unknown(run):
 
 
 def busbw_of(run, row):
-    """busbw (byte/s) of a row by its size and time; as printed where the ranks are not known."""
+    """Return a row's busbw (byte/s) from size and time; as printed if the ranks are unknown."""
     if run.main is None:
         return row.busbw
     return row.size / row.time * busbw_factor(run.collective, run.n)

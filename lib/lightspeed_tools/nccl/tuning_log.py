@@ -34,11 +34,10 @@ HOW = (
 
 
 def read_tuning_tables(text):
-    """For each communicator of a log its table: collective -> (algorithm, protocol) -> `Cost`,
-    without what is disabled.
+    """Read each communicator's table from a log: collective -> (algorithm, protocol) -> `Cost`,
+    without disabled entries.
 
-    Raises BadArgument if there is no table, or a line of one that is cut or is no
-    latency/bandwidth.
+    Raises BadArgument if there is no table, or if a line is truncated or not latency/bandwidth.
 
     >>> log = [
     ...     "h:1:1 [0] NCCL INFO Algorithm | Tree |",

@@ -24,8 +24,8 @@ BEYOND = 1.03  # a rate this far above what a link carries was not carried by it
 
 @dataclass(frozen=True)
 class Verdict:
-    """One measured size and what to think of it. `level`: normal, slow, very slow, fast,
-    unknown. Rates in byte/s, times in s.
+    """The verdict on one measured size. `level`: normal, slow, very slow, fast, unknown. Rates in
+    byte/s, times in s.
     """
 
     size: float
@@ -52,8 +52,8 @@ class Verdict:
 
 
 def leaves_node(collective, rate, nodes, per_node):
-    """byte/s that each node sends, or one receives, at least, whatever the algorithm; `rate` is
-    the algbw. Even a switch that adds needs every node's contribution once.
+    """Return the minimum byte/s that a node sends or receives, for any algorithm; `rate` is the
+    algbw. Even a switch that adds needs every node's contribution once.
 
     >>> leaves_node("all_reduce", 118.87e9, 2, 8), leaves_node("alltoall", 100e9, 2, 8)
     (118870000000.0, 400000000000.0)
@@ -68,7 +68,7 @@ def leaves_node(collective, rate, nodes, per_node):
 
 
 def judge(collective, size, time, n, nodes=1, machine=None):
-    """The `Verdict` on `size` bytes in `time` seconds over n ranks on `nodes` nodes of a `Machine`.
+    """Return the `Verdict` on `size` bytes in `time` seconds over n ranks on `nodes` nodes.
 
     >>> from lightspeed_tools.nccl.machine import described
     >>> verdict = judge("all_reduce", 16e9, 16e9 / 156e9, 1000, 125, described("p5"))
@@ -131,7 +131,7 @@ def _line(collective, n, nodes, machine):
 
 
 def level_of(ratio, factor, fastest):
-    """The level of a run `ratio` times as slow as expected; beyond `factor` it is slow."""
+    """Return the level of a run `ratio` times as slow as expected; slow beyond `factor`."""
     if ratio > 2 * factor:
         return "very slow"
     return "slow" if ratio > factor else "fast" if ratio < 1 / fastest else "normal"

@@ -40,7 +40,7 @@ FRONT = 6  # points of a front that are shown
 
 @dataclass(frozen=True)
 class Job:
-    """What is planned: a model on a cluster in steps of so many sequences, with a stack."""
+    """A planning task: a model on a cluster, its batch and sequence length, and a stack."""
 
     name: str
     model: Decoder
@@ -54,7 +54,7 @@ class Job:
     limits: tuple[tuple[str, int], ...] = ()
 
     def found(self) -> Found:
-        """Every plan of the job, searched."""
+        """The result of searching all plans of the job."""
         plans = space(
             self.model, self.cluster.gpus, self.machine.per_node, self.sequences, self.sequence,
             self.setting.able, dict(self.fixed), dict(self.limits),
@@ -63,7 +63,7 @@ class Job:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """Everything that was assumed."""
+        """All assumptions made."""
         return (*self.cluster.assumed, *self.setting.assumed, *self.assumed)
 
     @property
@@ -72,8 +72,8 @@ class Job:
 
 
 def verdict(size: float, capacity: float) -> str:
-    """Whether so many bytes are worth trying: it "fits"; it is "tight", for a card that is nearly
-    full stalls or fails; "unsure", over by less than the law's own error; or "refused".
+    """Return whether `size` bytes are worth trying: it "fits"; it is "tight", as a nearly full card
+    stalls or fails; "unsure", over by less than the law's error; or "refused".
     """
     if size <= ROOM * capacity:
         return "fits"
@@ -81,7 +81,7 @@ def verdict(size: float, capacity: float) -> str:
 
 
 def extrapolated(plan: Plan, job: Job) -> list[str]:
-    """Where a plan lies beyond what fitted the stack."""
+    """Return where a plan lies outside the range that the stack was fitted on."""
     setting = job.setting.of(plan)
     beyond = [
         f"{name} {getattr(plan, name)}, {most} measured"
@@ -95,9 +95,7 @@ def extrapolated(plan: Plan, job: Job) -> list[str]:
 
 
 def described(plan: Plan, job: Job) -> dict[str, Any]:
-    """One plan: degrees, seconds with the terms that make them and their range, memory with its
-    parts.
-    """
+    """Describe one plan: degrees, seconds with their terms and range, memory with its parts."""
     setting = job.setting.of(plan)
     stack, runs = setting.stack, setting.runs
     expected = step(job.model, job.sequence, plan, job.machine, stack)
@@ -142,9 +140,9 @@ def utilizations(job: Job, rate: float) -> dict[str, float]:
 
 
 def cost(job: Job, seconds: float, tokens: float, ends: tuple[float, float]) -> dict[str, Any]:
-    """Days, GPU-hours and energy to train on so many tokens at this pace, failures aside; and with
-    them: days, seconds between two, and whole nodes that should stand by. `ends`: of the seconds,
-    those of their range.
+    """Return days, GPU-hours and energy to train on `tokens` at this pace without failures; and
+    with failures: days, seconds between failures, and spare nodes. `ends`: the range of the
+    seconds.
     """
     time = tokens / job.tokens * seconds
     between = float(cluster_mtbf(GPU_MTBF, job.cluster.gpus))
@@ -165,8 +163,8 @@ def cost(job: Job, seconds: float, tokens: float, ends: tuple[float, float]) -> 
 
 
 def spares(down: float) -> int:
-    """Nodes that should stand by where so many are down in the mean, as chance will have it: more
-    are at one time in a hundred.
+    """Return the spare nodes needed if `down` are down on average: more are down only 1% of the
+    time.
 
     >>> spares(0.1), spares(5.0)
     (1, 11)
@@ -204,7 +202,7 @@ def three_that_differ(
 
 
 def front(plans: Found) -> list[int]:
-    """Plans of which none is both faster and leaner, from the fastest on."""
+    """Return the plans for which no other is both faster and leaner, fastest first."""
     order = np.lexsort((plans.memory, plans.seconds))
     least = np.minimum.accumulate(plans.memory[order])
     edge = order[np.concatenate([[True], plans.memory[order][1:] < least[:-1]])]
@@ -213,7 +211,7 @@ def front(plans: Found) -> list[int]:
 
 
 def inside_measured(plans: Found, job: Job) -> int | None:
-    """The best of the plans that lie inside what fitted the stack."""
+    """Return the best plan inside the range that the stack was fitted on."""
     inside = np.ones(len(plans), bool)
     for name, most in job.setting.measured.items():
         if name != "gpus":
@@ -222,7 +220,7 @@ def inside_measured(plans: Found, job: Job) -> int | None:
 
 
 def changes(job: Job) -> list[dict[str, Any]]:
-    """What the best would be with more memory, a faster network, a larger batch."""
+    """Return the best plan with more memory, a faster network, or a larger batch."""
     more = replace(job.machine, capacity=job.machine.capacity + MORE_MEMORY)
     faster = replace(job.machine, network=2 * job.machine.network)
     others = {
@@ -242,7 +240,7 @@ def changes(job: Job) -> list[dict[str, Any]]:
 
 
 def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
-    """All of it. Where nothing fits there is no `best`, and `nearest` says by how much."""
+    """Return the full answer. If nothing fits, `best` is absent and `nearest` says by how much."""
     plans = job.found()
     data: dict[str, Any] = {
         "model": job.name,
@@ -309,7 +307,7 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
 
 
 def explained(job: Job, plan: Plan) -> dict[str, Any]:
-    """One plan that the user names, beside the best: what it takes, its rank, what forbids it."""
+    """Compare the user's plan with the best: its cost, its rank, and what forbids it."""
     mine = described(plan, job)
     broken = rules_broken(job.model, plan, job.sequence, job.setting.able)
     size = float(bytes_of(job.model, job.sequence, plan, job.machine, job.setting))

@@ -52,7 +52,7 @@ CAUSES = {
 
 @dataclass(frozen=True)
 class Cause:
-    """A cause by `name`, its `odds`, the amount that fits best and the seconds that it gives."""
+    """A possible cause `name`, its `odds`, the best-fitting amount and the seconds it implies."""
 
     name: str
     odds: float
@@ -86,7 +86,7 @@ def measured_seconds(text: str, job: Job, counts: str = "causal") -> float:
 
 
 def causes_of(job: Job, plan: Plan, setup: Setup) -> dict[str, list[tuple[float, float]]]:
-    """Cause -> (amount, seconds) at each amount in which it may come."""
+    """Return cause -> (amount, seconds) for each possible amount."""
     setting, machine = job.setting.of(plan), job.machine
     stack, spans = setting.stack, plan.gpus > machine.per_node
 
@@ -145,8 +145,8 @@ def causes_of(job: Job, plan: Plan, setup: Setup) -> dict[str, list[tuple[float,
 
 
 def odds(each: dict[str, list[tuple[float, float]]], measured: float, width: float) -> list[Cause]:
-    """The causes of a measured step, the likeliest first. `width`: of the error of the class, in
-    the logarithm.
+    """Return the causes of a measured step, likeliest first. `width`: of the class's error, in the
+    logarithm.
     """
     weights, best = {}, {}
     for name, points in each.items():
@@ -169,16 +169,16 @@ def width_of(runs: RunClass) -> float:
 
 
 def factor(runs: RunClass, ratio: float) -> float:
-    """By how much plans of the same kind take longer, where one took `ratio` times the law: shrunk
-    by what such runs differ by among themselves.
+    """Return by how much similar plans take longer, if one took `ratio` times the law: shrunk by
+    how much such runs differ among themselves.
     """
     part = runs.between**2 / (runs.between**2 + WITHIN**2)
     return float(ratio**part)
 
 
 def compared(job: Job, plan: Plan, measured: float, setup: Setup) -> dict[str, Any]:
-    """A measured step beside the law: the ratio, whether its class holds it or it is `faster`, the
-    factor for plans of its kind with their range, and the causes of what is slower.
+    """Compare a measured step with the law: the ratio, whether it is within its class's range, the
+    factor for similar plans with its range, and the causes.
 
     Raises BadArgument for a step below the bound.
     """

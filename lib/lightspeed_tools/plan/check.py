@@ -45,7 +45,7 @@ MEASURED = ("step_seconds", "mfu", "tokens_per_second_per_gpu", "memory")
 
 
 def checked_cases(table: Any, key: str = "") -> list[dict[str, Any]]:
-    """A row a case; one that can't be read says so in `refused`."""
+    """Return one row per case; an unreadable case has its reason in `refused`."""
     cases = table.get("cases") if isinstance(table, dict) else None
     if not isinstance(cases, list) or not cases:
         raise BadArgument("plan", "--check", "the file", 'an object with a list of "cases"')
@@ -145,8 +145,8 @@ def _held(job: Job, plan: Plan) -> float:
 
 
 def ranked(plans: Found, plan: Plan, seconds: float) -> tuple[int, int]:
-    """(rank of a plan that takes so long, of how many) among the ways to split the work, each at
-    its best: what else a run chose is seldom published, and no way to split stands twice.
+    """Return (rank of a plan taking `seconds`, number of plans) among the ways to split the work,
+    each at its best, since published runs seldom state other choices.
     """
     names = ("data", "tensor", "pipeline", "context", "expert")
     if not len(plans):

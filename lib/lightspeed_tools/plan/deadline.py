@@ -10,7 +10,7 @@ from lightspeed_tools.plan.search import Found
 
 
 def least_gpus(job: Job, seconds: float, tokens: float) -> int:
-    """GPUs below which even the peak alone would miss the deadline: whole nodes."""
+    """Return the GPUs below which even the peak would miss the deadline: whole nodes."""
     flops = job.model.training_flops(tokens, job.sequence / 2)  # a causal mask halves the scores
     node = job.machine.per_node
     return max(node, int(flops / (job.machine.peak * seconds) // node) * node)
@@ -19,9 +19,9 @@ def least_gpus(job: Job, seconds: float, tokens: float) -> int:
 def fewest(
     job: Job, seconds: float, tokens: float, watch: Callable[[int], None] = lambda gpus: None
 ) -> tuple[Job, Found] | None:
-    """The job on the fewest whole nodes, up to its own cluster, that trains on so many tokens in
-    time, and what was found there. None where even the whole cluster is too slow. Every number of
-    nodes from the least is searched, for GPUs that divide badly may be slower than fewer.
+    """Return the job on the fewest whole nodes, up to its own cluster, that trains on `tokens` in
+    time, and its search result; None if the whole cluster is too slow. Every number of nodes is
+    tried, since an unevenly divisible number of GPUs may be slower than fewer GPUs.
     """
     for gpus in _nodes(job, seconds, tokens):
         watch(gpus)

@@ -102,7 +102,7 @@ class Setting:
     bound: str = ""
 
     def of(self, plan: Plan) -> Setting:
-        """The setting that speaks for one plan."""
+        """Return the setting that applies to one plan."""
         alone = self.sharded and plan.stage == 3 and plan.pipeline == 1
         return self.sharded if alone and self.sharded else self
 
@@ -237,8 +237,8 @@ def _memory(value: float, usual: float) -> float:
 
 
 def model_of(text: str) -> tuple[str, Decoder, tuple[str, ...]]:
-    """(name, model, what was assumed) of a shipped model's name or a config.json. Raises
-    BadArgument for a model whose training step no law here knows.
+    """Return (name, model, assumptions) for a shipped model's name or a config.json. Raises
+    BadArgument for a model whose training step has no law here.
     """
     try:
         model = load(text)

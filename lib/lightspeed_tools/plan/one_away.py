@@ -20,7 +20,7 @@ AXES = ("tensor", "pipeline", "context", "expert", "micro_size")
 
 
 def moves_of(run: Timed, gpu: str = "h100_sxm", key: str = "megatron_h100") -> list[dict[str, Any]]:
-    """`one_away` from the plan of a measured step on these GPUs."""
+    """Run `one_away` on the plan of a measured step on these GPUs."""
     setting, machine = given_stack(key, cluster := cluster_of(f"{gpu}:{run.plan.gpus}"), run.model)
     sequences = run.plan.sequences
     job = Job(run.name, run.model, run.sequence, sequences, cluster, machine, setting)
@@ -28,8 +28,8 @@ def moves_of(run: Timed, gpu: str = "h100_sxm", key: str = "megatron_h100") -> l
 
 
 def one_away(job: Job, plan: Plan) -> list[dict[str, Any]]:
-    """A row an axis and direction: the value there and what it costs, as a share of the plan's own
-    time with the term that grows most, or why it can't be.
+    """Return a row per axis and direction: the new value and its cost, as a share of the plan's
+    time with the term that grows most, or why it is impossible.
     """
     here = step(job.model, job.sequence, plan, job.machine, job.setting.stack)
     rows = []

@@ -45,7 +45,7 @@ SELECTIVE = {
 
 @dataclass(frozen=True)
 class Setup:
-    """What a line says: `degrees` of the plan, how it is run; None or "" where it says nothing."""
+    """The setup in a line: `degrees` of the plan, how it is run; None or "" if unstated."""
 
     degrees: dict[str, Any] = field(default_factory=dict)
     compiled: bool | None = None
@@ -54,7 +54,7 @@ class Setup:
 
 
 def short(plan: Plan) -> str:
-    """A plan as people write it, such as `plan_of` reads.
+    """Return a plan in short notation, readable by `plan_of`.
 
     >>> short(Plan(data=4, tensor=8, micro_batches=16))
     'dp4 tp8 pp1 mbs1 zero0 selective'
@@ -70,8 +70,8 @@ def short(plan: Plan) -> str:
 
 
 def part_again(value: Any, framework: str = "") -> tuple[str, float]:
-    """(recompute, part) of what people write: "none", "selective" (by the framework's own meaning),
-    "full", true, or the part of the layers that is done again, as 0.5, "1/2" or "50%".
+    """Return (recompute, part) from "none", "selective" (as the framework defines it), "full",
+    true, or the share of layers recomputed, as 0.5, "1/2" or "50%".
 
     >>> part_again("selective"), part_again("selective", "torchtitan"), part_again("1/2")
     (('selective', 1.0), ('full', 0.5), ('full', 0.5))
@@ -97,7 +97,7 @@ def part_again(value: Any, framework: str = "") -> tuple[str, float]:
 
 
 def setup_of(text: str, framework: str = "") -> Setup:
-    """The `Setup` of words such as "tp8 pp9", "zero3 micro2 recompute full", "ZeRO-3", "hsdp 8"."""
+    """Parse a `Setup` such as "tp8 pp9", "zero3 micro2 recompute full", "ZeRO-3", "hsdp 8"."""
     line = re.sub(r"[,;:]+", " ", text.lower())
     line = re.sub(r"\bzero[\s_-]*(\d)", r"zero\1", line)
     line = re.sub(r"\b([a-z][a-z_-]*?)[\s_-]*=?\s*(\d+)(?=\s|$)(?!\s*/)", _joined, line)
@@ -133,7 +133,7 @@ def _joined(match: re.Match[str]) -> str:
 
 
 def plan_of(text: str | Setup, gpus: int, sequences: int) -> Plan:
-    """The `Plan` of a line; what is not said is 1, ZeRO 1, selective, and data what is left.
+    """Parse the `Plan` of a line; defaults are 1, ZeRO 1, selective, and data fills the GPUs.
 
     >>> plan_of("tp8 pp2", 32, 64).data
     2

@@ -47,14 +47,14 @@ class Found:
         return len(self.place)
 
     def column(self, name: str) -> np.ndarray:
-        """A column of the plans that pass."""
+        """Return a column of the valid plans."""
         row, stage, again = np.unravel_index(self.place, self.space.allowed.shape)
         if name in ("stage", "recompute"):
             return {"stage": stage, "recompute": again}[name]
         return self.space.rows[name][row]
 
     def best(self, mask: np.ndarray | None = None) -> int | None:
-        """Which of the plans that pass is the fastest (of a mask), the leaner of two as fast."""
+        """Return the index of the fastest valid plan (within a mask), the leaner of equals."""
         among = np.arange(len(self), dtype=np.intp) if mask is None else np.flatnonzero(mask)
         if not len(among):
             return None
@@ -64,7 +64,7 @@ class Found:
 def seconds_of(
     model: Decoder, sequence: int, plan: Plan, machine: Machine, setting: Setting
 ) -> Result:
-    """Seconds of a step of a plan, or of many, in the middle of their class of runs."""
+    """Return the seconds of a step of one or many plans, in the middle of their class of runs."""
     amounts = work(model, sequence, plan, machine, setting.stack)
     seconds = setting.runs.centre * expected_times(amounts, setting.stack)
     alone = (plan.stage == 3) & (plan.pipeline == 1)
@@ -76,7 +76,7 @@ def seconds_of(
 def bytes_of(
     model: Decoder, sequence: int, plan: Plan, machine: Machine, setting: Setting
 ) -> Result:
-    """Bytes of the GPU that holds most: the total of `expected_memory`, without its parts."""
+    """Return the bytes on the fullest GPU: the total of `expected_memory`, without its parts."""
     split, holds = "tensor+sequence", setting.holds
     totals = (
         stage_memory(model, sequence, plan, machine, holds, place, split).total
@@ -98,7 +98,7 @@ def search(
     model: Decoder, sequence: int, plans: Space, machine: Machine, setting: Setting,
     room: float = ROOM,
 ) -> Found:  # fmt: skip
-    """Time and memory of every plan of a `Space` that no rule forbids."""
+    """Return time and memory of every plan of a `Space` that no rule forbids."""
     most = room * machine.capacity
     places = np.arange(plans.allowed.size, dtype=np.intp).reshape(plans.allowed.shape)
     passing: list[tuple[np.ndarray, ...]] = []

@@ -73,8 +73,8 @@ class Space:
         return len(self.rows["data"])
 
     def plans(self, at: Any, order: int, stages: int) -> Plan:
-        """The plans of some rows, all of one order, in the first so many stages of ZeRO, as one
-        `Plan` of arrays.
+        """Return the plans of the rows `at`, all of one order, in the first `stages` stages of
+        ZeRO, as one `Plan` of arrays.
         """
         one: dict[str, Any] = {n: self.rows[n][at][:, None, None] for n in COLUMNS[:8]}
         one["schedule"] = np.where(self.rows["zero_bubble"][at], "zb_h1", "1f1b")[:, None, None]
@@ -82,7 +82,7 @@ class Space:
         return Plan(**one, placement=ORDERS[order])
 
     def plan(self, flat: int) -> Plan:
-        """One plan, by its place among all."""
+        """Return one plan by its index among all."""
         row, stage, again = np.unravel_index(flat, self.allowed.shape)
         one = {n: int(self.rows[n][row]) for n in COLUMNS[:8]}
         return Plan(
@@ -97,8 +97,8 @@ def space(
     able: Mapping[str, Any] | None = None,
     fixed: Mapping[str, Any] | None = None, limits: Mapping[str, int] | None = None,
 ) -> Space:  # fmt: skip
-    """The `Space` of a model on so many GPUs, for steps of so many sequences. `able` is the most
-    that a stack can do, `fixed` and `limits` what the user asks for.
+    """Return the `Space` of a model on `gpus` GPUs, with `sequences` per step. `able` is the most
+    that a stack can do; `fixed` and `limits` are the user's constraints.
     """
     able = dict(able or {})
     fixed, limits = (
@@ -236,7 +236,7 @@ def _broken(rows, able, fixed, limits) -> dict[str, np.ndarray]:
 
 
 def rules_broken(model: Decoder, plan: Plan, sequence: int, able: Mapping[str, Any]) -> list[str]:
-    """The rules, in their order, that forbid this plan."""
+    """Return the rules that forbid this plan, in order."""
     rows = {n: np.array([getattr(plan, n)]) for n in COLUMNS[:8]}
     rows["zero_bubble"] = np.array([int(plan.schedule == "zb_h1")], dtype=np.intp)
     again = int(plan.recompute == "full")
@@ -250,7 +250,7 @@ def rules_broken(model: Decoder, plan: Plan, sequence: int, able: Mapping[str, A
 
 
 def sequences_of(batch: int, sequence: int) -> int:
-    """Whole sequences of a batch of tokens; raises BadArgument with the nearest that works."""
+    """Return a batch's whole sequences; raises BadArgument with the nearest valid batch."""
     if batch % sequence or batch < sequence:
         near = max(1, round(batch / sequence)) * sequence
         hint = f"The nearest that is: {near:,} tokens, {near // sequence:,} sequences."

@@ -14,7 +14,7 @@ APART = 0.05  # of a figure, from which on another count is worth a word
 
 
 def line(one: dict[str, Any]) -> str:
-    """A plan in one line."""
+    """Format a plan in one line."""
     low, high = (f"{end:.3g}" for end in one["range_seconds"])
     words = f"{one['plan']:<48} {one['step_seconds']:8.3g} s ({low} to {high}) "
     words += f"{one['memory_bytes'] / 1e9:6.1f} GB"
@@ -24,7 +24,7 @@ def line(one: dict[str, Any]) -> str:
 
 
 def takes(one: dict[str, Any], data: dict[str, Any], rate: str = "") -> list[str]:
-    """What a step takes, with the range of its class of runs, and the share of the peak."""
+    """Describe a step's time, with its class's range, and the share of the peak."""
     if data["bound"]:
         return [
             f"  at least {one['step_seconds']:.3g} s a step: a bound, for {data['bound']}",
@@ -39,7 +39,7 @@ def takes(one: dict[str, Any], data: dict[str, Any], rate: str = "") -> list[str
 
 
 def utilization(one: dict[str, Any], data: dict[str, Any]) -> str:
-    """MFU by our count, its peak, and by others' counts where that is another figure."""
+    """Describe MFU by our count, its peak, and by other counts if they differ."""
     shares, peak = one["mfu_counts"], data["peak"] / 1e12
     mine = shares["causal"]
     others = [
@@ -56,7 +56,7 @@ def utilization(one: dict[str, Any], data: dict[str, Any]) -> str:
 
 
 def waterfall(one: dict[str, Any]) -> list[str]:
-    """The terms of a step, the longest first."""
+    """List the terms of a step, longest first."""
     terms = sorted(one["terms"].items(), key=lambda term: -term[1])
     least = one["step_seconds"] / 1000
     return [
@@ -65,7 +65,7 @@ def waterfall(one: dict[str, Any]) -> list[str]:
 
 
 def told(data: dict[str, Any]) -> str:
-    """The whole answer."""
+    """Format the whole answer."""
     best = data["best"]
     head = (
         f"{data['model']} ({si(data['parameters'], 'parameter')}) on {data['cluster']}, "
@@ -115,7 +115,7 @@ def changed(row: dict[str, Any], rate: float) -> str:
 
 
 def measured(data: dict[str, Any]) -> list[str]:
-    """The nearest runs that were measured."""
+    """List the nearest measured runs."""
     rows = [
         f"    {row['name']}, {row['precision']}, {row['gpus']:,} GPUs: "
         f"{row['measured_seconds']:.3g} s measured, {row['predicted_seconds']:.3g} s by the law "
@@ -145,7 +145,7 @@ def costs(cost: dict[str, Any]) -> list[str]:
 
 
 def nearest(data: dict[str, Any]) -> list[str]:
-    """The leanest of the plans that memory refused, and by how much."""
+    """Describe the leanest plan that memory refused, and its excess."""
     if "nearest" not in data:
         return []
     one = data["nearest"]
@@ -159,7 +159,7 @@ def nearest(data: dict[str, Any]) -> list[str]:
 
 
 def refusals(data: dict[str, Any]) -> list[str]:
-    """Counts that add up."""
+    """List the refused plans by rule, with counts that add up."""
     rows = [
         f"{n:>14,}  {rule}: {data['rules'][rule]}"
         for rule, n in sorted(data["refused"].items(), key=lambda row: -row[1])
@@ -172,7 +172,7 @@ def refusals(data: dict[str, Any]) -> list[str]:
 
 
 def told_explained(data: dict[str, Any]) -> str:
-    """One plan beside the best."""
+    """Describe one plan beside the best."""
     yours, best = data["yours"], data["best"]
     lines = [
         f"{data['model']} on {data['cluster']}, {data['stack']}: {yours['plan']}",
@@ -212,7 +212,7 @@ def told_explained(data: dict[str, Any]) -> str:
 
 
 def told_measured(data: dict[str, Any], yours: dict[str, Any]) -> list[str]:
-    """A measured step beside the law, and what explains it."""
+    """Compare a measured step with the law, and explain it."""
     where = "within" if data["inside"] else "outside of"
     lines = [
         f"You measure {data['seconds']:.3g} s, "
@@ -245,7 +245,7 @@ def told_measured(data: dict[str, Any], yours: dict[str, Any]) -> list[str]:
 
 
 def told_check(rows: list[dict[str, Any]]) -> str:
-    """Published runs beside what the law says of them."""
+    """Compare published runs with the law."""
     lines = [f"{'':<34} {'predicted':>10} {'measured':>10} {'error':>7} {'rank':>9}  memory"]
     for row in rows:
         if row["refused"]:
@@ -268,7 +268,7 @@ def inside(row: dict[str, Any]) -> str:
 
 
 def by_class(rows: list[dict[str, Any]]) -> list[str]:
-    """A line a class of runs: how far off, on which side, and how many ranges hold."""
+    """Return a line per class of runs: size and sign of the error, and how many ranges hold."""
     lines = []
     scored = [row for row in rows if not row["refused"] and row["error"] is not None]
     for name in dict.fromkeys(row["runs"] for row in scored):

@@ -38,7 +38,7 @@ COLUMNS = 100
 
 @dataclass(frozen=True)
 class Answer:
-    """Lines for a reader, the same as data, and the status of the command."""
+    """Lines for a reader, the same content as data, and the command's exit status."""
 
     told: list[str]
     data: dict[str, Any]
@@ -46,7 +46,7 @@ class Answer:
 
     @property
     def lines(self) -> list[str]:
-        """The lines, those of words broken where they are too long."""
+        """The lines, with long ones wrapped."""
         result: list[str] = []
         for line in self.told:
             long = len(line) > COLUMNS
@@ -55,7 +55,7 @@ class Answer:
 
 
 def subject(job: Job) -> str:
-    """The job's terms in a line."""
+    """Describe the job in one line."""
     source = f" ({job.formats.source})" if job.formats.source else ""
     drafts = f"; {job.drafts} drafts a step, {job.kept:.2g} tokens" if job.drafts else ""
     return (
@@ -65,7 +65,7 @@ def subject(job: Job) -> str:
 
 
 def basis(job: Job) -> list[str]:
-    """What the ranges rest on, and what was left out of the answer."""
+    """Describe the basis of the ranges, and what the answer omits."""
     lines = [f"Range of four in five: {job.kind.words}."]
     if job.lacks and not job.own_run:
         lines[0] += f" Extrapolated: no measured row has {', '.join(job.lacks)}."
@@ -77,7 +77,7 @@ def basis(job: Job) -> list[str]:
 
 
 def span(value: float, ends: tuple[float, float]) -> str:
-    """A time with its range, in one unit."""
+    """Format a time with its range, in one unit."""
     words = si(value, "s", 3)
     number, _, unit = words.partition(" ")
     low, high = (f"{float(f'{float(number) * end:.2g}'):g}" for end in ends)
@@ -85,7 +85,7 @@ def span(value: float, ends: tuple[float, float]) -> str:
 
 
 def named(row: Measured, run: Served, kind: Kind) -> str:
-    """A measured row with what is told of it; times outside of their range are said to be "out"."""
+    """Describe a measured row and its prediction; times outside their range are marked "out"."""
     chip = SYSTEMS.get(row.system, row.system).removesuffix("_sxm")
     times = row.told(engine(row.engine))
     off = [
@@ -103,7 +103,7 @@ def named(row: Measured, run: Served, kind: Kind) -> str:
 
 
 def near_data(row: Measured) -> dict[str, Any]:
-    """A measured row in plain numbers."""
+    """Return a measured row in plain numbers."""
     times = row.told(engine(row.engine))
     return {
         "model": row.model, "gpu": row.system, "gpus": row.run.decode.gpus, "engine": row.engine,
@@ -114,7 +114,7 @@ def near_data(row: Measured) -> dict[str, Any]:
 
 
 def plan_data(plan: Plan, job: Job, price: float | None = None) -> dict[str, Any]:
-    """A plan in plain numbers; prices and joules for what is written."""
+    """Return a plan in plain numbers, with prices and joules per output token."""
     tokens = plan.rate * job.output
     power = job.card.numbers.get("power")
     between, first = job.kind.between, job.kind.first
@@ -138,7 +138,7 @@ def plan_data(plan: Plan, job: Job, price: float | None = None) -> dict[str, Any
 
 
 def table(plans: Sequence[Plan], job: Job, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Plans as lines."""
+    """Format plans as lines."""
     lines = [
         f"  {'layout':<26}{'req/s':>7}{'tok/s/GPU':>10}{'TPOT':>22}{'TTFT':>22}{'p99 TTFT':>10}"
     ]
@@ -154,7 +154,7 @@ def table(plans: Sequence[Plan], job: Job, rows: Sequence[dict[str, Any]]) -> li
 
 
 def costs(row: dict[str, Any]) -> str:
-    """Dollars and joules of the first plan."""
+    """Return dollars and joules of the first plan."""
     words = []
     if row["dollars_per_million_tokens"]:
         words.append(f"${row['dollars_per_million_tokens']:.3g} a million tokens written")
@@ -164,7 +164,7 @@ def costs(row: dict[str, Any]) -> str:
 
 
 def planned(job: Job, top: int, price: float | None) -> Answer:
-    """The layouts at the most load within the promise."""
+    """Return the layouts at their highest load within the latency targets."""
     layouts, refused = plans(job)
     top_plans = layouts[:top]
     rows = [plan_data(plan, job, price) for plan in top_plans]
@@ -215,7 +215,7 @@ def planned(job: Job, top: int, price: float | None) -> Answer:
 
 
 def refusals(refused: list[tuple[str, str]], most: int) -> list[str]:
-    """Layouts that are refused, the first of them."""
+    """List the first refused layouts."""
     lines = [f"Refused: {layout}: {reason}"[:COLUMNS] for layout, reason in refused[:most]]
     if len(refused) > most:
         lines.append(f"  and {len(refused) - most} more (--json has all)")
@@ -223,8 +223,8 @@ def refusals(refused: list[tuple[str, str]], most: int) -> list[str]:
 
 
 def case(job: Job, concurrency: float = 0.0, rate: float = 0.0) -> Answer:
-    """What one layout does at one load: so many in flight, or so many requests a second; without a
-    layout, the best one at that rate.
+    """Describe one layout at one load: `concurrency` in flight, or `rate` requests a second;
+    without a layout, the best one at that rate.
     """
     constants, tensor_data = job.constants, job.layout
     if tensor_data is None:
@@ -298,7 +298,7 @@ def _at_rate(job: Job, layouts: list[Plan], rate: float) -> Answer:
 
 
 def sized(job: Job, rate: float, top: int) -> Answer:
-    """How many GPUs so many requests a second take within the promise."""
+    """Return how many GPUs serve `rate` requests a second within the latency targets."""
     sizes = fewest(job, rate)[:top]
     rows = [
         {
@@ -334,7 +334,7 @@ def sized(job: Job, rate: float, top: int) -> Answer:
 
 
 def tests(load_tests: list[LoadTest], job: Job, name: str) -> Answer:
-    """Load tests of one's own: what was understood, told, measured, and what may be off."""
+    """Describe the user's load tests: input, prediction, measurement, and possible faults."""
     lines: list[str] = []
     rows: list[dict[str, Any]] = []
     for test in load_tests[:6]:
@@ -366,7 +366,7 @@ def tests(load_tests: list[LoadTest], job: Job, name: str) -> Answer:
 
 
 def rows(path: Path, other: Checkpoint | None) -> Answer:
-    """Published rows, judged by engine."""
+    """Compare published rows with predictions, by engine."""
     verdict = check(read_rows(path), other.model if other else None)
     figures = verdict.as_data()
     lines = [f"{figures['judged']:,} of {figures['rows']:,} rows judged."]
@@ -391,7 +391,7 @@ def rows(path: Path, other: Checkpoint | None) -> Answer:
 
 
 def trace(job: Job, path: Path, top: int) -> Answer:
-    """The layouts under the requests of a file, simulated."""
+    """Simulate the layouts under the requests of a file."""
     load = arrivals.read_load(path)
     job = arrivals.mean_job(job, load)
     replays, refused = arrivals.replays(job, load)

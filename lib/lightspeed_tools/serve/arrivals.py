@@ -116,13 +116,13 @@ class Load:
     block: int = BLOCK
 
     def part(self, which: int, parts: int) -> Load:
-        """What one of so many workers gets where they take turns."""
+        """Return the requests of one of `parts` workers that take turns."""
         mine = slice(which, None, parts)
         keys = self.keys and self.keys[mine]
         return Load(self.arrivals[mine], self.prompts[mine], self.outputs[mine], keys, self.block)
 
     def found(self, tokens: float) -> list[int] | None:
-        """Tokens of each prompt that a cache of so many finds; None where no keys are told."""
+        """Return the tokens of each prompt that a cache of `tokens` finds; None without keys."""
         if self.keys is None:
             return None
         return found_tokens(self.keys, self.prompts, max(1, int(tokens) // self.block), self.block)
@@ -322,7 +322,7 @@ def _later(job: Job, first: Any, between: Any, outputs: list[int]) -> tuple[Any,
 
 
 def rules_of(run: Served) -> Scheduler:
-    """What a worker may do in a step: a budget and slots for each replica of attention."""
+    """Return a worker's limits per step: a budget and slots for each replica of attention."""
     data = run.decode.data
     return Scheduler(
         CHUNK * data, SLOTS * data, blocks(run), BLOCK,
@@ -331,7 +331,7 @@ def rules_of(run: Served) -> Scheduler:
 
 
 def blocks(run: Served) -> int:
-    """Blocks of caches that fit beside the weights."""
+    """Return the cache blocks that fit beside the weights."""
     return int(run.tokens()) // BLOCK
 
 
@@ -347,26 +347,26 @@ def closed_loop(row: Measured) -> tuple[float, float]:
 
 
 def beside(best: Replayed, job: Job) -> list[tuple[Measured, tuple[float, float]]]:
-    """The nearest measured rows that this simulator can run, with what it says of them."""
+    """Compare the nearest measured rows that can be simulated with their simulation."""
     rows = nearest(best.run, job, 50)
     near = [row for row in rows if row.run.together and fits(row.run)]
     return [(row, closed_loop(row)) for row in near[:3]]
 
 
 def fits(run: Served) -> bool:
-    """Whether one worker holds one request."""
+    """Whether one worker can hold one request."""
     return blocks(run) * BLOCK >= run.prompt + run.output + BLOCK
 
 
 def cost_at(run: Served, constants: Engine) -> Cost:
-    """The `Cost` of a step of this layout around its requests and mean lengths."""
+    """Return the `Cost` of a step of this layout around its requests and mean lengths."""
     many = max(2, round(run.inside))
     pace = pace_of(run.decoding(many), run.reading, constants)
     return cost_of(run.model, run.decode, many, run.held, CHUNK, constants, pace)
 
 
 def shares(values: Any) -> dict[str, float]:
-    """Median and p99; empty without a value."""
+    """Return median and p99; empty without a value."""
     if not len(values):
         return {}
     median, worst = np.quantile(values, (0.5, 0.99))
@@ -374,6 +374,6 @@ def shares(values: Any) -> dict[str, float]:
 
 
 def mean_job(job: Job, load: Load) -> Job:
-    """The job with the mean lengths of a load."""
+    """Return the job with the mean lengths of a load."""
     prompt, output = (max(1, round(float(np.mean(x)))) for x in (load.prompts, load.outputs))
     return replace(job, prompt=prompt, output=output)

@@ -43,8 +43,8 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Rows beside what was expected of them: those that were judged, with the ratios told over
-    measured, and the reasons of the others.
+    """Rows compared with their predictions: the judged rows, with predicted over measured, and the
+    reasons why others were not judged.
     """
 
     rows: int
@@ -54,7 +54,7 @@ class Verdict:
     refused: Mapping[str, int]
 
     def as_data(self) -> dict[str, Any]:
-        """The figures, errors in per cent."""
+        """Return the figures, errors in per cent."""
         return {
             "rows": self.rows,
             "judged": len(self.judged),
@@ -74,8 +74,8 @@ def _errors(ratio: Any) -> dict[str, float] | None:
 
 
 def check(rows: Iterable[Mapping[str, Any]], other: Decoder | None = None) -> Verdict:
-    """The `Verdict` of these rows, by the engines as shipped; `other` is the model of rows whose
-    model is not known by its name.
+    """Return the `Verdict` on these rows, by the shipped engines; `other` is the model of rows
+    whose model name is unknown.
     """
     rows = list(rows)
     by_number, refused = measured_rows(rows, other)
@@ -89,7 +89,7 @@ def check(rows: Iterable[Mapping[str, Any]], other: Decoder | None = None) -> Ve
 
 @dataclass(frozen=True)
 class Judgement:
-    """A load test beside what is told of its layout at its load: both times with their ranges."""
+    """A load test beside the prediction for its layout and load: both times with their ranges."""
 
     test: LoadTest
     run: Served
@@ -99,16 +99,16 @@ class Judgement:
 
     @property
     def levels(self) -> tuple[float, float]:
-        """Measured over told, between tokens and to the first."""
+        """Measured over predicted: between tokens and to the first token."""
         return self.test.between / self.between, self.test.first / self.first
 
     def inside(self, which: int) -> bool:
-        """Whether a time lies in its range: between tokens (0) or to the first (1)."""
+        """Whether a time is within its range: between tokens (0) or to the first token (1)."""
         low, high = (self.kind.between, self.kind.first)[which]
         return low <= self.levels[which] <= high
 
     def doubts(self, job: Job, name: str) -> list[str]:
-        """What may be off: facts of the file first."""
+        """Return possible faults: those of the file first."""
         test, notes = self.test, []
         if test.drafts:
             notes.append(
@@ -136,7 +136,7 @@ class Judgement:
 
 
 def judge(test: LoadTest, job: Job) -> Judgement:
-    """What is told of a load test by the layout of a job, or one group of its GPUs."""
+    """Predict a load test from a job's layout, or from one group of its GPUs."""
     own = ALIASES.get(test.engine.lower().replace("_", "-"), job.engine)
     job = replace(
         job, engine=own, prompt=max(1, round(test.prompt)), output=max(2, round(test.output))

@@ -47,7 +47,7 @@ class LoadTest:
 
     @property
     def inside(self) -> float:
-        """Requests in flight: as asked for, and at a rate by Little's law."""
+        """Requests in flight: as requested, or from the rate by Little's law."""
         flying = self.served * (self.first + self.between * max(0.0, self.output - 1))
         if self.rate or not self.concurrency:
             return min(self.concurrency or inf, flying or inf)
@@ -55,7 +55,7 @@ class LoadTest:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file, zipped or not, in UTF-8 or 16; ValueError for one that has none."""
+    """Return a file's text, zipped or not, in UTF-8 or UTF-16; ValueError if it is not text."""
     data = path.read_bytes()
     try:
         zipped = path.suffix == ".gz" or data.startswith(b"\x1f\x8b")
@@ -67,7 +67,7 @@ def text_of(path: Path) -> str:
 
 
 def table_of(text: str) -> csv.DictReader[str]:
-    """The rows of a table whose first line has the names, parted by commas, semicolons or tabs."""
+    """Return the rows of a table with a header, separated by commas, semicolons or tabs."""
     head = text.partition("\n")[0]
     return csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=head.count))
 
@@ -87,7 +87,7 @@ def objects_of(path: Path, text: str) -> list[Mapping[str, Any]]:
 
 
 def load_tests(path: Path) -> list[LoadTest] | None:
-    """The load tests in a file; None for a table, which may hold published rows.
+    """Return the load tests in a file; None for a table, which may hold published rows.
 
     Raises ValueError for a file of another kind, with the tool's name where it is known.
     """

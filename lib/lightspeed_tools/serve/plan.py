@@ -38,9 +38,9 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked: a model in its formats on `gpus` of a card, its load in tokens, the promise in
-    s; `layout` is (tensor, data) if one is asked for; `drafts` guesses a step give `kept` tokens.
-    By a run of one's own: `levels`, measured over told of both times.
+    """A serving task: a model in its formats on `gpus` of a card, its load in tokens, its latency
+    targets in s; `layout` is (tensor, data) if fixed; `drafts` guesses per step yield `kept`
+    tokens. From a run of the user: `levels`, measured over predicted for both times.
     """
 
     model: Decoder
@@ -61,22 +61,22 @@ class Job:
 
     @functools.cached_property
     def lacks(self) -> list[str]:
-        """What no measured row shares with this."""
+        """What no measured row has in common with this job."""
         kind = self.formats.products
         return unseen(published(), self.model, self.card.key, self.engine, kind)
 
     @functools.cached_property
     def kind(self) -> Kind:
-        """How near to it others have measured."""
+        """How close the measured rows are to this job."""
         return kind_of(self.lacks, self.card, self.own_run)
 
     @property
     def constants(self) -> Engine:
-        """What the engine adds to the bound; nothing on a card on which it does not run."""
+        """The engine's overhead above the bound; none on a card where it does not run."""
         return IDEAL if self.kind == KINDS["bound"] else engine(self.engine)
 
     def served(self, tensor: int, data: int = 1, random: bool = True) -> Served:
-        """One worker of a layout, with one request in flight; others come at random."""
+        """Return one worker of a layout, with one request in flight; others arrive at random."""
         gpus = served_replica(self.card, tensor, data, self.formats.products, self.formats)
         if gpus.gpus > NODE:
             gpus = replace(gpus, network=min(NETWORK, gpus.link))
@@ -115,7 +115,7 @@ class Plan:
 
 
 def layout_words(run: Served, workers: int) -> str:
-    """The layout of a run in words: tp is tensor parallelism, dp replicas of attention."""
+    """Describe a run's layout: tp is tensor parallelism, dp replicas of attention."""
     gpus = run.decode
     split = " ".join(
         f"{n}{ways}" for n, ways in (("tp", gpus.tensor), ("dp", gpus.data)) if ways > 1
@@ -127,7 +127,7 @@ def layout_words(run: Served, workers: int) -> str:
 
 
 def layout_of(words: str) -> tuple[int, int]:
-    """(tensor, data) of a layout as people write it: tp4, tp4dp2, dep8, "tensor 4"."""
+    """Parse (tensor, data) of a layout such as tp4, tp4dp2, dep8, "tensor 4"."""
     small = re.sub(r"[\s,+_·×x-]+", "", words.lower())
     small = small.replace("tensor", "tp").replace("attention", "dp")
     degrees: dict[str, str] = dict(re.findall(r"(tp|dp|dep|tep|ep)=?(\d+)", small))
@@ -144,7 +144,7 @@ def layout_of(words: str) -> tuple[int, int]:
 
 @functools.cache
 def published() -> tuple[Measured, ...]:
-    """The measured rows that ship."""
+    """Return the shipped measured rows."""
     sets = ("served_models", "served_cookbook")
     return tuple(r for s in sets for r in measured_rows(printed(dataset(s)))[0].values())
 
@@ -179,7 +179,7 @@ def plans(job: Job) -> tuple[list[Plan], list[tuple[str, str]]]:
 
 
 def no_room(run: Served) -> str:
-    """Why a layout does not start."""
+    """Say why a layout does not start."""
     weights, room, gpus = run.weights(), run.room(), run.decode.gpus
     total = run.capacity * gpus
     return (
@@ -189,7 +189,7 @@ def no_room(run: Served) -> str:
 
 
 def broken(job: Job, times: tuple[float, float]) -> tuple[float, str]:
-    """(how many times a promise the worse of both times is, which promise)."""
+    """Return (by what factor the worse time exceeds its target, which target)."""
     parts = (
         (times[0] / job.per_token, "between tokens"),
         (times[1] / job.first_token, "to the first"),
@@ -222,19 +222,19 @@ def layouts(job: Job) -> Iterator[tuple[Served, int]]:
 
 
 def heads_of(model: Decoder) -> int:
-    """Heads of attention that tensor parallelism divides; 0 where there are none."""
+    """Return the attention heads that tensor parallelism divides; 0 if none."""
     heads = [getattr(la.mixer, "heads", 0) for la in model.layers if la.mixer]
     return int(np.gcd.reduce(heads)) if heads else 0
 
 
 def at(run: Served, requests: float, job: Job, constants: Engine) -> tuple[float, float]:
-    """(between tokens, to the first) with so many requests in flight on each that decodes."""
+    """Return (time between tokens, to the first token) with `requests` on each decoder."""
     loaded = replace(run, requests=requests)
     return job.levels[0] * loaded.between(constants), job.levels[1] * loaded.first(constants)
 
 
 def loads(run: Served) -> Any:
-    """Numbers of requests in flight that are tried."""
+    """Return the numbers of requests in flight to try."""
     room = max(1.0, min(run.places(), MOST))
     few = np.arange(1.0, min(room, 256) + 1)
     return np.unique(np.append(few, np.floor(np.geomspace(1, room, 400))))
@@ -250,7 +250,7 @@ def placed(run: Served, rows: Any, slower: Any) -> Any:
 
 
 def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
-    """The plan with the most requests a second that keeps the promise; None if one breaks it."""
+    """Return the plan with the highest rate within the latency targets; None if there is none."""
     rows = loads(run)
     state = run.state(constants, rows)
     between: Any = job.levels[0] * state.between
@@ -292,7 +292,7 @@ def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
 
 
 def inside_at(run: Served, workers: int, rate: float, job: Job, constants: Engine) -> float | None:
-    """Requests in flight on each worker at so many a second; None where no queue stands it."""
+    """Return the requests in flight per worker at `rate` a second; None if overloaded."""
     rows = loads(run)
     state = run.state(constants, rows)
     times = job.levels[1] * state.first + run.output * job.levels[0] * state.between
@@ -308,7 +308,7 @@ def inside_at(run: Served, workers: int, rate: float, job: Job, constants: Engin
 
 
 def fewest(job: Job, rate: float) -> list[tuple[int, Plan]]:
-    """(GPUs that serve so many requests a second, the plan of one worker), the fewest first."""
+    """Return (GPUs that serve `rate` requests a second, plan of one worker), fewest first."""
     constants, sizes = job.constants, []
     earlier = set()
     for gpus in (1, 2, 4, 8, 16, 32):
@@ -322,7 +322,7 @@ def fewest(job: Job, rate: float) -> list[tuple[int, Plan]]:
 
 
 def changes(job: Job, best: Plan | None) -> list[tuple[str, float]]:
-    """(what to change, requests a second of the best plan then), the largest first."""
+    """Return (change, the best plan's requests a second with it), largest gain first."""
     variants = {
         f"{kind} weights": replace(job, formats=job.formats.quantized(name))
         for kind, name in (("fp8", "fp8"), ("fp4", "nvfp4"))

@@ -51,7 +51,7 @@ class Account:
 
     @property
     def span(self) -> int:
-        """From the first start to the last end."""
+        """The time from the first start to the last end (ns)."""
         return self.end - self.start
 
 
@@ -102,7 +102,7 @@ def parts(intervals: Iterable[tuple[int, int, int]]) -> Parts:
 
 
 def accounts(trace: Trace) -> list[Account]:
-    """The `Account` of each device of a trace."""
+    """Return the `Account` of each device of a trace."""
     device = trace.device
     rows: dict[int, list[int]] = {number: [] for number in trace.devices}
     of_lane = [number for number, _ in trace.lanes]
@@ -185,7 +185,7 @@ def _causes(
 
 
 def launches(trace: Trace, correlations: Collection[int]) -> dict[int, int]:
-    """Correlation -> row of the call that launched it, of those that are wanted."""
+    """Return correlation -> row of the launching call, for the requested correlations."""
     calls = trace.calls
     return {
         correlation: row

@@ -17,7 +17,7 @@ RECORDED = Path(__file__).parent / "recorded_cpu.json.gz"
 
 
 def recorded() -> dict[str, Any]:
-    """The file: `traceEvents`, and of the machine and its times what `recorded` says."""
+    """Return the recorded file: `traceEvents`, and `recorded` on the machine and its times."""
     return json.loads(gzip.decompress(RECORDED.read_bytes()))
 
 
@@ -32,8 +32,8 @@ def host_events(trace: Trace) -> Iterator[dict[str, Any]]:
 
 
 def own_times(events: Iterable[dict[str, Any]]) -> dict[str, tuple[int, float]]:
-    """Operator -> (calls, seconds of its own), longest first. What runs inside an operator on its
-    thread is taken off its time.
+    """Return operator -> (calls, its own seconds), longest first. Operators nested within it on the
+    same thread are subtracted.
 
     >>> row = {"ph": "X", "cat": "cpu_op", "tid": 1}
     >>> outer = row | {"name": "a", "ts": 0, "dur": 8e6}

@@ -70,7 +70,7 @@ class Gain:
 
     @property
     def premise(self) -> str:
-        """What the gain takes for granted and the file does not show, "" if nothing."""
+        """What the gain assumes and the file does not show, "" if nothing."""
         return PREMISES.get(self.cause, "")
 
 
@@ -96,22 +96,22 @@ class Diagnosis:
 
     @property
     def world(self) -> int:
-        """Ranks of the job, as far as the files say."""
+        """Ranks of the job, as far as the files show."""
         return max((trace.world or 1 for trace in self.traces), default=1)
 
     @property
     def whole(self) -> bool:
-        """Whether all ranks of a job of several are given."""
+        """Whether all ranks of a multi-rank job are given."""
         return len(self.traces) >= max(2, self.world)
 
     @property
     def all_accounts(self) -> list[Account]:
-        """Of all devices of all files."""
+        """The accounts of all devices of all files."""
         return [account for listing in self.accounts for account in listing]
 
     @property
     def unknown(self) -> float:
-        """The largest share of a device's span that is idle for no reason that the file tells."""
+        """The largest share of a device's span that is idle for no reason in the file."""
         return max(
             sum(account.causes.get(cause, 0) for cause in UNKNOWN) / max(1, account.span)
             for account in self.all_accounts
@@ -119,7 +119,7 @@ class Diagnosis:
 
     @property
     def worth(self) -> list[Gain]:
-        """The gains that are worth an hour."""
+        """The gains worth an hour's work."""
         return [gain for gain in self.gains if gain.beyond >= WORTH]
 
 

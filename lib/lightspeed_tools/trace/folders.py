@@ -13,8 +13,8 @@ ENDINGS = (".json", ".json.gz", ".sqlite")
 
 
 def trace_files(paths: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Files for paths of which some may be folders, and what is to be said of them: of each worker
-    the latest recording is taken.
+    """Return the files for paths that may be folders, and remarks on them: only the latest
+    recording of each worker is used.
 
     Raises TraceError for a folder without a profile.
     """

@@ -17,9 +17,7 @@ ROUND = 10  # times a gap: what lasts longer was going on anyway, as a training 
 
 @dataclass(frozen=True)
 class Pause:
-    """A long stop of the host: when it ended, how long it was (ns), and the row of the device that
-    waited for it.
-    """
+    """A long stop of the host: its end, its length (ns), and the device row that waited for it."""
 
     end: int
     length: int
@@ -28,8 +26,8 @@ class Pause:
 
 @dataclass(frozen=True)
 class Stops:
-    """The pauses of one rank, told: how many, ns in all and of the longest, and what the host did
-    in that ("" where the file does not tell).
+    """A summary of one rank's pauses: their number, total and longest (ns), and what the host did
+    in the longest ("" if unknown).
     """
 
     count: int
@@ -52,8 +50,8 @@ def stops_of(trace: Trace, pauses: Sequence[Pause]) -> Stops | None:
 
 
 def doing_in(trace: Trace, start: int, end: int) -> str:
-    """What the host did for most of [start, end): the shortest of the functions, annotations,
-    operators and calls that cover it; "" where the file has none.
+    """Return what the host did for most of [start, end): the shortest function, annotation,
+    operator or call that covers it; "" if unknown.
     """
     doings, best = trace.doings, None
     for row in range(len(doings)):

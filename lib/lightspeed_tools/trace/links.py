@@ -15,9 +15,9 @@ COMMUNICATION = 1  # of reader's kinds
 
 
 def link(trace: Any) -> None:
-    """Fill `trace.operator`, and names of collectives that stand round their launch alone.
+    """Fill `trace.operator`, and the names of collectives that are recorded only at their launch.
 
-    ROCm of old writes no correlation: launch and kernel share an External id of their own.
+    Old ROCm versions write no correlation: launch and kernel share an External id.
     """
     _tie(trace)
     _name_collectives(trace)
@@ -104,7 +104,7 @@ def spans_of(marks: Iterable[Any]) -> defaultdict[int, list[Any]]:
 
 
 def name_round(spans: list, time: int) -> str:
-    """The name of the innermost of a thread's marks at a time, "" where there is none."""
+    """Return the name of a thread's innermost mark at a time, "" if there is none."""
     at = bisect_right(spans, time, key=lambda mark: mark.start)
     near = (mark for mark in reversed(spans[max(0, at - 4) : at]) if mark.end >= time)
     return next((mark.name for mark in near), "")

@@ -50,7 +50,7 @@ class Job:
                 raise BadArgument("Job", "faults", name, f"one of {', '.join(FAULTS)}")
 
     def without(self, *names: str) -> Job:
-        """The same job without these faults."""
+        """Return the same job without these faults."""
         return replace(self, faults={k: v for k, v in self.faults.items() if k not in names})
 
 
@@ -94,7 +94,7 @@ class _Rank(Recorder):
 
 
 def run(job: Job) -> list[_Rank]:
-    """The ranks of a job after it ran, with their events."""
+    """Run a job and return its ranks with their events."""
     ranks = [_Rank(job, number) for number in range(job.ranks)]
     for step in range(job.steps):
         begins = [rank.host for rank in ranks]
@@ -105,7 +105,7 @@ def run(job: Job) -> list[_Rank]:
 
 
 def span(ranks: Iterable[_Rank]) -> int:
-    """Nanoseconds from the first start of anything on a device to the last end."""
+    """Return the nanoseconds from the first start on any device to the last end."""
     times = [
         (round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000))
         for rank in ranks
@@ -116,7 +116,7 @@ def span(ranks: Iterable[_Rank]) -> int:
 
 
 def write(job: Job, folder: str | Path) -> list[Path]:
-    """The files of a job's ranks in a folder, `rank0.json` and so on; none is written over."""
+    """Write the files of a job's ranks, `rank0.json` and so on, without overwriting any."""
     return save(run(job), job.ranks, folder, str(dict(job.faults) or "healthy"))
 
 

@@ -30,7 +30,7 @@ def is_database(path: str | Path) -> bool:
 
 
 def database_events(path: str | Path) -> Iterator[Any]:
-    """Lists of events, and at the end what the file says of itself, as `pieces.events` gives them.
+    """Yield lists of events, and finally the file's metadata, as `pieces.events` does.
 
     Raises TraceError for a database of another tool, or without kernels.
     """

@@ -65,7 +65,7 @@ class Work(NamedTuple):
 
 
 def kind_of(name: str) -> str | None:
-    """The law that an operator of this name has, None for one without."""
+    """Return the law for an operator of this name, None if there is none."""
     match = LAWS.search(name)
     if not match or (match["pass"] and name.startswith("triton") and PICKS.search(name)):
         return None
@@ -73,8 +73,8 @@ def kind_of(name: str) -> str | None:
 
 
 def packed(args: dict[str, Any], kind: str) -> bytes:
-    """An operator's shapes, types and, where its law needs them, values, small enough to keep by
-    the million.
+    """Pack an operator's shapes, types and, if its law needs them, values, compactly enough to keep
+    millions.
     """
     values = args.get("Concrete Inputs") if kind in ("attention", "convolution") else None
     # version 2 has no references: like arguments give like bytes
@@ -83,7 +83,7 @@ def packed(args: dict[str, Any], kind: str) -> bytes:
 
 @functools.cache
 def work_of(name: str, arguments: bytes) -> Work | None:
-    """The `Work` of one call; None where its arguments don't tell it."""
+    """Return the `Work` of one call; None if the arguments do not determine it."""
     kind = kind_of(name)
     dims, types, values = marshal.loads(arguments)
     if kind is None or not isinstance(dims, list):
@@ -151,8 +151,8 @@ def _attention(name: str, dims: list, types: list[str], values: list[str]) -> Wo
 def attention_flops(
     batch: int, heads: int, queries: int, keys: int, width: int, causal: bool
 ) -> float:
-    """FLOPs of scores and sums: four for each query, key and number of a head; a causal query sees
-    those keys that are not behind it.
+    """Return FLOPs of scores and sums: four for each query, key and element of a head; a causal
+    query sees only the keys up to itself.
 
     >>> attention_flops(1, 1, 4, 4, 1, False), attention_flops(1, 1, 4, 4, 1, True)
     (64, 40.0)
@@ -190,7 +190,7 @@ def convolved(
     image: Sequence[int], filters: Sequence[int], strides: Sequence[int], paddings: Sequence[int],
     dilations: Sequence[int],
 ) -> list[int]:  # fmt: skip
-    """Places of a convolution's result in each direction.
+    """Return the output positions of a convolution in each dimension.
 
     >>> convolved((224, 224), (7, 7), (2, 2), (3, 3), (1, 1))
     [112, 112]

@@ -13,7 +13,7 @@ from lightspeed_tools.trace.verdict import headline
 
 
 def to_html(diagnosis: Diagnosis) -> str:
-    """One page for a diagnosis: the same input gives the same bytes."""
+    """Render a diagnosis as a page: the same input gives the same bytes."""
     pictures = []
     for trace, accounts in zip(diagnosis.traces, diagnosis.accounts, strict=True):
         for account in accounts:

@@ -50,15 +50,15 @@ EXPECTED = (
 
 
 class TraceError(ValueError):
-    """A file that is no trace of PyTorch's profiler, or a damaged one; the words name the file."""
+    """A file that is not a PyTorch profiler trace, or is damaged; the message names the file."""
 
 
 def events(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> Iterator[Any]:
-    """Lists of events, and at the end what the file says of itself (a dict).
+    """Yield lists of events, and finally the file's metadata (a dict).
 
-    `heard` is told the bytes of the file that were read so far. Raises TraceError for another
-    format, by its name, and for a file that is cut off or damaged, with the byte of the text;
-    OSError for a file that can't be opened.
+    `heard` is called with the bytes read so far. Raises TraceError for another format, by its name,
+    and for a truncated or damaged file, with the byte of the text; OSError for a file that can't be
+    opened.
     """
     refuse_by_name(path)
     with open(path, "rb") as raw:
@@ -284,7 +284,7 @@ def _stranger(text: bytes) -> str:
 
 
 def nanoseconds(value: Any) -> int | None:
-    """Whole nanoseconds of a time in microseconds, as it was printed; None if it is no number.
+    """Convert a printed time in microseconds to whole nanoseconds; None if not a number.
 
     >>> nanoseconds(4458676522690.655), nanoseconds("1712195495519866.813"), nanoseconds(7)
     (4458676522690655, 1712195495519866813, 7000)

@@ -146,24 +146,24 @@ class Trace:
 
     @property
     def rank(self) -> int | None:
-        """The rank that the file names, if it does."""
+        """The rank named by the file, if any."""
         rank = _id(_mapping(self.about.get("distributedInfo")).get("rank"))
         return rank if rank >= 0 else None
 
     @property
     def world(self) -> int | None:
-        """The ranks of the job, where the file says so."""
+        """The ranks of the job, if the file states them."""
         world = _id(_mapping(self.about.get("distributedInfo")).get("world_size"))
         return world if world > 0 else None
 
     @property
     def devices(self) -> list[int]:
-        """The devices that did something, by their numbers."""
+        """The numbers of the devices with activity."""
         used = {self.lanes[lane][0] for lane in set(self.device.place)}
         return sorted(used)
 
     def device_name(self, device: int) -> str:
-        """The name of a device, "" where neither the file nor the user has one."""
+        """Return a device's name, "" if neither the file nor the user gives one."""
         if self.hardware:
             return self.hardware
         devices = self.about.get("deviceProperties")
@@ -172,7 +172,7 @@ class Trace:
         return str(matches[0].get("name", "")) if matches else ""
 
     def arguments_of(self, row: int) -> tuple[str, bytes] | None:
-        """What launched a row of the device, and with what shapes; None where that is unknown."""
+        """Return what launched a device row, and its shapes; None if unknown."""
         operator = self.operator[row]
         shape = self.operators.shape[operator] if operator >= 0 else -1
         return self.arguments[shape] if shape >= 0 else None
@@ -182,7 +182,7 @@ class Trace:
         return [(mark.start, mark.end) for mark in self.step_marks()]
 
     def step_marks(self) -> list[Mark]:
-        """The marks of steps, in order, without those inside another one."""
+        """The marks of steps, in order, without nested ones."""
         outer: list[Mark] = []
         for mark in sorted(
             (m for m in self.marks if m.kind == "step"), key=lambda m: (m.start, -m.end)
@@ -193,7 +193,7 @@ class Trace:
 
 
 def read(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> Trace:
-    """The `Trace` of a file. `heard` is told the bytes read so far.
+    """Read the `Trace` of a file. `heard` is called with the bytes read so far.
 
     Raises TraceError for a file of another format, without device events, or damaged (with the
     byte); OSError for one that can't be opened.
@@ -218,7 +218,7 @@ def read(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> 
 
 
 def of_events(events: list[dict[str, Any]], about: dict[str, Any]) -> Trace:
-    """The `Trace` of events in memory, such as a simulator's, and of what a file says of itself."""
+    """Build the `Trace` of events in memory, such as a simulator's, with a file's metadata."""
     trace, places = Trace("made"), _Places()
     trace.about = about
     _take(trace, events, places)

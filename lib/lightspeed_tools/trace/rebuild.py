@@ -38,7 +38,7 @@ LARGEST = 400_000  # rows of a device that a replay takes
 
 @dataclass
 class Operation:
-    """Something that ran on the device: times as recorded (ns), and what it waits for."""
+    """An operation on the device: recorded times (ns), and what it waits for."""
 
     start: int
     end: int
@@ -60,7 +60,7 @@ class Operation:
 
     @property
     def ran(self) -> tuple[int, int]:
-        """When it began and ended in the last replay."""
+        """Start and end in the last replay."""
         if self.meeting is None:
             return self.began, self.ended
         return self.began, max(self.began, self.meeting.began) + self.duration
@@ -86,7 +86,7 @@ class Call:
 
 @dataclass
 class Meeting:
-    """A collective: its operations by rank, and the time that it took once all were there."""
+    """A collective: its operations by rank, and its time once all ranks have arrived."""
 
     of: dict[int, Operation]
     transfer: int = 0
@@ -115,9 +115,7 @@ class Run:
 
 
 def rebuild(traces: Sequence[Trace], accounts: Sequence[Account]) -> Run:
-    """The `Run` of one device a trace, with ranks whose clocks differ set right by their
-    collectives.
-    """
+    """Build the `Run` of one device per trace, aligning the ranks' clocks by their collectives."""
     ranks = [_operations(trace, account) for trace, account in zip(traces, accounts, strict=True)]
     operations = [ops for ops, _ in ranks]
     meetings = _meetings(operations)
@@ -242,8 +240,8 @@ def _inferred(operations: list[Operation], called: list[Call]) -> list[Call]:
 
 
 def of_a_pair(trace: Trace, row: int) -> bool:
-    """Whether a kernel of communication sends and receives between ranks that the file doesn't
-    name; the same kernels of NCCL make an all-to-all, where the file says so.
+    """Whether a communication kernel sends and receives between ranks that the file does not name;
+    NCCL also uses these kernels for an all-to-all, if the file says so.
     """
     operation = trace.collectives.get(row, ("",))[0]
     return bool(PAIR.search(trace.names[trace.device.name[row]])) and "alltoall" not in operation

@@ -20,7 +20,7 @@ CAUSES = (
 
 
 def replay(run: Run, without: Collection[str] = ()) -> int:
-    """The span (ns) of a run without some causes: those of `CAUSES`."""
+    """Return the span (ns) of a run without some of the `CAUSES`."""
     gone = {name: name in without for name in CAUSES}
     stream_free: dict[tuple[int, int], Operation] = {}
     host = [0] * run.ranks  # how much later than recorded the host is

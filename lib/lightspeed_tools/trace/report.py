@@ -17,7 +17,7 @@ CHAPTER = "Why: lesson 11, with lesson 2 for roofs and lesson 7 for collectives.
 
 
 def lines(diagnosis: Diagnosis, model: Decoder | None = None) -> list[str]:
-    """The whole answer; with a model, a server's steps against what it takes."""
+    """Return the whole answer; with a model, compare a server's steps with their bound."""
     text = [headline(diagnosis), ""]
     if diagnosis.host:
         return [
@@ -135,7 +135,7 @@ def _compute(trace, account) -> list[str]:
 
 
 def shape_of(row: Row) -> str:
-    """An operator and its shape as a table shows them."""
+    """Format an operator and its shape for a table."""
     kind, shape = row.work.kind, row.work.shape
     if kind == "product":
         batch, rows, depth, columns = shape
@@ -184,7 +184,7 @@ def _collectives(trace, account) -> list[str]:
 
 
 def as_data(diagnosis: Diagnosis, model: Decoder | None = None) -> dict:
-    """The same as plain data."""
+    """Return the answer as plain data."""
     if diagnosis.host:
         return {
             "headline": headline(diagnosis), "devices": [], "notes": diagnosis.notes, "gains": [],
@@ -290,13 +290,13 @@ def _device(trace, account: Account) -> dict:
 def to_json(
     diagnosis: Diagnosis, against: Diagnosis | None = None, model: Decoder | None = None
 ) -> str:
-    """One JSON document; with `against`, that of the other run beside it."""
+    """Return one JSON document; `against` adds the other run's."""
     data = as_data(diagnosis, model) | ({"against": as_data(against)} if against else {})
     return json.dumps(data, indent=1, allow_nan=False)
 
 
 def compared(diagnosis: Diagnosis, other: Diagnosis) -> list[str]:
-    """What changed from the other run to this one: the parts of the longest span of each."""
+    """Compare the longest span's parts of this run with the other's."""
     now, then = (max(d.all_accounts, key=lambda a: a.span) for d in (diagnosis, other))
     faster = then.span / now.span if now.span else 1.0
     rows = [

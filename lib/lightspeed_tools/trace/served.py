@@ -28,8 +28,8 @@ SGLANG = re.compile(r"step\[(?:DECODE bs=(?P<rows>\d+)|EXTEND bs=\d+ toks=(?P<to
 
 @dataclass(frozen=True)
 class Served:
-    """Steps alike: tokens of prompts and rows that decode, what a row has in its cache on average
-    (0: not told), how many, the median seconds from start to start, and the seconds of the bound.
+    """Similar steps: tokens of prompts, rows that decode, mean cached tokens per row (0: unknown),
+    their number, the median seconds from start to start, and the bound's seconds.
     """
 
     tokens: int
@@ -41,7 +41,7 @@ class Served:
 
     @property
     def share(self) -> float:
-        """Of the roof."""
+        """The share of the roof reached."""
         return self.bound / self.time
 
 

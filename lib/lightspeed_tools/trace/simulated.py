@@ -13,9 +13,9 @@ BEGIN = 15_000  # ns of the host before the device starts
 def of_zero3(
     layers: int, forward: float, arrives: float, backward: float | None = None
 ) -> Recorder:
-    """A forward and a backward pass under ZeRO-3 on one rank: seconds of a layer's arithmetic, and
-    in which its weights arrive or its gradients leave. A layer waits for its weights, its gradients
-    wait for the layer, and the weights of the next one are fetched first.
+    """Simulate a forward and a backward pass under ZeRO-3 on one rank, from the seconds of a
+    layer's arithmetic and of its weights' arrival or gradients' departure. A layer waits for its
+    weights, its gradients wait for the layer, and the next layer's weights are fetched first.
     """
     rank, links, free, arrived = Recorder(0), BEGIN, BEGIN, BEGIN
     sent, back = _ns(arrives), _ns(2 * forward if backward is None else backward)

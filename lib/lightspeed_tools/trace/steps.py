@@ -23,8 +23,8 @@ FEWEST = 3  # steps of which two can outvote one
 
 @dataclass(frozen=True)
 class Aside:
-    """Steps that were set aside: their places among `of` steps, how many times the usual one the
-    longest took, and what the host did in it for most of its time ("" if the file does not tell).
+    """Steps that were excluded: their places among `of` steps, how many times the usual time the
+    longest took, and what the host mostly did in it ("" if unknown).
     """
 
     steps: tuple[int, ...]
@@ -34,14 +34,14 @@ class Aside:
 
     @property
     def schedule(self) -> str:
-        """The profiler's schedule that leaves them out."""
+        """A profiler schedule that skips them."""
         first = max(self.steps) + 1 if max(self.steps) < self.of / 2 else 0
         active = max(2, self.of - len(self.steps))
         return f"schedule(wait={first}, warmup=1, active={active}, repeat=1)"
 
 
 def training_steps(trace: Trace) -> list[Mark]:
-    """The marks of a training job's steps."""
+    """Return the marks of a training job's steps."""
     return [mark for mark in trace.step_marks() if TRAINS.match(mark.name)]
 
 
@@ -67,8 +67,8 @@ def lengths(trace: Trace, marks: Sequence[Mark]) -> list[int]:
 
 
 def alike(traces: Sequence[Trace]) -> tuple[list[Trace], Aside | None]:
-    """The traces cut to the longest run of steps that are alike on all ranks, and what was set
-    aside; as they are where no step stands out, or too few do not.
+    """Return the traces cut to the longest run of similar steps on all ranks, and the excluded
+    steps; unchanged if no step stands out, or too few do not.
     """
     marks = [training_steps(trace) for trace in traces]
     count = len(marks[0])
@@ -98,7 +98,7 @@ def alike(traces: Sequence[Trace]) -> tuple[list[Trace], Aside | None]:
 
 
 def within(trace: Trace, begin: int, end: int) -> Trace:
-    """A trace with what the host launched in [begin, end) alone (ns)."""
+    """Return a trace restricted to what the host launched in [begin, end) (ns)."""
     device, calls = trace.device, trace.calls
     launched = {c: calls.start[row] for row, c in enumerate(calls.correlation) if c > 0}
     rows = [

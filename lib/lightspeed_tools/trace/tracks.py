@@ -13,7 +13,7 @@ LOOKS |= {COPY: ("copies", "green", 1)}
 
 
 def tracks(trace: Trace, account: Account) -> Chart:
-    """The two tracks of a device. What is closer together than the picture can show is one bar."""
+    """Return a device's two tracks. Bars too close to be shown apart are merged."""
     device, grain = trace.device, max(1, account.span // FINEST)
     bars = []
     for kind, (label, color, track) in LOOKS.items():

@@ -28,8 +28,8 @@ SIZES = dict(
 
 @dataclass(frozen=True)
 class Trial:
-    """A job with one fault: how the replay closes (over the measured span - 1), the gain that it
-    tells, and the true one.
+    """A job with one fault: the replay's closure (over the measured span - 1), the predicted gain,
+    and the true gain.
     """
 
     fault: str
@@ -39,7 +39,7 @@ class Trial:
 
 
 def run_of(job: made.Job) -> Run:
-    """The `Run` that a made job's profiles tell."""
+    """Return the `Run` recovered from a made job's profiles."""
     ranks = made.run(job)
     traces = [of_events(rank.events, about(rank.number, job.ranks, "trial")) for rank in ranks]
     by_rank = [accounts(trace)[0] for trace in traces]
@@ -49,7 +49,7 @@ def run_of(job: made.Job) -> Run:
 
 
 def trials(each: int, seed: int = 11, least: float = 1.05) -> Iterator[Trial]:
-    """So many jobs of each fault, drawn, in which it is worth `least` or more."""
+    """Draw `each` jobs of each fault in which removing it gains `least` or more."""
     rng = random.Random(seed)
     for fault, mend in MENDS.items():
         rest = each
@@ -81,11 +81,11 @@ def counted(events: list[tuple[int, int, int]]) -> tuple[int, int, int, int]:
 
 
 def drawn_events(rng: random.Random) -> list[tuple[int, int, int]]:
-    """A few kernels at random, by start."""
+    """Return a few random kernels, by start."""
     starts = [rng.randrange(60) for _ in range(rng.randint(1, 8))]
     return sorted((s, s + rng.randint(1, 20), rng.randrange(3)) for s in starts)
 
 
 def summed(p: Parts) -> tuple[int, int, int, int]:
-    """The parts that add up."""
+    """Return the parts that add up."""
     return p.compute, p.exposed_communication, p.exposed_copy, p.idle

@@ -41,7 +41,7 @@ REMEDIES = {
 
 
 def headline(diagnosis: Diagnosis) -> str:
-    """Where the step went, what to fix first or what is not known, in a few sentences."""
+    """Say where the step's time went, and what to fix first or what is unknown."""
     if diagnosis.host:
         return _of_the_host(diagnosis)
     trace, account = longest(diagnosis)
@@ -55,7 +55,7 @@ def headline(diagnosis: Diagnosis) -> str:
 
 
 def longest(diagnosis: Diagnosis) -> tuple[Trace, Account]:
-    """The device with the longest span, and its file."""
+    """Return the device with the longest span, and its file."""
     pairs = [
         (trace, account)
         for trace, devices in zip(diagnosis.traces, diagnosis.accounts, strict=True)
@@ -65,7 +65,7 @@ def longest(diagnosis: Diagnosis) -> tuple[Trace, Account]:
 
 
 def rank_name(diagnosis: Diagnosis, at: int) -> str:
-    """What a file's rank is called."""
+    """Return the name of a file's rank."""
     trace = diagnosis.traces[at]
     return f"rank {trace.rank}" if trace.rank is not None else trace.path
 
@@ -336,7 +336,7 @@ def _of_the_host(diagnosis: Diagnosis) -> str:
 
 
 def short_name(name: str) -> str:
-    """The name of a kernel without its arguments and namespaces.
+    """Return a kernel's name without arguments and namespaces.
 
     >>> short_name("void (anonymous namespace)::resolve_ids_kernel<long>(long*, int)")
     'resolve_ids_kernel'
@@ -346,10 +346,10 @@ def short_name(name: str) -> str:
 
 
 def duration(nanoseconds: int) -> str:
-    """Nanoseconds as one reads them."""
+    """Format nanoseconds for the reader."""
     return si(nanoseconds * 1e-9, "s")
 
 
 def percent(time: int, span: int) -> str:
-    """A part of a span."""
+    """Format a part of a span as a percentage."""
     return f"{100 * time / span:.1f} %" if span else "0 %"

@@ -17,8 +17,8 @@ FAR = 2  # unless it causes so many times as much as any other
 
 @dataclass(frozen=True)
 class Waits:
-    """By rank (its place among the files): ns of exposed communication that is waiting, and that is
-    transferring; `caused` is what the others waited for it, all together.
+    """By rank (its place among the files): ns of exposed communication spent waiting and
+    transferring; `caused` is the total time that others waited for this rank.
     """
 
     waiting: tuple[int, ...]
@@ -27,14 +27,14 @@ class Waits:
 
     @property
     def late(self) -> int | None:
-        """The rank for which most waiting was, None where there is no one."""
+        """The rank that caused most waiting, None if no single one did."""
         *_, second, most = 0, *sorted(self.caused)
         alone = most > min(OFTEN * sum(self.caused), FAR * second)
         return self.caused.index(most) if alone else None
 
 
 def waits_of(run: Run) -> Waits | None:
-    """The `Waits` of a run, whose clocks `rebuild` set right; None where no collectives met."""
+    """Return the `Waits` of a run aligned by `rebuild`; None if no collectives met."""
     if not run.meetings:
         return None
     last = {id(meeting): max(op.start for op in meeting.members) for meeting in run.meetings}

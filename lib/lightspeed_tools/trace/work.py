@@ -39,7 +39,7 @@ NOT_RECORDED, NOT_LINKED, NO_LAW, NO_CHIP = (
 
 @dataclass(frozen=True)
 class Row:
-    """Calls of one operator and shape: how often, seconds in all, and the seconds of the roof."""
+    """Calls of one operator and shape: number, total seconds, and seconds at the roof."""
 
     name: str
     work: Work
@@ -50,14 +50,14 @@ class Row:
 
     @property
     def share(self) -> float | None:
-        """Of the roof; above 1, a clock, a type or a shape is not what it seems."""
+        """The share of the roof reached; above 1, a clock, a type or a shape is wrong."""
         return self.roof / self.time if self.roof and self.time else None
 
 
 @dataclass
 class Compute:
-    """The compute of a device, held to its roofs as far as may be: seconds in all, rows longest
-    first, and the seconds that are held to none, by reason and by the operator without a law.
+    """A device's compute compared with its roofs: total seconds, rows longest first, and the
+    seconds without a roof, by reason and by operator without a law.
     """
 
     whole: float = 0.0
@@ -66,7 +66,7 @@ class Compute:
     lawless: dict[str, float] = field(default_factory=dict)
 
     def of(self, kind: str) -> list[Row]:
-        """The rows of a law."""
+        """Return the rows of a law."""
         return [row for row in self.rows if row.work.kind == kind]
 
     @property
@@ -154,7 +154,7 @@ def bound(device: str, work: Work, count: int = 1) -> tuple[float | None, bool]:
 
 
 def collectives(trace: Trace, account: Account) -> list[Collective]:
-    """The collectives of which the file says kind and bytes, longest first."""
+    """Return the collectives with known kind and bytes, longest first."""
     times_of: dict[tuple[str, float, int, int | None], list[float]] = {}
     for row in account.rows:
         if row in trace.collectives and trace.collectives[row][1]:
@@ -169,8 +169,8 @@ def collectives(trace: Trace, account: Account) -> list[Collective]:
 
 
 def nodes_of(trace: Trace, row: int) -> int | None:
-    """The nodes over which the group of a collective is spread, None where the file doesn't tell.
-    Ranks are numbered node by node, with as many to a node as the host has devices.
+    """Return how many nodes a collective's group spans, None if unknown. Ranks are numbered node by
+    node, with as many per node as the host has devices.
     """
     ranks = [int(n) for n in re.findall(r"\d+", trace.groups.get(row, ("", ""))[1])]
     size = trace.collectives[row][2]
@@ -200,7 +200,7 @@ def expected_time(
 
 
 def expect(run: Run, traces: list[Trace], accounts: list[Account]) -> None:
-    """Tell the run what its collectives and its cut products should take."""
+    """Give the run the expected times of its collectives and its cut products."""
     for meeting in run.meetings:
         rank, op = next(iter(meeting.of.items()))
         trace = traces[rank]

@@ -14,41 +14,39 @@ NCCL = "ncclDevKernel_{}_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
 
 class Recorder:
-    """The events of one rank, with times in ns; each launch has a number that ties it to what it
-    starts.
-    """
+    """The events of one rank, with times in ns; a number ties each launch to what it starts."""
 
     def __init__(self, number: int):
         self.number, self.serial, self.clock = number, 0, 0
         self.events: list[dict[str, Any]] = []
 
     def record(self, category, name, start, duration, pid, tid, args) -> None:
-        """An event of any kind."""
+        """Record an event of any kind."""
         self.events.append(
             {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid,
              "ts": start / 1000, "dur": duration / 1000, "args": args}
         )  # fmt: skip
 
     def of_host(self, category: str, name: str, start: int, duration: int, **args: Any) -> None:
-        """What the rank's one thread does."""
+        """Record an event on the rank's one host thread."""
         self.record(category, name, start, duration, 100 + self.number, 1, args)
 
     def called(self, name: str, start: int, duration: int, **args: Any) -> None:
-        """A call of the runtime."""
+        """Record a call of the runtime."""
         self.of_host("cuda_runtime", name, start, duration, **args)
 
     def tie(self) -> dict[str, int]:
-        """The arguments of the next launch, and of what it starts."""
+        """Return the arguments that tie the next launch to what it starts."""
         self.serial += 1
         return {"External id": self.serial, "correlation": self.serial}
 
     def ran(self, name: str, stream: int, start: int, end: int, **args: Any) -> None:
-        """Something ran on the device."""
+        """Record an operation on the device."""
         args |= {"device": self.number, "stream": stream}
         self.record("kernel", name, start, end - start, self.number, stream, args)
 
     def launched(self, name: str, stream: int, start: int, end: int, **args: Any) -> None:
-        """Something ran on the device, which a host that is far ahead had launched in its turn."""
+        """Record a device operation launched earlier by a host that is far ahead."""
         tie = self.tie()
         self.called("cudaLaunchKernel", self.clock, LAUNCH - 1_000, **tie)
         self.clock += LAUNCH
@@ -56,7 +54,7 @@ class Recorder:
 
 
 def collective(name: str, size: float, group: Iterable[int], label: str) -> dict[str, Any]:
-    """What NCCL's kernels say of a collective on `size` bytes of bfloat16 in a group of ranks."""
+    """Return the arguments of NCCL's kernels for a collective on `size` bytes of bfloat16."""
     ranks = list(group)
     return {"Collective name": name, "In msg nelems": round(size / 2),
             "Out msg nelems": round(size / 2), "dtype": "BFloat16", "Group size": len(ranks),
@@ -66,7 +64,7 @@ def collective(name: str, size: float, group: Iterable[int], label: str) -> dict
 def about(
     rank: int, world: int, name: str, device: str = "NVIDIA H100 80GB HBM3", per_node: int = 1
 ) -> dict[str, Any]:
-    """What a file says of itself. `per_node` devices are named, as Kineto names the host's."""
+    """Return a file's metadata. `per_node` devices are named, as Kineto names the host's."""
     first = rank - rank % per_node
     return {
         "schemaVersion": 1,
@@ -82,8 +80,8 @@ def save(
     ranks: Iterable[Recorder], world: int, folder: str | Path, name: str, packed: bool = False,
     **details: Any,
 ) -> list[Path]:  # fmt: skip
-    """The files of ranks in a folder, `rank0.json` (or .json.gz) and so on; none is written over.
-    What else is `details` goes to `about`.
+    """Save ranks to a folder as `rank0.json` (or .json.gz) and so on, without overwriting. Further
+    `details` go to `about`.
     """
     paths = []
     for rank in ranks:

@@ -45,15 +45,15 @@ ALGORITHMS: dict[str, Any] = {
 
 @dataclass
 class Run:
-    """A run of n ranks: `rows` as rank 0 measured them, sizes without a sample among them."""
+    """A run of n ranks: `rows` as measured by rank 0, including sizes without a sample."""
 
     ranks: int
     rows: list = field(default_factory=list)
 
 
 def run(n, sizes=QUICK_SIZES, collectives=COLLECTIVES, budget=0.1, longest=LONGEST):
-    """The `Run` of n processes started here. `longest`: a size that takes so many budgets is left
-    out. Raises Unavailable, in words, if they cannot start, hang or die.
+    """Return the `Run` of n processes started here. `longest`: sizes that take more than this many
+    budgets are skipped. Raises Unavailable if the processes cannot start, hang or die.
     """
     if importlib.util.find_spec("mpi4py") is None:
         raise Unavailable("mpi4py is not installed.", INSTALL)
@@ -62,7 +62,7 @@ def run(n, sizes=QUICK_SIZES, collectives=COLLECTIVES, budget=0.1, longest=LONGE
 
 
 def quantities(run_of):
-    """The `Quantity`s of a run; a size with a wrong result or no sample is a `Missing`."""
+    """Return the `Quantity`s of a run; a size with a wrong result or no sample is a `Missing`."""
     n = run_of.ranks
     for row in run_of.rows:
         key, size = f"collectives.{row['collective']}", row["size"]
@@ -79,7 +79,7 @@ def quantities(run_of):
 
 
 def measure(quick=True, report=None):
-    """Quantities of collectives over MPI: two processes, and one a core (four at most)."""
+    """Measure collectives over MPI with two processes, and with one per core (at most four)."""
     counts = sorted({2, min(4, usable_cores())} - {1})
     rows = []
     for n in counts:
@@ -95,7 +95,7 @@ def measure(quick=True, report=None):
 
 @dataclass(frozen=True)
 class Explanation:
-    """An algorithm beside the measured all-reduce: median factors by which it misses."""
+    """An algorithm compared with the measured all-reduce, by the median factor of its error."""
 
     name: str
     small: float
@@ -111,8 +111,8 @@ def neighbour_fit(rows):
 
 
 def explain(n, rows, fit):
-    """`Explanation`s of all-reduce times (size, seconds), nearest first among large sizes: each
-    algorithm by the `fit` of the neighbour's shift alone.
+    """Return `Explanation`s of all-reduce times (size, seconds), best first at large sizes: each
+    algorithm predicted from the neighbour shift's `fit` alone.
     """
     explanations = []
     for name, law in ALGORITHMS.items():
@@ -127,8 +127,8 @@ def explain(n, rows, fit):
 
 
 def conclusions(run_of):
-    """Sentences on a run: alpha and bandwidth of the neighbour's shift, and what explains the
-    all-reduce, by sizes whose samples agree, if they are enough.
+    """Return sentences on a run: alpha and bandwidth of the neighbour shift, and what explains the
+    all-reduce, from sizes whose samples agree, if there are enough.
     """
     steady = [r for r in run_of.rows if spread(r["samples"]) <= LIMIT]
     times = {
@@ -183,7 +183,7 @@ def _nearest(what, factors):
 
 
 def run_in(machine):
-    """The `Run` of most ranks in a record. Raises NotMeasured (a LookupError) if it has none."""
+    """Return the `Run` with most ranks in a record. Raises NotMeasured (a LookupError) if none."""
     measured = [
         q for c in COLLECTIVES for q in record.all_of(machine, f"collectives.{c}") if q.samples
     ]

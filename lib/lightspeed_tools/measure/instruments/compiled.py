@@ -17,7 +17,7 @@ _reordered = numba.njit(cache=_keep, nogil=True, fastmath=True)
 
 @_strict
 def chase(following, start, steps):
-    """Follow `steps` links from `start` to where they lead: each load needs the last."""
+    """Follow `steps` links from `start` and return the end: each load depends on the last."""
     at = start
     for _ in range(steps):
         at = following[at]
@@ -26,7 +26,7 @@ def chase(following, start, steps):
 
 @_strict
 def copy(a, b, repeat):
-    """a = b."""
+    """Compute a = b, `repeat` times."""
     for _ in range(repeat):
         for i in range(a.size):
             a[i] = b[i]
@@ -89,7 +89,7 @@ def fused(x, y, s, shift, repeat):
 
 @_strict
 def unfused(x, y, s, shift, repeat):
-    """The same in three passes, as three operators one after another do it."""
+    """Compute `fused` in three passes, as three separate operators do."""
     zero = x[0] - x[0]
     for _ in range(repeat):
         for i in range(x.size):

@@ -31,7 +31,7 @@ TYPES = {
 
 
 def measure(quick=True, report=None):
-    """Quantities of the first CUDA device. Raises Unavailable without PyTorch or a GPU."""
+    """Measure the first CUDA device. Raises Unavailable without PyTorch or a GPU."""
     try:
         import torch
     except ImportError as error:

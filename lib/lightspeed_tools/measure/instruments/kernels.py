@@ -34,7 +34,7 @@ FLOPS = {"copy": 0, "read": 1, "triad": 2, "dot": 2, "axpy": 2, "relu": 1, "fuse
 
 @functools.cache
 def load():
-    """The compiled kernels, kept in the user's cache folder if it can be written.
+    """Return the compiled kernels, cached in the user's cache folder if it is writable.
 
     Raises Unavailable without numba.
     """
@@ -49,7 +49,7 @@ def load():
 
 
 def bytes_moved(kernel, elements, element_bytes):
-    """Bytes that a kernel reads and writes, by count, for so many elements."""
+    """Count the bytes that a kernel reads and writes for `elements` elements."""
     return PASSES[kernel] * elements * element_bytes
 
 
@@ -67,8 +67,7 @@ def one_cycle(lines, rng):
 
 
 class Team:
-    """`count` threads that each keep their own part of every vector, which they were the first to
-    write.
+    """`count` threads that each keep their own part of every vector and write it first.
 
     Threads that keep their part also keep it near: a machine with several memories places a page
     where it is first written. The kernels release the interpreter lock, so the threads do run at
@@ -94,7 +93,7 @@ class Team:
         )
 
     def run(self, kernel, parts, *rest):
-        """Run `kernel(*part, *rest)` on all parts at once; a list of what each thread returned."""
+        """Run `kernel(*part, *rest)` on all parts at once; return each thread's result."""
         return self._each([functools.partial(kernel, *part, *rest) for part in parts])
 
     def _each(self, calls):
@@ -103,8 +102,8 @@ class Team:
 
 
 def samples(name, threads, size, dtype, repeat):
-    """Time a kernel over vectors of `size` bytes in all: (seconds per pass, its bytes and FLOPs by
-    count), many passes a call if short. Raises Unavailable without numba.
+    """Time a kernel over vectors of `size` bytes in total: return (seconds per pass, counted bytes
+    and FLOPs). Raises Unavailable without numba.
     """
     kernel = getattr(load(), name)
     scalars = [np.dtype(dtype).type(v) for v in SCALARS.get(name, ())]
@@ -137,7 +136,7 @@ def _passes(run):
 
 
 def thread_counts():
-    """1, 2, 4 ... up to the cores that this process may use, and all of them."""
+    """Return 1, 2, 4 ... up to the cores available to this process, and all of them."""
     most = usable_cores()
     return sorted({2**p for p in range(most.bit_length()) if 2**p <= most} | {most})
 

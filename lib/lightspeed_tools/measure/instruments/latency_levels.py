@@ -96,7 +96,7 @@ def _slope(x, y):
 
 
 def steps(found):
-    """Where caches end: for each pair of levels, the working sets (byte) between them."""
+    """Return where caches end: for each pair of levels, the working sets (byte) between them."""
     return [(lower.high, upper.low) for lower, upper in itertools.pairwise(found)]
 
 
@@ -117,13 +117,13 @@ def of_quantities(quantities):
 
 
 def advertised(machine):
-    """Name -> bytes of a core's data caches, from `environment.describe()`, nearest first."""
+    """Return name -> bytes of a core's data caches, from `environment.describe()`."""
     data = [c for c in machine.get("caches", ()) if c["kind"] != "instruction"]
     return {f"L{c['level']}": c["size"] for c in sorted(data, key=lambda c: c["level"])}
 
 
 def conclude(machine):
-    """What a record's ladder says of the caches, in sentences; or why it says nothing."""
+    """Return what a record's ladder shows about the caches, in sentences, or why nothing."""
     quantities = record.all_of(machine, "host.latency")
     if not quantities:
         return ["This record has no latency ladder."]
@@ -151,8 +151,8 @@ def conclude(machine):
 
 
 def beside_advertised(found, advertised):
-    """What the steps say of the caches that a machine claims (`advertised`: "L2" -> bytes): a
-    sentence for each cache and stray step.
+    """Compare the steps with the advertised caches (`advertised`: "L2" -> bytes): return a sentence
+    for each cache and unmatched step.
     """
     seen, sentences = steps(found), []
     claimed = {}

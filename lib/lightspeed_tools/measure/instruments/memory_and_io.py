@@ -46,7 +46,7 @@ with socket.create_server(("127.0.0.1", 0)) as listening:
 
 
 def measure(quick=True, report=None):
-    """Every quantity of the host that can be had here: a list of `Quantity` and `Missing`.
+    """Measure every available quantity of the host: return a list of `Quantity` and `Missing`.
 
     `report` is called with a line of text before each step. Nothing is left behind on disk.
     """
@@ -69,7 +69,7 @@ def measure(quick=True, report=None):
 
 
 def clock():
-    """The step of the clock and what reading it costs, in s."""
+    """Measure the clock's resolution and the cost of reading it, in s."""
 
     def step():
         start = time.perf_counter_ns()
@@ -85,7 +85,7 @@ def clock():
 
 
 def latency(quick=True):
-    """The ladder: seconds per load for each working set, up to a sixteenth of the free memory."""
+    """Measure the ladder: seconds per load for each working set, up to 1/16 of the free memory."""
     chase = kernels.load().chase
     largest = _power_of_two_below(min((256 if quick else 1024) * MIB, _free_memory() / 16))
     rng, quantities = np.random.default_rng(0), []
@@ -109,8 +109,8 @@ def latency(quick=True):
 
 
 def bandwidth(quick=True):
-    """Copy and triad in byte/s for 1, 2, 4 ... threads, over vectors beyond any cache, counted as
-    STREAM does: what the loop reads and writes.
+    """Measure copy and triad (byte/s) with 1, 2, 4 ... threads, on vectors larger than any cache,
+    counting as STREAM does what the loop reads and writes.
     """
     each, repeat, quantities = far_size(quick), 21 if quick else 51, []
     for name in ("copy", "triad"):
@@ -123,7 +123,7 @@ def bandwidth(quick=True):
 
 
 def storage(quick=True):
-    """Writing and reading a file in byte/s, and the seconds until a small write is safe."""
+    """Measure writing and reading a file (byte/s), and the seconds until a small write is safe."""
     folder, where = _folder()
     keys = ("host.storage_write", "host.storage_read", "host.storage_flush")
     try:
@@ -183,7 +183,7 @@ def _storage(file, quick, where):
 
 
 def loopback(quick=True):
-    """TCP to another process here: seconds for a byte there and back, byte/s one way."""
+    """Measure TCP to another process here: seconds for a byte's round trip, byte/s one way."""
     keys = ("host.loopback_round_trip", "host.loopback_bandwidth")
     try:
         with _other_process() as link:
@@ -250,7 +250,7 @@ def _named(folder, name):
 
 
 def far_size(quick=True):
-    """Bytes of a vector that no cache holds, as far as the free memory allows."""
+    """Return the bytes of a vector too large for any cache, within the free memory."""
     return _power_of_two_below(min((64 if quick else 256) * MIB, _free_memory() / 16))
 
 

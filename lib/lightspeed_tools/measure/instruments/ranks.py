@@ -28,7 +28,7 @@ INHERITED = ("PMI", "OMPI_", "PRTE_", "SLURM_", "HYD", "MPI_LOCAL")
 
 
 def launcher(ranks):
-    """The words that start Python on `ranks` ranks here. Raises Unavailable without mpiexec."""
+    """Return the command that starts Python on `ranks` ranks. Raises Unavailable."""
     beside = Path(sys.executable).with_name("mpiexec")
     path = str(beside) if beside.exists() else shutil.which("mpiexec")
     if not path:
@@ -37,13 +37,13 @@ def launcher(ranks):
 
 
 def clean(environ=os.environ):
-    """The environment without another launcher's: our processes are alone, with one thread each."""
+    """Return the environment without another launcher's variables, with one thread per process."""
     own = {name: value for name, value in environ.items() if not name.startswith(INHERITED)}
     return own | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def start(ranks, job, limit):
-    """The rows that rank 0 of `ranks` processes measured. Raises Unavailable in words, where they
+    """Return the rows measured by rank 0 of `ranks` processes. Raises Unavailable if the processes
     can't start, end early, or take longer than `limit` seconds.
     """
     command = [*launcher(ranks), "-m", __name__, json.dumps(job)]
@@ -64,7 +64,7 @@ def start(ranks, job, limit):
 
 
 def turns(ranks, cores=None):
-    """A warning if ranks must take turns on the cores, else nothing."""
+    """Return a warning if ranks must share cores, else nothing."""
     cores = cores or usable_cores()
     if ranks <= cores:
         return ""
@@ -84,14 +84,14 @@ def _block(source, target, count):
 
 
 def sent(collective, rank, n, count):
-    """The `count` elements (a gather: their share) that a rank sends, as float32."""
+    """Return the `count` elements (a gather: its share) that a rank sends, as float32."""
     if collective in ("reduce_scatter", "alltoall"):
         return np.concatenate([_block(rank, target, count // n) for target in range(n)])
     return _block(rank, 0, count // n if collective == "all_gather" else count)
 
 
 def expected(collective, rank, n, count):
-    """What must be in this rank's buffer afterwards, exactly.
+    """Return the exact contents of this rank's buffer afterwards.
 
     >>> expected("all_reduce", 0, 2, 3).tolist()  # 0 1 2 and 101 102 103
     [101.0, 103.0, 105.0]
@@ -108,7 +108,7 @@ def expected(collective, rank, n, count):
 
 
 def elements(collective, size, n):
-    """How many float32 fit into `size` bytes so that they divide among n ranks; 0 if none do."""
+    """Return how many float32 fit into `size` bytes and divide among n ranks; 0 if none."""
     count = size // ELEMENT
     return count if collective in ("all_reduce", "sendrecv") else count // n * n
 
@@ -117,7 +117,7 @@ def elements(collective, size, n):
 
 
 def once(MPI, comm, collective, send, recv):
-    """A function of nothing that does the collective once."""
+    """Return a function without arguments that performs the collective once."""
     a, b = [send, MPI.FLOAT], [recv, MPI.FLOAT]
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     return {
@@ -130,7 +130,7 @@ def once(MPI, comm, collective, send, recv):
 
 
 def timed(comm, call, loops):
-    """Seconds of a call on this rank: the mean of `loops`, each after a barrier."""
+    """Time a call on this rank, in seconds: the mean of `loops`, each after a barrier."""
     barrier, clock, total = comm.Barrier, time.perf_counter, 0.0
     for _ in range(loops):
         barrier()
@@ -141,8 +141,8 @@ def timed(comm, call, loops):
 
 
 def sample(comm, call, budget, longest=LONGEST, repeat=15):
-    """Seconds of a call, mean over ranks, in about `budget` seconds: five samples at least, or none
-    if that takes far longer.
+    """Time a call, averaged over ranks, within about `budget` seconds: at least five samples, or
+    none if that would take far longer.
     """
     clock, tries = time.perf_counter, []
     for _ in range(3):  # barriers included: where ranks take turns, they are most of the time
@@ -187,7 +187,7 @@ def sweep(MPI, collectives, sizes, budget, longest):
 
 
 def main(job):
-    """Measure as a rank; rank 0 prints a row a line."""
+    """Measure as a rank; rank 0 prints one row per line."""
     from mpi4py import MPI
 
     for row in sweep(MPI, **job):

@@ -58,7 +58,7 @@ def measure(quick=True, report=None):
 
 
 def gemms(quick=True):
-    """Square products in numpy, in fp32 and fp64, on all cores."""
+    """Measure square products in numpy, in fp32 and fp64, on all cores."""
     quantities = []
     for dtype in NUMPY:
         for n in SIDES[: -1 if quick else None]:
@@ -70,14 +70,14 @@ def gemms(quick=True):
 
 
 def gemm(dtype, n, quick=True):
-    """A product of two n by n matrices in numpy, on all threads of its BLAS."""
+    """Measure a product of two n by n matrices in numpy, on all threads of its BLAS."""
     x, y = np.random.default_rng(0).random((2, n, n)).astype(NUMPY[dtype])
     out = np.empty_like(x)
     return _gemm(lambda: np.matmul(x, y, out=out), dtype, n, usable_cores(), "numpy", quick)
 
 
 def torch_gemms(quick=True):
-    """Square products in torch, if installed: fp32 to compare with, bf16, int8 into int32."""
+    """Measure square products in torch, if installed: fp32, bf16, int8 into int32."""
     torch = importable("torch")
     if not torch:
         raise Unavailable(
@@ -109,7 +109,7 @@ def _gemm(product, dtype, n, threads, library, quick):
 
 
 def bandwidths(quick=True):
-    """For each working set the rates of all MOVERS, on all cores, in fp64."""
+    """Measure the rates of all MOVERS for each working set, on all cores, in fp64."""
     threads = usable_cores()
     smallest = 4096 * threads
     quantities = []
@@ -123,7 +123,7 @@ def bandwidths(quick=True):
 
 
 def loops(quick=True):
-    """Kernels over huge fp32 vectors, and a matrix times a vector, on all cores."""
+    """Measure kernels over huge fp32 vectors, and a matrix-vector product, on all cores."""
     threads, size, quantities = usable_cores(), _far(quick), []
     for name in LOOPS:
         seconds, counted = kernels.samples(name, threads, size, np.float32, 15 if quick else 31)
@@ -173,7 +173,7 @@ class Point:
 
 
 def emulated(machine):
-    """Types whose torch products are slower than fp32's: computed by other means."""
+    """Return the types whose torch products are slower than fp32's and so are emulated."""
     torch = {
         q.parameters["dtype"]: q.value
         for q in record.all_of(machine, "roofline.gemm", library="torch")
@@ -182,7 +182,7 @@ def emulated(machine):
 
 
 def points(shown):
-    """A record's fp32 kernels and products as `Point`s under its roof, by intensity."""
+    """Return a record's fp32 kernels and products as `Point`s under its roof, by intensity."""
     machine = roof(shown)
     measured = [(NAMES[q.parameters["kernel"]], q) for q in record.all_of(shown, "roofline.kernel")]
     most = max(

@@ -21,7 +21,7 @@ SET_ASIDE = 0.10  # of the samples, at either end
 
 
 class Unavailable(Exception):
-    """A part or a quantity that this machine cannot give: why, and what would mend it."""
+    """A part or quantity that this machine cannot measure: why, and how to fix it."""
 
     def __init__(self, why, remedy=""):
         super().__init__(f"{why} {remedy}".strip())
@@ -30,7 +30,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Missing:
-    """A quantity that could not be had, beside others that could."""
+    """A quantity that could not be measured, with the reason."""
 
     key: str
     why: str
@@ -87,8 +87,8 @@ class Quantity:
 
     @property
     def trusted(self):
-        """Whether the spread lets something be concluded: samples enough, and it is within
-        LIMIT. It does not say that the value is right.
+        """Whether there are enough samples and their spread is within LIMIT. It does not imply that
+        the value is right.
         """
         return (not self.samples or len(self.samples) >= FEWEST) and (
             self.varies or self.spread <= LIMIT
@@ -96,7 +96,7 @@ class Quantity:
 
     @property
     def verdict(self):
-        """The same in words."""
+        """The trust in this quantity, in words."""
         if not self.samples:
             known = f"spread {_percent(self.spread)}" if "spread" in self.stated else "no spread"
             return f"stated: {known}, samples not kept" + (
@@ -125,7 +125,7 @@ class Quantity:
 
 
 def middle(samples):
-    """The samples in order, without the `SET_ASIDE` share at either end."""
+    """Return the samples in order, without the `SET_ASIDE` share at either end."""
     ordered = sorted(samples)
     aside = int(len(ordered) * SET_ASIDE)
     return ordered[aside : len(ordered) - aside]

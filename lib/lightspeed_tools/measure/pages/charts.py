@@ -12,8 +12,8 @@ from lightspeed_tools.measure.records.record import NotMeasured, all_of
 
 
 def ladder_chart(machine):
-    """Latency of a load over the working set, with levels that data show and caches as advertised.
-    Raises NotMeasured without a ladder.
+    """Draw load latency over working set, with measured levels and advertised caches. Raises
+    NotMeasured without a ladder.
     """
     steps = all_of(machine, "host.latency")
     if len(steps) < 2:
@@ -92,7 +92,7 @@ def dots(*rows):
 
 
 def available(machine):
-    """(chart, caption, alt) of what this record can show."""
+    """Return (chart, caption, alt) for everything that this record can show."""
     have = {row["key"] for row in machine["quantities"]}
     fp32 = all_of(machine, "roofline.gemm", dtype="fp32")
     if fp32 and {"roofline.bandwidth", "roofline.kernel"} <= have:

@@ -18,7 +18,7 @@ NOISY = "too noisy to say"
 
 
 def ladder_figure(record):
-    """A record's latency ladder, with the levels that data show and caches as advertised."""
+    """Draw a record's latency ladder, with measured levels and advertised caches."""
     try:
         chart = ladder_chart(record)
     except NotMeasured:
@@ -42,8 +42,8 @@ def ladder_findings(record):
 
 
 def in_flight(record, size, line=64):
-    """How many cache lines one core has on their way at once, by Little's law: bandwidth times
-    latency over the line.
+    """Return how many cache lines one core has in flight, by Little's law: bandwidth times latency
+    over the line.
 
     From the triad on one thread and the latency in a working set of `size` bytes. Raises
     NotMeasured. Larger sets would count time for translating addresses, too, which a triad, going
@@ -57,7 +57,7 @@ def in_flight(record, size, line=64):
 
 
 def roofline_figure(record):
-    """The machine's own roofline, with the kernels as measured."""
+    """Draw the machine's own roofline, with the measured kernels."""
     try:
         chart = roofline.machine_chart(record, record["name"])
     except (KeyError, ValueError, Unavailable):
@@ -79,7 +79,7 @@ def roofline_figure(record):
 
 
 def roofline_table(record, guess=None):
-    """Kernels and the shares of the roof that they reach; `guess`: those a reader expected."""
+    """Show kernels and their shares of the roof; `guess`: the reader's expectations."""
     try:
         points = roofline.points(record)
     except (KeyError, Unavailable):
@@ -94,7 +94,7 @@ def roofline_table(record, guess=None):
 
 
 def peaks_table(record):
-    """The peaks of a record by type, beside a CPU of the catalog, each for one core and for all."""
+    """Show a record's peaks by type, beside a CPU of the catalog, for one core and for all."""
     machine, other = roofline.roof(record), accelerator(COMPARED)
     if not machine.peaks or not machine.bandwidths:
         return _lacking(record, "roofline")

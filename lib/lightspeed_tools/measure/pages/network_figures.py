@@ -58,7 +58,7 @@ def _marked(rows, color, marker, label):
 
 @_or_words
 def collectives_figure(machine):
-    """Busbw over message size of every collective that was measured."""
+    """Draw the busbw of every measured collective over message size."""
     run, charts = collectives.run_in(machine), []
     for names in (("sendrecv", "all_reduce"), ("all_gather", "reduce_scatter", "alltoall")):
         marks = []
@@ -94,7 +94,7 @@ def collectives_figure(machine):
 
 @_or_words
 def collectives_table(machine):
-    """All-reduce by size beside a ring that is computed from the shift to the neighbour alone."""
+    """Show all-reduce by size beside a ring predicted from the neighbour shift alone."""
     run = collectives.run_in(machine)
     times = {
         name: [
@@ -134,5 +134,5 @@ def collectives_table(machine):
 
 @_or_words
 def collectives_findings(machine):
-    """What the times say about alpha, bandwidth and algorithm, in sentences."""
+    """Return what the times show about alpha, bandwidth and algorithm, in sentences."""
     print(" ".join(collectives.conclusions(collectives.run_in(machine))))

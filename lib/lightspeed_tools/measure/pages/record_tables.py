@@ -19,7 +19,7 @@ RECORDED = "LIGHTSPEED_RECORDED"  # set in the kernels of a build
 
 @dataclass(frozen=True)
 class Row:
-    """A table's line: label, key and parameters of the quantity, and what a law says of it."""
+    """A line of the table: label, key and parameters of the quantity, and the law's prediction."""
 
     label: str
     key: str
@@ -28,8 +28,8 @@ class Row:
 
 
 def row(label, key, law=None, **parameters):
-    """A line for the quantity of this key and parameters. `law`: its prediction in SI, or a
-    function of the record (`find(record, ...)`), which holds on any machine.
+    """Return a line for the quantity with this key and parameters. `law`: its prediction in SI, or
+    a function of the record (`find(record, ...)`), which works on any machine.
     """
     return Row(label, key, law, parameters)
 
@@ -115,7 +115,7 @@ def compare_here(here, rows, caption=""):
 
 
 def about(machine):
-    """One sentence on a record: machine, date, and whether it has its samples."""
+    """Describe a record in one sentence: machine, date, and whether it has samples."""
     day = f"{datetime.fromisoformat(machine['when']):%Y-%m-%d}"
     if machine["kind"] == "summary":
         return (
@@ -126,17 +126,17 @@ def about(machine):
 
 
 def amount(quantity):
-    """The median as people write it, or a dash."""
+    """Format the median for the reader, or a dash."""
     return si_of(quantity.value, quantity.unit) if quantity else NONE
 
 
 def si_of(value, unit):
-    """`si`, with rates of counts as "120/s"."""
+    """Format with `si`, and rates of counts as "120/s"."""
     return f"{si(value)}/s" if unit == "1/s" else si(value, unit)
 
 
 def label(quantity):
-    """Key and parameters, with bytes and rates as people write them."""
+    """Format key and parameters, with readable bytes and rates."""
     words = {
         "size": lambda size: latency_levels.binary(size) if size else size,
         "rate": lambda rate: si(rate, "byte/s"),
@@ -146,7 +146,7 @@ def label(quantity):
 
 
 def spread(quantity):
-    """The spread in a few words; says where it is too wide."""
+    """Describe the spread in a few words; say if it is too wide."""
     if not quantity:
         return "not measured"
     if quantity.samples and len(quantity.samples) < FEWEST:
@@ -159,7 +159,7 @@ def spread(quantity):
 
 
 def ratio(quantity, law):
-    """Measured over predicted; where the spread is too wide, a refusal."""
+    """Return measured over predicted; if the spread is too wide, say so instead."""
     if not (quantity and law):
         return NONE
     return f"{quantity.value / law:.2f}" if quantity.trusted else "too noisy to say"

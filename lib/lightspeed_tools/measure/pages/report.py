@@ -22,7 +22,7 @@ DOTS = (
 
 
 def to_html(machine):
-    """The page of one record: the same record gives the same bytes."""
+    """Render a record as a page: the same record gives the same bytes."""
     quantities = record.quantities(machine)
     versions = {f"version of {name}": v for name, v in machine["versions"].items()}
     doubted = trust.doubts(quantities)
@@ -50,7 +50,7 @@ def to_html(machine):
 
 
 def verdict(machine, found=None):
-    """How far to trust a record, in sentences: its quantities first, then its conditions."""
+    """Say how far to trust a record, in sentences: its quantities first, then its conditions."""
     found = record.quantities(machine) if found is None else found
     if not found:
         return ["Nothing was measured."]
@@ -73,7 +73,7 @@ def verdict(machine, found=None):
 
 
 def in_words(machine):
-    """A record as lines for the terminal: trust first, what is missing, then every quantity."""
+    """Return a record as lines for the terminal: trust, what is missing, then every quantity."""
     quantities = record.quantities(machine)
     lines = [
         title(machine),

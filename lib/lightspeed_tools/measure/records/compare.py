@@ -47,7 +47,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All pairs of records `a` and `b`, what only one has, how environments differ."""
+    """All pairs of records `a` and `b`, what only one of them has, and environment differences."""
 
     a: dict
     b: dict
@@ -58,7 +58,7 @@ class Comparison:
 
 
 def compare(a, b):
-    """Two records' `Comparison`; alike key, parameters and unit belong together."""
+    """Return two records' `Comparison`; quantities pair up by key, parameters and unit."""
     left, right = ({_identity(q): q for q in quantities(r)} for r in (a, b))
     doubted = [trust.doubts(list(these.values())) for these in (left, right)]
     pairs = tuple(
@@ -89,8 +89,8 @@ def ratio_interval(a, b, level=LEVEL):
 
 
 def differences(a, b):
-    """(what, in a, in b) for machine, versions, effort and checks that differ; "–" where one is
-    silent. Without samples, only what both tell.
+    """Return (what, in a, in b) for differing machine, versions, effort and checks; "–" if one
+    record lacks it. Without samples, only what both have.
     """
     partly = "summary" in (a["kind"], b["kind"])
     for title in ("machine", "versions"):
@@ -108,7 +108,7 @@ def differences(a, b):
 
 
 def in_words(comparison):
-    """The comparison as lines for the terminal."""
+    """Return the comparison as lines for the terminal."""
     c = comparison
     lines = [f"A: {title(c.a)}", f"B: {title(c.b)}", ""]
     lines += (
@@ -137,7 +137,7 @@ def in_words(comparison):
 
 
 def summary(comparison):
-    """One sentence: how many quantities differ, and which way."""
+    """Say in one sentence how many quantities differ, and which way."""
     count = {
         v: sum(p.verdict == v for p in comparison.pairs)
         for v in ("better", "worse", "same", "noisy")
@@ -150,7 +150,7 @@ def summary(comparison):
 
 
 def lone(comparison):
-    """What only one of the two has, a sentence for each."""
+    """Return a sentence for each quantity that only one record has."""
     both = (("A", comparison.only_a), ("B", comparison.only_b))
     return [
         f"Only in {name}: {', '.join(f'{key} ({n})' for key, n in keys.items())}."
@@ -167,7 +167,7 @@ def title(machine):
 
 
 def columns(rows, heads):
-    """Rows of texts as aligned lines under their heads, or nothing for no rows."""
+    """Align rows of texts under their heads; return nothing for no rows."""
     if not rows:
         return []
     table = [list(heads), *rows]
@@ -231,7 +231,7 @@ def interval(pair):
 
 
 def said(name, value):
-    """A fact of the machine as people write it."""
+    """Format a fact of the machine for the reader."""
     if value is None:
         return "–"
     if name == "caches":
@@ -244,5 +244,5 @@ def said(name, value):
 
 
 def load(name):
-    """The record of a file, or a shipped one by its name. Raises RecordError, OSError."""
+    """Load a record from a file, or a shipped one by name. Raises RecordError, OSError."""
     return record.shipped()[name] if name in record.shipped() else record.load(name)

@@ -42,15 +42,15 @@ DATED = len("measure-20261121T080000Z")
 
 
 class RecordError(ValueError):
-    """A file that cannot be taken as a record: which, why, and what to do."""
+    """A file that is not a valid record: which, why, and what to do."""
 
 
 class NotMeasured(LookupError):
-    """A quantity that a record does not have, with the reason where the record knows it."""
+    """A quantity that a record lacks, with the reason if the record has one."""
 
 
 def new(quantities, missing=(), machine=None, environment=(), versions=None, name="", **more):
-    """A record of what was measured now; `quantities` may hold `Missing`s, too."""
+    """Create a record of what was just measured; `quantities` may include `Missing`s."""
     found = [q for q in quantities if isinstance(q, Quantity)]
     lacking = [*(m for m in quantities if isinstance(m, Missing)), *missing]
     when = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -70,8 +70,8 @@ def new(quantities, missing=(), machine=None, environment=(), versions=None, nam
 
 
 def find(record, key, **parameters):
-    """The one `Quantity` of this key with these parameters (and perhaps others). Raises NotMeasured
-    for none, with the record's reason, or for several.
+    """Return the one `Quantity` with this key and these parameters (and perhaps others). Raises
+    NotMeasured for none, with the record's reason, or for several.
     """
     fitting = all_of(record, key, **parameters)
     if len(fitting) == 1:
@@ -154,7 +154,7 @@ def dumps(record):
 
 
 def load(path):
-    """Read a record. Raises RecordError if it is damaged, newer or none; OSError for a file."""
+    """Read a record. Raises RecordError if damaged, newer or not a record; OSError for a file."""
     try:
         document = json.loads(Path(path).read_text("utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -202,7 +202,7 @@ def shipped():
 
 
 def recorded(part):
-    """What the first shipped record with samples of a part has of it, as a record."""
+    """Return one part of the first shipped record with samples of it, as a record."""
     for one in shipped().values():
         own = [row for row in one["quantities"] if row["key"].partition(".")[0] == part]
         if own and one["kind"] == "samples":
@@ -244,7 +244,7 @@ def latest(*keys):
 
 
 def as_row(quantity):
-    """A quantity as JSON: key, unit, samples (six digits), and what is not as by default."""
+    """Return a quantity as JSON: key, unit, samples (six digits), and non-default fields."""
     row = dataclasses.asdict(quantity)
     row["samples"] = [float(f"{x:.6g}") for x in quantity.samples]
     row["stated"] = {name: float(f"{x:.6g}") for name, x in quantity.stated.items()}
@@ -267,7 +267,7 @@ ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{2}(?::[0-9a-f]{2})
 
 
 def without_names(value):
-    """The same plain data without host and user name, paths and network addresses in any text."""
+    """Return plain data with host and user names, paths and network addresses removed."""
     words = {
         platform.node(): "(host)",
         platform.node().partition(".")[0]: "(host)",

@@ -12,7 +12,7 @@ DIP = 5  # so many times below the products of both neighbouring sizes, and some
 
 
 def doubts(found):
-    """Label of a quantity -> why it is not to be believed, whatever its spread."""
+    """Return label of a quantity -> why it is doubtful, whatever its spread."""
     return dict(_dips(found))
 
 
@@ -37,12 +37,12 @@ def _dips(found):
 
 
 def sound(found, doubted):
-    """Whether all of these repeat or vary by nature, and none is doubted."""
+    """Whether all quantities repeat or vary by nature, and none is doubted."""
     return all(q.trusted and q.label not in doubted for q in found)
 
 
 def in_short(found, doubted):
-    """The count in a few words, without what varies by nature, of which nothing is asked."""
+    """Summarize the count in a few words, ignoring quantities that vary by nature."""
     judged = [q for q in found if not q.varies]
     good = sum(q.trusted and q.label not in doubted for q in judged)
     sentences = (
@@ -55,5 +55,5 @@ def in_short(found, doubted):
 
 
 def in_words(found, doubted):
-    """The doubts as sentences."""
+    """Return the doubts as sentences."""
     return [f"{q.label} is {doubted[q.label]}." for q in found if q.label in doubted]
