@@ -285,7 +285,7 @@ loss_scale = 2.0**16
 [float(fp16.round(s / tokens * loss_scale)) * tokens / loss_scale for s in signals]
 
 # %% [markdown]
-# Both are back, and far enough above the subnormals to keep all their bits. [proof](05_precision_proof.ipynb#Small-numbers-vanish) But bf16 has the range of fp32 and no scale
+# Both are back, far enough above the subnormals to keep all bits. [proof](05_precision_proof.ipynb#Small-numbers-vanish) But bf16 has the range of fp32 and no scale
 # to choose, and so it took over training. In eight bits the scale returns, one a tensor or a block.
 # [proof](05_precision_proof.ipynb#Training-in-eight-bits,-and-in-four)
 #
@@ -742,7 +742,7 @@ assert kept_at_once[2] == 2 * kept_at_once[0] and shared[1] < shared[0], "twice 
 # reads little else. But you promised {{si(job.BUDGET, "s")}} to many, and a full step
 # spends about a quarter of its time on weights. The rest reads {{replica.batch:.0f}} caches. So
 # narrow weights bring {{promised["weights"].rate:.1f}} a second in place of {{replica.rate:.1f}},
-# and no narrower ones would bring more, because now the arithmetic takes longer than reading them.
+# and no narrower ones bring more, because now arithmetic takes longer than reading them.
 # Narrow caches double it, to {{promised["caches"].rate:.1f}}; then weights only *stored* narrow add next
 # to nothing. Multiplied in eight bits too, both come to {{job.replica(1, 1, peak=2).rate:.1f}}.
 #
