@@ -742,9 +742,9 @@ assert kept_at_once[2] == 2 * kept_at_once[0] and shared[1] < shared[0], "twice 
 # reads little else. But you promised {{si(job.BUDGET, "s")}} to many, and a full step
 # spends about a quarter of its time on weights. The rest reads {{replica.batch:.0f}} caches. So
 # narrow weights bring {{promised["weights"].rate:.1f}} a second in place of {{replica.rate:.1f}},
-# and no narrower ones bring more, because now arithmetic takes longer than reading them.
+# and no narrower ones bring more, because now the arithmetic takes longer than reading them.
 # Narrow caches double it, to {{promised["caches"].rate:.1f}}; then weights only *stored* narrow add next
-# to nothing. Multiplied in eight bits too, both come to {{job.replica(1, 1, peak=2).rate:.1f}}.
+# to nothing. Multiplied so, too, they come to {{job.replica(1, 1, peak=2).rate:.1f}}.
 #
 # And the {{job.RUNNING}} days of training? Products in TF32, which PyTorch offers for fp32, have half of
 # the peak, so a week would become two. But then a layer would take at least
