@@ -97,12 +97,13 @@ def chip_of(name: str) -> Entry | None:
 
 
 def _own(words: str) -> Entry:
-    """The `Entry` of a card of one's own."""
-    numbers = {}
+    """The `Entry` of a card of one's own; its `unsaid` are the numbers that the words leave out."""
+    numbers, unsaid = {}, set(SIX)
     for part in re.split(r"[,\s]+", words.strip()):
         name, _, value = part.partition("=")
         if name not in SIX:
             raise BadArgument("card", "words", part, f"one of {', '.join(SIX)}", f"As {EXAMPLE}")
+        unsaid.discard(name)
         if re.fullmatch(r"0|none|-", value):
             continue
         spaced = re.sub(r"^([\d.]+)\s*(?=[A-Za-z])", r"\1 ", value)
@@ -111,10 +112,13 @@ def _own(words: str) -> Entry:
         except ValueError as error:
             raise BadArgument("card", "words", part, str(error), f"As {EXAMPLE}") from None
         right = find("h100_sxm").numbers[SIX[name][0] if name != "fp4" else "fp8"].unit
-        if unit != right or amount <= 0:
+        if unit != right or amount < 0:
             raise BadArgument("card", "words", part, f"{right} above 0", f"As {EXAMPLE}")
+        if amount == 0:  # "0GB/s" is none, as "0" is
+            continue
         key = f"own.{name}"
         numbers[SIX[name][0]] = Number(amount, unit, key=key, printed=value, note="as given")
     if lacks := [name for name in ("memory", "bandwidth", "bf16") if SIX[name][0] not in numbers]:
         raise BadArgument("card", "words", words, f"{', '.join(lacks)} too", f"As {EXAMPLE}")
-    return entry_of("own", "a card of your own", {"kind": "gpu", "vendor": ""}, numbers)
+    about = {"kind": "gpu", "vendor": "", "unsaid": tuple(sorted(unsaid))}
+    return entry_of("own", "a card of your own", about, numbers)

@@ -47,7 +47,10 @@ def served_replica(
     # A card without links stands alone: what it would exchange, it exchanges over no wire.
     link = float(rates.get("link_bandwidth", rates["hbm_bandwidth"]))
     if tensor * data > 1 and "link_bandwidth" not in rates:
-        raise BadArgument("served_replica", "tensor", tensor, f"1: {entry.name} has no link")
+        why = f"{entry.name} has no link"
+        if "link" in entry.about.get("unsaid", ()):
+            why = "your card's link is not said; add link=32GB/s"
+        raise BadArgument("served_replica", "tensor", tensor, f"1: {why}")
     return Replica(peak, float(rates["hbm_bandwidth"]), link, tensor, data, width, cache, wide)
 
 

@@ -30,6 +30,10 @@ def test_a_card_of_ones_own_has_six_numbers():
     own = card(EXAMPLE)[0]
     values = [float(own.numbers[SIX[name][0]]) for name in SIX if name != "fp4"]
     assert values == [48e9, 864e9, 181e12, 362e12, 32e9] and "fp4" not in own
+    words = "memory=48GB,bandwidth=864GB/s,bf16=181TFLOPS"
+    for none in ("link=0", "link=0GB/s", "link=none"):
+        alone = card(f"{words},{none}")[0]
+        assert "link_bandwidth" not in alone and alone.unsaid == ("fp4", "fp8"), none
 
 
 @pytest.mark.parametrize(
@@ -39,7 +43,7 @@ def test_a_card_of_ones_own_has_six_numbers():
         ("RTX 4090 Laptop GPU", "laptop"), ("A800 80GB PCIe", "catalog"),
         ("memory=48GB", "bandwidth, bf16 too"), ("memory=48", "byte above 0"),
         ("speed=1GB/s", "memory"),
-        ("memory=48TFLOPS", "byte above 0"),
+        ("memory=48TFLOPS", "byte above 0"), ("memory=0GB,bandwidth=1GB/s", "memory, bf16 too"),
     ],
 )  # fmt: skip
 def test_a_card_that_is_none_is_refused(words, says):

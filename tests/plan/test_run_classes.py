@@ -89,7 +89,7 @@ def test_no_published_run_is_faster_than_its_bound_and_what_is_has_no_cause():
         assert run.timed.time > described(run.timed.plan, job_of(run))["bound_seconds"], run
     job, plan, setup = asked()
     one = described(plan, job)
-    with pytest.raises(BadArgument, match=r"Faster than the bound of .* s: no run can be. Check"):
+    with pytest.raises(BadArgument, match=r"Faster than the bound of .* s: no run can be\. Check"):
         causes.compared(job, plan, 0.99 * one["bound_seconds"], setup)
     between = (one["bound_seconds"] + one["range_seconds"][0]) / 2
     found = causes.compared(job, plan, between, setup)

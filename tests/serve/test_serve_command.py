@@ -199,6 +199,22 @@ def test_many_workers_are_divided_coarsely():
     assert all(run.readers + run.decoders == 1000 for run in apart)
 
 
+def test_what_a_card_of_ones_own_does_not_say_is_assumed_aloud(capsys):
+    numbers = "memory=48GB,bandwidth=864GB/s,bf16=181TFLOPS"
+    words = ("Qwen3-8B", "--in", "1k", "--out", "300", "--gpu")
+    for more, links, units in (("", True, True), (",link=32GB/s", False, True),
+                               (",link=0,fp8=0", False, False)):  # fmt: skip
+        _, said = answer(capsys, *words, numbers + more)
+        assert ("Assumed: no link, cards work alone: add link=32GB/s" in said.out) == links
+        assert ("Assumed: no fp8 units: add fp8=" in said.out) == units
+    case = ("--layout", "tp2", "--concurrency", "4")
+    status, said = answer(capsys, *words, numbers, *case)
+    assert status == 2
+    assert "tensor = 2: expected 1: your card's link is not said; add link=32GB/s" in said.err
+    _, said = answer(capsys, *words, f"{numbers},link=0GB/s", *case)
+    assert "a card of your own has no link" in said.err
+
+
 @pytest.mark.slow
 def test_whatever_is_counted_is_planned():
     """Every config × three chips × three engines: plans or refusals, never a traceback."""

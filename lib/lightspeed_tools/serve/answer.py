@@ -32,6 +32,11 @@ from lightspeed_tools.serve.plan import (
     plans,
 )
 
+# Numbers of a card of one's own -> what is assumed where they are not said.
+UNSAID = {
+    "link": "no link, cards work alone: add link=32GB/s for PCIe 4, 64GB/s for PCIe 5",
+    "fp8": "no fp8 units: add fp8=362TFLOPS, as the data sheet has it",
+}
 LESSON = "Why: lesson 9. `lightspeed evidence served-tokens` has the rows behind the ranges."
 COLUMNS = 100
 
@@ -73,7 +78,8 @@ def basis(job: Job) -> list[str]:
     if job.model.tower:
         notes.append("images: the tower that sees is not in these times")
     lines += [f"Left out: {word}." for word in notes[:1]]
-    return lines
+    unsaid = job.card.about.get("unsaid", ())
+    return lines + [f"Assumed: {words}." for name, words in UNSAID.items() if name in unsaid]
 
 
 def span(value: float, ends: tuple[float, float]) -> str:
