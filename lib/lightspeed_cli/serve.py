@@ -58,7 +58,7 @@ def run(options):
 
     try:
         if options.check:
-            tests = files.load_tests(Path(options.check))
+            tests = files.load_tests(Path(options.check), options.prompt or 0, options.output or 0)
             if tests is None:
                 report = answer.rows(
                     Path(options.check), _model(options) if options.model else None
@@ -100,7 +100,7 @@ def _by_run(job, options):
     """The job at the level of the first load test of a file."""
     from lightspeed_tools.serve import check, files
 
-    tests = files.load_tests(Path(options.plan_by))
+    tests = files.load_tests(Path(options.plan_by), options.prompt or 0, options.output or 0)
     if not tests:
         raise UserError(f"--plan-by {options.plan_by}: a load test, not a table of rows")
     verdict = check.judge(tests[0], job)

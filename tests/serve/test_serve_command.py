@@ -353,7 +353,7 @@ def test_more_tools_are_read_and_others_named(tmp_path):
         ("MLPerf Results Summary\nScenario : Server\n", "neither the lengths"),
         ({"benchmarks": [{}]}, "looks like guidellm's, but its metrics is missing"),
         ({"completed": 0}, "a request that completed is missing"),
-        ({"completed": 3, "mean_ttft_ms": 5}, "tokens in is 0.0"),
+        ({"completed": 3, "mean_ttft_ms": 5}, "no token counts"),
         ({"a": 1}, "has the fields a"),
         ("{", "no JSON"), ("[1, 2]", "expected an object"), ("[]", "holds no load test"),
     ):  # fmt: skip
@@ -372,6 +372,19 @@ def test_a_check_says_what_it_understood_and_what_may_be_off(capsys):
     slow = LoadTest("x", 1000, 200, 9.0, 0.5, concurrency=8, failed=3)
     doubts = " ".join(judge(slow, replace(JOB, gpus=1)).doubts(JOB, ""))
     assert "3 requests failed" in doubts and "slower than usual" in doubts
+
+
+def test_a_table_without_token_counts_takes_those_of_the_words(tmp_path, capsys):
+    whole = (DATA / "runs/console.txt").read_text("utf-8")
+    bare = tmp_path / "console.txt"
+    rows = [line for line in whole.splitlines() if not line.startswith("Total")]
+    bare.write_text("\n".join(rows), "utf-8")
+    words = ("Llama-3.1-8B", "--gpu", "1xh100", "--json", "--check")
+    status, said = answer(capsys, *words, str(bare))
+    assert status == 2 and "the file has no token counts: add --in 1k --out 1k" in said.err
+    _, said = answer(capsys, *words, str(bare), "--in", "1k", "--out", "256")
+    _, counted = answer(capsys, *words, str(DATA / "runs/console.txt"))
+    assert json.loads(said.out) == json.loads(counted.out)
 
 
 def test_a_run_of_ones_own_sets_the_level_and_narrows_the_plan(capsys):

@@ -9,7 +9,7 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -86,14 +86,15 @@ def objects_of(path: Path, text: str) -> list[Mapping[str, Any]]:
     return objects
 
 
-def load_tests(path: Path) -> list[LoadTest] | None:
-    """Return the load tests in a file; None for a table, which may hold published rows.
+def load_tests(path: Path, prompt: int = 0, output: int = 0) -> list[LoadTest] | None:
+    """Return the load tests in a file; None for a table, which may hold published rows. Requests
+    were `prompt` and `output` tokens long where the file does not count them.
 
     Raises ValueError for a file of another kind, with the tool's name where it is known.
     """
     text = text_of(path)
     if "Serving Benchmark Result" in text:
-        return [_console(text)]
+        return [_whole(path, _console(text), prompt, output)]
     if "MLPerf Results Summary" in text:
         raise ValueError(
             f"{path} is a summary of MLPerf's LoadGen, which says neither the lengths of prompts"
@@ -104,7 +105,7 @@ def load_tests(path: Path) -> list[LoadTest] | None:
     tests = [test for one in objects_of(path, text) for test in _read(path, one)]
     if not tests:
         raise ValueError(f"{path} holds no load test; expected {WANTED}")
-    return tests
+    return [_whole(path, test, prompt, output) for test in tests]
 
 
 def _read(path: Path, one: Mapping[str, Any]) -> list[LoadTest]:
@@ -116,21 +117,23 @@ def _read(path: Path, one: Mapping[str, Any]) -> list[LoadTest]:
                 field = f"its {error.args[0]}" if isinstance(error, KeyError) else str(error)
                 tool = TOOLS[mark]
                 raise ValueError(f"{path} looks like {tool}, but {field} is missing") from None
-            for test in tests:
-                _whole(path, test)
             return tests
     names = ", ".join(list(one)[:6])
     raise ValueError(f"{path} has the fields {names} ...; expected {WANTED}")
 
 
-def _whole(path: Path, test: LoadTest) -> None:
-    for name, words in (("prompt", "tokens in"), ("output", "tokens out"), ("first", "TTFT"),
-                        ("between", "TPOT")):  # fmt: skip
+def _whole(path: Path, test: LoadTest, prompt: int, output: int) -> LoadTest:
+    """The load test with all that it takes to judge it, or ValueError."""
+    test = replace(test, prompt=test.prompt or prompt, output=test.output or output)
+    if not (test.prompt and test.output):
+        raise ValueError(f"{path}: the file has no token counts: add --in 1k --out 1k")
+    for name, words in (("first", "TTFT"), ("between", "TPOT")):
         value = getattr(test, name)
         if not (isfinite(value) and value > 0):
             raise ValueError(f"{path}, {test.tool}: {words} is {value}, expected a number above 0")
     if not isfinite(test.inside):
         raise ValueError(f"{path}, {test.tool}: neither a concurrency nor a rate that was reached")
+    return test
 
 
 def _number(value: Any) -> float:
