@@ -47,7 +47,7 @@ def add(parser):
     )
     text("--check", metavar="FILE", help="a load test as its tool wrote it, or published rows")
     text("--plan-by", metavar="FILE", help="plan by a load test of your own: it sets the level")
-    text("--gpu-hour", type=argument_types.positive, metavar="$", help="price of one")
+    text("--gpu-hour", type=argument_types.positive, metavar="$", help="price of one GPU")
     text("--top", type=count, default=4, help="plans to show (4)")
     text("--json", action="store_true", help="as JSON")
 
@@ -56,6 +56,9 @@ def run(options):
     """Print plans, a case or a verdict; status 1 where nothing keeps the promise."""
     from lightspeed_tools.serve import answer, files
 
+    if options.gpu_hour and (options.check or options.trace):
+        verb = "--check" if options.check else "--trace"
+        raise UserError(f"{verb} has no price: leave out --gpu-hour, or plan the load without it")
     try:
         if options.check:
             tests = files.load_tests(Path(options.check), options.prompt or 0, options.output or 0)
@@ -93,7 +96,7 @@ def _planned(answer, job, options):
         return answer.sized(job, options.rate, options.top)
     if options.rate:
         return answer.case(job, rate=options.rate)
-    return answer.planned(job, options.top, options.gpu_hour)
+    return answer.planned(job, options.top)
 
 
 def _by_run(job, options):
@@ -142,6 +145,7 @@ def _job(options):
     return Job(
         checkpoint.model, entry, gpus, formats, options.engine, prompt, output, options.tpot,
         options.ttft, layout, options.memory_share, drafts=drafts, kept=accepted_tokens,
+        price=options.gpu_hour,
     )  # fmt: skip
 
 

@@ -154,6 +154,30 @@ def test_gpus_for_a_rate_are_replicas_of_what_each_promises():
     assert inside == pytest.approx(plan.run.requests, rel=0.02)
 
 
+def test_a_price_goes_with_each_plan_and_the_third_line_is_no_limit_of_memory(capsys):
+    words = ("Llama-3.1-70B", "--gpu", "h100", "--in", "2k", "--out", "300", "--gpu-hour", "3")
+    for case, gpus in ((("--rate", "10", "--tpot", "40ms", "--ttft", "1s"), 16),
+                       (("--rate", "2", "--gpus", "8"), 8),
+                       (("--layout", "tp4", "--concurrency", "16"), 4)):  # fmt: skip
+        _, said = answer(capsys, *words, *case)
+        _, as_data = answer(capsys, *words, *case, "--json")
+        told = json.loads(as_data.out)
+        served = told.get("rate") or told["requests_per_second"]
+        told = told["sizes"][0] if "sizes" in told else told
+        price = told["dollars_per_million_tokens"]
+        assert price == pytest.approx(3 * gpus / 3600 / (300 * served) * 1e6)
+        assert f"It costs ${price:.3g} a million tokens written" in said.out
+        assert ("in place of --rate say --gpus 12." in " ".join(said.out.split())) == (gpus == 16)
+    status, said = answer(capsys, *words, "--check", str(DATA / "runs/vllm.json"))
+    assert status == 2 and "leave out --gpu-hour" in said.err
+    job = Job(decoder("Qwen3-32B"), card("h100")[0], 2, prompt=4096, output=300)
+    best = plans(job)[0][0]
+    _, said = answer(capsys, "Qwen3-32B", "--gpu", "2xh100", "--in", "4k", "--out", "300")
+    line = said.out.splitlines()[2]
+    assert line.startswith(f"{best.requests} in flight at random, with room for uneven lengths")
+    assert f"(memory holds {best.run.places():.0f})" in line and "break" not in line
+
+
 def test_layouts_as_people_write_them():
     for words, pair in {
         "tp4": (4, 1), "TP=4": (4, 1), "tensor 2 · attention 4": (2, 4), "tp2dp4": (2, 4),

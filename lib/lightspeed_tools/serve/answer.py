@@ -22,6 +22,7 @@ from lightspeed_tools.serve import arrivals
 from lightspeed_tools.serve.check import check, judge, nearest, read_rows
 from lightspeed_tools.serve.files import LoadTest
 from lightspeed_tools.serve.plan import (
+    MEMORY,
     Job,
     Plan,
     changes,
@@ -119,7 +120,12 @@ def near_data(row: Measured) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def plan_data(plan: Plan, job: Job, price: float | None = None) -> dict[str, Any]:
+def per_million(job: Job, gpus: int, served: float) -> float | None:
+    """Return dollars per million output tokens at `served` requests/s; None without a price."""
+    return job.price and job.price * gpus / 3600 / (served * job.output) * 1e6
+
+
+def plan_data(plan: Plan, job: Job) -> dict[str, Any]:
     """Return a plan in plain numbers, with prices and joules per output token."""
     tokens = plan.rate * job.output
     power = job.card.numbers.get("power")
@@ -138,7 +144,7 @@ def plan_data(plan: Plan, job: Job, price: float | None = None) -> dict[str, Any
         "time_reading": plan.reading,
         "binds": plan.binds,
         "stop": plan.stop,
-        "dollars_per_million_tokens": price * job.gpus / 3600 / tokens * 1e6 if price else None,
+        "dollars_per_million_tokens": per_million(job, job.gpus, plan.rate),
         "joules_per_token": float(power) * job.gpus / tokens if power else None,
     }
 
@@ -162,18 +168,18 @@ def table(plans: Sequence[Plan], job: Job, rows: Sequence[dict[str, Any]]) -> li
 def costs(row: dict[str, Any]) -> str:
     """Return dollars and joules of the first plan."""
     words = []
-    if row["dollars_per_million_tokens"]:
+    if row.get("dollars_per_million_tokens"):
         words.append(f"${row['dollars_per_million_tokens']:.3g} a million tokens written")
-    if row["joules_per_token"]:
+    if row.get("joules_per_token"):
         words.append(f"at most {si(row['joules_per_token'], 'J', 2)} a token, by the board's power")
     return f"It costs {', '.join(words)}." if words else ""
 
 
-def planned(job: Job, top: int, price: float | None) -> Answer:
+def planned(job: Job, top: int) -> Answer:
     """Return the layouts at their highest load within the latency targets."""
     layouts, refused = plans(job)
     top_plans = layouts[:top]
-    rows = [plan_data(plan, job, price) for plan in top_plans]
+    rows = [plan_data(plan, job) for plan in top_plans]
     for plan, row in zip(top_plans, rows, strict=True):
         if not job.drafts:
             waits, each = arrivals.at_random(plan, job)
@@ -199,11 +205,15 @@ def planned(job: Job, top: int, price: float | None) -> Answer:
         ]  # fmt: skip
         return Answer([*lines, *basis(job), LESSON], data, 1)
     best = layouts[0]
+    holds = best.run.places() * (best.workers if best.run.together else best.run.decoders)
+    ends = f"; more would break: {best.stop}"
+    if best.stop == MEMORY:
+        ends = f" at random, with room for uneven lengths (memory holds {holds:.0f})"
     lines = [
         f"{best.rate:.3g} requests/s at random ({best.low:.2g} to {best.high:.2g}) on {place}:"
         f" {best.layout}.",
         subject(job),
-        f"{best.requests} in flight; more would break: {best.stop}. Longest: {best.binds}.",
+        f"{best.requests} in flight{ends}. Longest: {best.binds}.",
         *basis(job),
         "",
         *table(top_plans, job, rows),
@@ -260,6 +270,7 @@ def case(job: Job, concurrency: float = 0.0, rate: float = 0.0) -> Answer:
         "ttft": first, "ttft_interval": [first * end for end in job.kind.first],
         "ttft_promised": loaded.inside <= MOST_INSIDE, "time_reading": float(state.reading),
         "places": run.places() * workers, "kind": job.kind.words, "extrapolated": job.lacks,
+        "dollars_per_million_tokens": per_million(job, job.gpus, served),
         "keeps_promise": keeps, "nearest": [near_data(row) for row in nearest(loaded, job)],
     }  # fmt: skip
     wait = span(first, job.kind.first) if data["ttft_promised"] else (
@@ -279,6 +290,7 @@ def case(job: Job, concurrency: float = 0.0, rate: float = 0.0) -> Answer:
         lines.append(f"Over {BUSIEST:.0%} of the time reads: at random, no queue stands this rate.")
     if min(job.per_token, job.first_token) < inf:
         lines.append("It keeps the promise." if keeps else "It breaks the promise.")
+    lines += filter(None, [costs(data)])
     lines += ["Nearest measured rows, TPOT and TTFT, told → measured:"]
     lines += [named(row, loaded, job.kind) for row in nearest(loaded, job)]
     return Answer([*lines, LESSON], data, 0 if keeps else 1)
@@ -311,6 +323,7 @@ def sized(job: Job, rate: float, top: int) -> Answer:
             "gpus": gpus, "replicas": gpus // plan.run.decode.gpus, "layout": plan.layout,
             "rate_of_one": plan.rate, "rate_interval": [plan.low, plan.high],
             "tpot": plan.per_token, "ttft": plan.first_token, "in_flight_of_one": plan.requests,
+            "dollars_per_million_tokens": per_million(job, gpus, rate),
         }
         for gpus, plan in sizes
     ]  # fmt: skip
@@ -335,6 +348,13 @@ def sized(job: Job, rate: float, top: int) -> Answer:
             f"  {gpus:>6}{row['replicas']:>10}  {plan.layout.partition('× ')[2]:<16}"
             f"{plan.rate:>11.3g}{span(plan.per_token, job.kind.between):>22}"
             f"{span(plan.first_token, job.kind.first):>22}"
+        )
+    lines += filter(None, [costs(rows[0])])
+    unit = min(plan.run.decode.gpus for _, plan in sizes)
+    if 2 * unit < sizes[0][0]:  # two pools need fewer at least
+        lines.append(
+            "Tried: cards that read and decode together. Of pools apart some may do: in place of"
+            f" --rate say --gpus {sizes[0][0] - unit}."
         )
     return Answer([*lines, LESSON], data)
 

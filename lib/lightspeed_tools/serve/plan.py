@@ -30,6 +30,7 @@ GROUPS = (16, 32)  # GPUs of one worker over several nodes, attention on replica
 NETWORK = 50e9  # byte/s of a GPU between nodes where nobody says: one port of 400 Gb/s each
 SPLITS = 64  # divisions of many workers that are tried
 MOST = 4096  # requests in flight on a worker; engines stop earlier by default
+MEMORY = "memory for requests"  # what ends a load
 PARTS = {
     "kv": "reading caches", "weights": "reading weights", "math": "arithmetic",
     "exchange": "exchange between GPUs", "host": "launches and the host",
@@ -40,7 +41,8 @@ PARTS = {
 class Job:
     """A serving task: a model in its formats on `gpus` of a card, its load in tokens, its latency
     targets in s; `layout` is (tensor, data) if fixed; `drafts` guesses per step yield `kept`
-    tokens. From a run of the user: `levels`, measured over predicted for both times.
+    tokens; `price` is dollars per GPU-hour. From a run of the user: `levels`, measured over
+    predicted for both times.
     """
 
     model: Decoder
@@ -58,6 +60,7 @@ class Job:
     own_run: bool = False
     drafts: int = 0
     kept: float = 1.0
+    price: float | None = None
 
     @functools.cached_property
     def lacks(self) -> list[str]:
@@ -271,7 +274,7 @@ def most(run: Served, workers: int, job: Job, constants: Engine) -> Plan | None:
     if flow[best] < 0:
         return None
     if best + 1 == len(rows) or not fits[best + 1]:
-        stop = "memory for requests" if rows[best] < MOST else "slots"
+        stop = MEMORY if rows[best] < MOST else "slots"
     elif between[best + 1] > job.per_token:
         stop = "time between tokens"
     elif first[best + 1] > job.first_token:

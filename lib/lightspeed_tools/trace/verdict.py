@@ -5,6 +5,7 @@ no event of the file shows is not said; "healthy" takes evidence.
 from __future__ import annotations
 
 import re
+from statistics import median_low
 
 from lightspeed_models.cards import chip_of
 from lightspeed_show.format import si
@@ -12,7 +13,7 @@ from lightspeed_tools.trace.account import Account
 from lightspeed_tools.trace.diagnosis import WORTH, Diagnosis, Gain
 from lightspeed_tools.trace.gaps import MOST, PAUSE, Stops
 from lightspeed_tools.trace.reader import Trace
-from lightspeed_tools.trace.steps import training_steps
+from lightspeed_tools.trace.steps import lengths, training_steps
 from lightspeed_tools.trace.work import (
     NO_CHIP,
     NO_LAW,
@@ -46,7 +47,7 @@ def headline(diagnosis: Diagnosis) -> str:
         return _of_the_host(diagnosis)
     trace, account = longest(diagnosis)
     sentences = [
-        _where(diagnosis, account),
+        _where(diagnosis, trace, account),
         _first(diagnosis, trace, account),
         _waits(diagnosis, account),
     ]
@@ -70,7 +71,8 @@ def rank_name(diagnosis: Diagnosis, at: int) -> str:
     return f"rank {trace.rank}" if trace.rank is not None else trace.path
 
 
-def _where(diagnosis: Diagnosis, account: Account) -> str:
+def _where(diagnosis: Diagnosis, trace: Trace, account: Account) -> str:
+    """The span, the usual step where there are several, and the parts of the span."""
     parts = {
         "compute": account.compute,
         "exposed communication": account.exposed_communication,
@@ -89,7 +91,12 @@ def _where(diagnosis: Diagnosis, account: Account) -> str:
         for name, time in sorted(parts.items(), key=lambda part: -part[1])
         if time and 100 * time >= account.span
     )
-    return f"{duration(account.span)}: {went or 'nothing ran'}."
+    marks = trace.step_marks()
+    steps = ""
+    if len(marks) > 1:
+        each = median_low(lengths(trace, marks))
+        steps = f" for {len(marks)} steps, {duration(each)} each in the median"
+    return f"{duration(account.span)}{steps}: {went or 'nothing ran'}."
 
 
 def _first(diagnosis: Diagnosis, trace: Trace, account: Account) -> str:
@@ -148,9 +155,10 @@ def _once(diagnosis: Diagnosis) -> str:
     longest_gap = max((end - start for start, end, _ in account.gaps), default=0)
     if len(trace.steps()) > 1 or longest_gap < MOST * account.span:
         return ""
+    unmarked = "" if trace.steps() else ", which has no steps"
     return (
-        f" One gap is {percent(longest_gap, account.span)} of the file, which has no steps: if that"
-        " was warm-up, schedule(wait=1, warmup=1, active=3, repeat=1) and prof.step() leave it out."
+        f" One gap is {percent(longest_gap, account.span)} of the file{unmarked}: if that was warm-up,"
+        " schedule(wait=1, warmup=1, active=3, repeat=1) and prof.step() leave it out."
     )
 
 
