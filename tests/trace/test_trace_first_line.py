@@ -64,6 +64,17 @@ def test_a_busy_device_that_is_slow_is_not_healthy(tmp_path, took, says):
     assert f"reaches {100 * roof / took:.0f} % of its roofs" in headline(found)
 
 
+def test_a_step_has_its_time_and_a_file_with_one_is_not_said_to_have_none(tmp_path):
+    said = headline(told(tmp_path, steps_of(10, 400, steps=3)))
+    assert said.startswith("12 ms for 3 steps, 4 ms each in the median: ")
+    gap = [*launched(1, "first", 0, 10, 100), *launched(2, "late", 9_000, 9_010, 100)]
+    gap.append(event("cuda_runtime", "cudaMalloc", 200, 8_700))
+    one = event("user_annotation", "ProfilerStep#1", 0, 9_200)
+    for events, none in ((gap, True), ([*gap, one], False)):
+        said = headline(told(tmp_path, events))
+        assert "One gap is" in said and (", which has no steps" in said) == none, said
+
+
 UNKNOWN = {
     "record_shapes=True": (steps_of(10, 400), H100),
     "profile once without graphs": (

@@ -157,8 +157,8 @@ def _once(diagnosis: Diagnosis) -> str:
         return ""
     unmarked = "" if trace.steps() else ", which has no steps"
     return (
-        f" One gap is {percent(longest_gap, account.span)} of the file{unmarked}: if that was warm-up,"
-        " schedule(wait=1, warmup=1, active=3, repeat=1) and prof.step() leave it out."
+        f" One gap is {percent(longest_gap, account.span)} of the file{unmarked}: if that was"
+        " warm-up, schedule(wait=1, warmup=1, active=3, repeat=1) and prof.step() leave it out."
     )
 
 
