@@ -388,6 +388,9 @@ def test_what_is_assumed_is_told():
     assert "quantization_config (gptq): counted before quantizing" in quantized.assumed
     longer = read_config(LLAMA | {"layer_types": ["full_attention"] * 33})
     assert "layer_types: the first 32 of its 33 entries" in longer.assumed
+    for name, index in (("DeepSeek-V3", False), ("DeepSeek-V3.2", True)):
+        assumed = read_config(MODELS[name]["config"]).assumed
+        assert any("index_topk" in words for words in assumed) == index, assumed
 
 
 def test_an_index_of_other_weights_than_are_counted_says_by_how_much(tmp_path):

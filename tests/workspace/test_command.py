@@ -34,6 +34,9 @@ SLIPS = {
     "site --serve --port -1": "'-1' is not a port",
     "number --search nvlnk": "in its key, name, note or source; did you mean nvlink?",
     "number H100_SXM.HBM_BANDWITH": "did you mean h100_sxm.hbm_bandwidth?",
+    "law critical_batch ridge=295": "from lightspeed.roofline import critical_batch;"
+    " critical_batch(ridge=295)",
+    "law ridge=295": "ridge=295 is no law: name the law, such as",
     "reset 13": "no notebook is called 13",
     "progress --take /dev/null": "/dev/null: This is no file of progress: expected one that",
     "progress --take /nowhere/file": "progress: /nowhere/file: no such file or directory",

@@ -150,8 +150,12 @@ def _routed(k: Keys, width: int, *, bias: bool) -> Experts:
 
 def _borrowed(k: Keys, count: int) -> list[bool]:
     """Which layers take the choice of a layer before: by `indexer_types`, a pattern of F and S, or
-    all but each `index_topk_freq`-th.
+    all but each `index_topk_freq`-th; none where there is no index.
     """
+    if not k.size("index_n_heads"):
+        k.asked.update({"index_topk_pattern", "index_topk_freq", "indexer_types"})
+        k.asked.add("index_skip_topk_offset")
+        return [False] * count
     pattern = k("index_topk_pattern", default="")
     each = k.whole("index_topk_freq", default=1)
     first = k.whole("index_skip_topk_offset", default=2)
