@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from lightspeed.catalog import accelerator
+from lightspeed.roofline import critical_batch, ridge_point
 from lightspeed_cli.main import main
 from lightspeed_tools.trace.made import Job, write
 
@@ -35,6 +37,12 @@ def test_each_command_prints_what_the_file_says(tmp_path, monkeypatch, capsys):
             others = re.findall(r"`(lightspeed [^`]*)`", text)
             assert all(main(shlex.split(other)[1:]) == 0 for other in others), others
             capsys.readouterr()
+
+
+def test_its_critical_batch_is_the_law_s():
+    h100 = accelerator("h100_sxm")
+    batch = critical_batch(ridge_point(float(h100.bf16), float(h100.hbm_bandwidth)))
+    assert f"is {batch:.0f} tokens a step" in SKILL
 
 
 def test_each_tool_names_the_lesson_that_teaches_it(tmp_path, capsys):
