@@ -14,7 +14,7 @@ def plain_values(law: str, values: Any) -> Any:
     """Return `values` as a float or float64 array; raise BadArgument for what is no number."""
     if is_quantity(values):
         raise BadArgument(
-            law, "values", values, "plain numbers", "A format stores the number; take .magnitude."
+            law, "values", values, "plain numbers", "Formats store plain numbers: pass .magnitude."
         )
     if is_array(values) and values.dtype.kind in "iuf" and values.size:
         return values.astype("float64")

@@ -48,7 +48,7 @@ def _is_quantity(value: object) -> bool:
 
 
 def aged(day: date) -> list[str]:
-    """What the catalog says of other people's software and should be read again by this day."""
+    """Return catalog facts about other people's software that are due for review by this day."""
     return [
         f"catalog/software.toml: {each.name} was read in {each.release} on {each.read}; since "
         f"{each.again} it is to be read again: look what a newer release does, then set all three"

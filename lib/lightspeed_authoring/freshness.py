@@ -68,7 +68,7 @@ def _in_the_sources(scripts: list[Path], root: Path) -> list[str]:
 
 
 def unrecorded(root: Path) -> list[str]:
-    """The scripts of torch that are not what chapters/beside.toml shows."""
+    """Return the torch scripts that differ from chapters/beside.toml."""
     record = tomllib.loads((root / "chapters" / "beside.toml").read_text("utf-8"))
     code = {p.stem: p.read_text("utf-8") for p in (root / "benchmarks/beside").glob("[0-9]*.py")}
     return [
@@ -80,7 +80,7 @@ def unrecorded(root: Path) -> list[str]:
 
 
 def tools() -> list[str]:
-    """The files that are not formatted, what the linter finds, and what is wrongly typed."""
+    """Return unformatted files, lint findings, and type errors."""
     faults = []
     options = ["--output-format", "concise", "--no-cache"]
     for words in (

@@ -27,8 +27,8 @@ SHAPES = {
 
 
 def new(kind: str, name: str, root: Path = ROOT) -> list[Path]:
-    """Write the skeleton and return the files that hold it. Raises BuildError for a name that is
-    not of the right form, is taken, or asks for a file that does not exist.
+    """Write the skeleton and return its files. Raises BuildError for a malformed or existing name,
+    or a missing file.
     """
     shape, such_as = SHAPES[kind]
     if not re.fullmatch(shape, name):
@@ -66,7 +66,7 @@ def _question(name: str, root: Path) -> list[Path]:
     _free(file, rf"^## {re.escape(name)}$", name)
     chapter = re.search(r"^- chapter: (\w+)$", file.read_text("utf-8"), re.MULTILINE)
     if not chapter:
-        raise BuildError(f"{file.relative_to(root)} does not say its chapter")
+        raise BuildError(f"{file.relative_to(root)} does not state its chapter")
     page = root / "solutions" / f"{chapter[1]}.py"
     return [_add(file, "question.md", name=name), _add(page, "question_page.py", name=name)]
 
@@ -86,7 +86,7 @@ def _chapter(name: str, root: Path) -> list[Path]:
     files = [root / one for one in names]
     for file in files:
         if file.exists():
-            raise BuildError(f"{file.relative_to(root)} is there already, and is not written over")
+            raise BuildError(f"{file.relative_to(root)} already exists and is not overwritten")
     for file, skeleton in zip(files, ("lesson.py", "proof.py", "solutions.py"), strict=True):
         values = {"number": name[:2], "name": name, "n": str(int(name[:2]))}
         file.write_text(_skeleton(skeleton, **values), encoding="utf-8")

@@ -27,8 +27,8 @@ _PLACE = re.compile(r"(?<![\w.#-])(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w.])")
 def moved(
     committed: Sequence[NotebookNode], fresh: Sequence[NotebookNode], is_timing: bool = False
 ) -> list[str]:
-    """What differs between the outputs of a cell, a text each: which value moved, and how far. Of
-    a cell that shows times of its own run, the words alone.
+    """Return the differences between a cell's outputs, one text each: which value moved, and how
+    far. For a cell that shows its own timings, only the words.
     """
     old, new = (_merged(outputs) for outputs in (committed, fresh))
     if is_timing:

@@ -10,13 +10,13 @@ NOTES = ROOT / ".proved"
 
 
 def proved(notebook: Path) -> bool:
-    """Whether every cell of a committed notebook passed, with this library and Python."""
+    """Whether every cell of a committed notebook passed with this library and Python."""
     note = _note(notebook)
     return note.exists() and note.read_text("utf-8") == fingerprint(notebook)
 
 
 def note_proof(notebook: Path) -> None:
-    """Write down that every cell of it passed."""
+    """Record that every cell passed."""
     NOTES.mkdir(exist_ok=True)
     _note(notebook).write_text(fingerprint(notebook), encoding="utf-8")
 

@@ -78,7 +78,7 @@ def _pieces(mask: str) -> Iterator[tuple[int, int]]:
 
 
 def occurs(words: str, text: str) -> bool:
-    """Whether words stand in a text, however it breaks lines and whatever its expressions say."""
+    """Whether `words` occur in `text`, ignoring line breaks and the values of expressions."""
     return bool(words.strip()) and plain(words) in plain(text)
 
 

@@ -49,7 +49,7 @@ def files(names: list[str] | None = None) -> list[Path]:
 
 
 def name_of(path: Path) -> str:
-    """A file by its place in the course."""
+    """Return a file's path within the course."""
     return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else label(path)
 
 
@@ -123,7 +123,7 @@ def unsigned(paths: list[Path], signed: Path = SIGNED) -> list[str]:
 
 
 def sign(paths: list[Path], reader: str, signed: Path = SIGNED) -> int:
-    """Sign what is new in these scripts, forget what is gone; how many pairs were new."""
+    """Sign new sentences of these scripts, drop removed ones; return the number of new ones."""
     signatures, new = json.loads(signed.read_text("utf-8")) if signed.exists() else {}, 0
     for path in paths:
         before = signatures.get(name_of(path), {})

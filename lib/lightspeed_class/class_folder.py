@@ -81,7 +81,7 @@ class ClassFolder:
             root = Path(folder).resolve()
             if not (root / SETTINGS).is_file():
                 raise ClassError(
-                    f"{folder} is no class: it has no {SETTINGS}. Make one: lightspeed class new"
+                    f"{folder} is not a class: it has no {SETTINGS}. Make one: lightspeed class new"
                     f" {folder}"
                 )
             return cls._load(root)
@@ -197,14 +197,14 @@ class ClassFolder:
             elif name != releasing:
                 own = "a notebook of your own gets its points when it is released, not before"
                 raise ClassError(
-                    f"{SETTINGS} has [points.{name}], which is no assignment;"
+                    f"{SETTINGS} has [points.{name}], which is not an assignment;"
                     f" {meant(name, dict.fromkeys([*delivered, *released]))} ({own})"
                 )
 
         for name in self.alone:
             if name not in {*delivered, *released, releasing}:
                 raise ClassError(
-                    f"{SETTINGS} says that {name} is handed in alone, which is no assignment;"
+                    f"{SETTINGS} says that {name} is handed in alone, which is not an assignment;"
                     f" {meant(name, dict.fromkeys([*delivered, *released]))}"
                 )
 
@@ -232,7 +232,7 @@ def new(folder):
     if not (root / SETTINGS).is_file():
         if root.exists() and (not root.is_dir() or any(root.iterdir())):
             raise ClassError(
-                f"{folder} is not empty and is no class; choose a folder that is new or empty"
+                f"{folder} is not empty and not a class; choose a folder that is new or empty"
             )
         try:
             root.mkdir(parents=True, exist_ok=True)

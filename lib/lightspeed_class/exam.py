@@ -56,7 +56,7 @@ def papers(assignment, count, most, seed, only=()):
     fit = [q for q in assignment.judged if question(q).kind in ON_PAPER]
     if unknown := [q for q in only if q not in fit]:
         raise ClassError(
-            f"{unknown[0]} is no question of {assignment.name} that can be answered on paper; these"
+            f"{unknown[0]} is not a paper question of {assignment.name}; these"
             f" can: {', '.join(fit)}"
         )
     if not fit:

@@ -81,7 +81,7 @@ class KeptQuestions:
         if wrong := _otherwise(self.book, self.name, released):
             raise Unkept(
                 f"{self.name} was released by an earlier version of the course, and the one that"
-                f" is installed asks {', '.join(wrong)} otherwise than the released notebooks show."
+                f" is installed asks {', '.join(wrong)} differently from the released notebooks."
                 " Nothing was graded. Install the course as it was then, run lightspeed class grade"
                 f" {self.name}, which keeps what was asked, and update after that"
             )

@@ -361,7 +361,7 @@ def rows_of(path):
     except OSError as error:
         raise ClassError(f"{path} cannot be read: {error.strerror}") from None
     if len(content) > LARGEST:
-        raise ClassError(f"{path} is larger than {LARGEST >> 20} MiB; that is no roster")
+        raise ClassError(f"{path} is larger than {LARGEST >> 20} MiB; a roster is smaller")
     if content[:4] == b"PK\x03\x04":
         raise ClassError(
             f"{path} is a spreadsheet, not CSV. Save it as CSV (UTF-8) there, and give that."
@@ -386,7 +386,7 @@ def rows_of(path):
             line = reader.line_num + 1
     except csv.Error as error:
         raise ClassError(
-            f"{path}, line {line}: this is no CSV: {error}. Is a quotation mark missing?"
+            f"{path}, line {line}: this is not CSV: {error}. Is a quotation mark missing?"
         ) from None
     while rows and not any(rows[0][1]):
         rows.pop(0)

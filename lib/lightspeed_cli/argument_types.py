@@ -11,7 +11,7 @@ SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "h": 3600.0, "d": 8640
 
 
 def when(text):
-    """A time, in seconds since 1970; a date is the last second of that day."""
+    """Parse a time, in seconds since 1970; a date is the last second of that day."""
     with contextlib.suppress(ValueError):
         return datetime.combine(date.fromisoformat(text), clock(23, 59, 59)).timestamp()
     try:
@@ -23,15 +23,15 @@ def when(text):
 
 
 def pair(text):
-    """A name and a text."""
+    """Parse NAME=HEADING into a name and a text."""
     name, equals, title = text.partition("=")
     if not (name and equals and title):
-        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=HEADING")
+        raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=HEADING")
     return name, title
 
 
 def number(text):
-    """A finite number."""
+    """Parse a finite number."""
     with contextlib.suppress(ValueError):
         if math.isfinite(float(text)):
             return float(text)
@@ -42,21 +42,21 @@ def number(text):
 
 
 def positive(text):
-    """A finite number above 0."""
+    """Parse a finite number above 0."""
     if number(text) > 0:
         return number(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
 
 
 def count(text):
-    """A whole number above 0."""
+    """Parse a whole number above 0."""
     if text.isdecimal() and int(text) > 0:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
 
 
 def tokens(text):
-    """Tokens, as people write a context: 4096, 32k (of 1,024), 1M.
+    """Parse a number of tokens in usual notation: 4096, 32k (of 1,024), 1M.
 
     >>> tokens("32k"), tokens("1M"), tokens("0")
     (32768, 1048576, 0)
@@ -68,14 +68,14 @@ def tokens(text):
 
 
 def port(text):
-    """A port of TCP; 0 takes any that is free."""
+    """Parse a TCP port; 0 takes any free one."""
     if text.isdecimal() and int(text) < 2**16:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number up to {2**16 - 1}")
 
 
 def duration(text):
-    """A time above 0 with its unit, in seconds.
+    """Parse a time above 0 with its unit, in seconds.
 
     >>> duration("500ms"), duration("2 s"), duration("60d")
     (0.5, 2.0, 5184000.0)

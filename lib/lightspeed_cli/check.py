@@ -15,7 +15,7 @@ def add(parser):
 
 
 def run(options):
-    """Print what is wrong; the exit status is 1 if anything is."""
+    """Print the faults; the exit status is 1 if there are any."""
     from datetime import date
 
     from lightspeed_authoring import facts, signatures, statements
@@ -33,13 +33,13 @@ def run(options):
     if faults:
         print("\n".join(faults + unread_pairs[:SHOWN]), file=sys.stderr)
         if not options.fast:
-            print("Mend these; then the derived files are compared.", file=sys.stderr)
+            print("Fix these; the derived files are compared afterwards.", file=sys.stderr)
         return True
     if options.fast:
         print("".join(f"{line}\n" for line in unread_pairs[:SHOWN]), end="", file=sys.stderr)
         if (more := len(unread_pairs) - SHOWN) > 0:
             print(f"... and {more} more, for a second reader to sign", file=sys.stderr)
-        print("The sources hold together; the derived files were not looked at.")
+        print("The sources hold together; the derived files were not checked.")
         return False
     faults = unread_pairs + check_course(options.names or None)
     if not options.names:

@@ -2,11 +2,11 @@
 
 
 class UserError(Exception):
-    """A mistake that the reader can mend, told in one line."""
+    """A mistake that the reader can fix, in one line."""
 
 
 def cause(error):
-    """An error of the system as words that name the file: never its number."""
+    """Describe a system error in words that name the file, without its number."""
     if not (isinstance(error, OSError) and error.strerror):
         return str(error)
     reason = error.strerror[0].lower() + error.strerror[1:]
@@ -14,8 +14,8 @@ def cause(error):
 
 
 def tell_of_the_store(store):
-    """Print why progress can't be kept, if so. Raises UserError where this command's own is lost:
-    its process ends, and nothing waits for a disk with room.
+    """Print why progress can't be kept, if so. Raises UserError if this command's own progress is
+    lost: its process ends and cannot wait for free disk space.
     """
     from lightspeed_course.practice import store_file
 

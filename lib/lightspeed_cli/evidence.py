@@ -20,7 +20,7 @@ def add(parser):
 
 
 def run(options):
-    """Print what the measurements say of the laws that were asked for."""
+    """Print the measurements for the requested laws."""
     from lightspeed_models.evidence import report
 
     try:

@@ -76,7 +76,7 @@ def run(options):
 
 
 def plain(markdown):
-    """Markdown as a terminal shows it."""
+    """Render Markdown for a terminal."""
     markdown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown)
     return markdown.replace("**", "").replace("```\n", "").replace("\n```", "")
 
@@ -101,7 +101,7 @@ def _write(session, case, folder):
     if not paths:
         ids = [m.id for m in case.setting.measurements if m.write]
         hint = f"expected one of {', '.join(ids)}, with --buy" if ids else "this one sells none"
-        raise UserError(f"--files: none that you bought comes as files; {hint}")
+        raise UserError(f"--files: nothing that you bought comes as files; {hint}")
     print(f"{len(paths)} files in {folder}: lightspeed trace {paths[0]}\n")
 
 

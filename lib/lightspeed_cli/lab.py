@@ -29,7 +29,7 @@ def add(parser):
 
 
 def run(options):
-    """Bring the workspace up to date and serve it."""
+    """Update the workspace and serve it."""
     # Asked for before anything is written; loading them takes a second, and comes after.
     for package in NEEDED:
         if not importlib.util.find_spec(package):

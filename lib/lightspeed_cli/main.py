@@ -59,7 +59,7 @@ MODULES = {"class": "classroom", "fit-stack": "fit_stack"}
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, with the likely word where there is one."""
+    """An argument parser with one-line errors that suggest the likely word."""
 
     def error(self, message):
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
@@ -71,7 +71,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv=None):
-    """Run one command; the exit status is 0, 1 for a check that failed, 2 for a mistake."""
+    """Run one command; return 0, 1 for a failed check, 2 for a mistake."""
     argv = list(sys.argv[1:] if argv is None else argv)
     # What follows "--" is for Jupyter; argparse would take its options for ours.
     ours, theirs = (

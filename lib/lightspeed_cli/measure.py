@@ -40,7 +40,7 @@ def add(parser):
 
 
 def run(options):
-    """Measure, compare or show; the exit status."""
+    """Measure, compare or show; return the exit status."""
     from lightspeed_tools.measure import runner
 
     if options.what == "compare":
@@ -54,7 +54,7 @@ def run(options):
         )
     if options.files:
         raise UserError(
-            f"'{options.files[0]}' is one word too many; several parts at once are `lightspeed"
+            f"'{options.files[0]}' is one word too many; to measure all parts: `lightspeed"
             " measure all`"
         )
     _can_be_written(options)
@@ -74,7 +74,7 @@ def _can_be_written(options):
     if options.page:
         page = Path(options.page)
         if page.exists():
-            raise UserError(f"--page {page}: it is there already, and is not written over")
+            raise UserError(f"--page {page}: it already exists and is not overwritten")
         if not page.parent.is_dir() or not os.access(page.parent, os.W_OK | os.X_OK):
             raise UserError(f"--page {page}: {page.parent} is not a folder that can be written")
 
@@ -129,7 +129,7 @@ def _keep(result, report, options):
             )
         return 1 if options.into and folder != first else 0  # kept, but not where it was asked for
     print(
-        "Here it is; save it, or measure again with --into a folder that can be written:",
+        "Here is the record; save it, or measure again with --into a folder that can be written:",
         file=sys.stderr,
     )
     print(record.dumps(result), end="")

@@ -53,7 +53,7 @@ def run(options):
 
 
 def counted(decoder, context, batch):
-    """What is known of a decoder, in plain numbers: bytes in 2-byte elements, FLOPs a token."""
+    """Return the facts of a decoder in plain numbers: bytes in 2-byte elements, FLOPs a token."""
     request, parameters = decoder.request_bytes(context), int(decoder.parameters + decoder.tower)
     return {
         "name": decoder.name,
@@ -83,8 +83,8 @@ SHOWN = ("rtx_4090", "rtx_5090", "l40s", "a100_80gb", "h100_sxm", "h200_sxm", "b
 
 
 def on_disk(checkpoint):
-    """Bytes of the weights in the checkpoint's own formats, and on how many of which cards they
-    fit with a tenth of the memory to spare.
+    """Return the bytes of the weights in the checkpoint's own formats, and on how many of which
+    cards they fit with a tenth of the memory to spare.
     """
     size = checkpoint.stored or checkpoint.formats.bytes(checkpoint.model)
     fits = {
@@ -99,7 +99,7 @@ def on_disk(checkpoint):
 
 
 def told(count, decoder):
-    """The same in words."""
+    """Format the count in words."""
     flops = [
         f"{si(count[key], 'FLOP')} {words}"
         for key, words in (

@@ -10,7 +10,7 @@ from lightspeed_show.format import si
 
 
 def share(text):
-    """A share of the line above 0, such as 90% or 0.9."""
+    """Parse a share of the line above 0, such as 90% or 0.9."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text)
     value = float(match[1]) / (100 if match[2] else 1) if match else 0
     if not 0 < value <= 2:
@@ -21,14 +21,14 @@ def share(text):
 
 
 def size(text):
-    """Bytes of a message as nccl-tests writes them, such as 64M.
+    """Parse a message size as nccl-tests writes it, such as 64M, in bytes.
 
     >>> size("64M"), size("8")
     (67108864, 8)
     """
     match = re.fullmatch(r"(\d+)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; expected such as 64M or 1G")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; expected one such as 64M or 1G")
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
 
 

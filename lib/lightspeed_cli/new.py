@@ -11,7 +11,7 @@ def add(parser):
 
 
 def run(options):
-    """Write it, and list what is to be filled in."""
+    """Write the skeleton, and list what to fill in."""
     from lightspeed_authoring.new import ROOT, new, todos
     from lightspeed_authoring.notebooks import BuildError
 

@@ -18,7 +18,7 @@ _TERM = r"\b[a-z_]\w*(?:\.\w+)?"
 
 
 def constants():
-    """Every dotted key of the catalog with its Number, in file order."""
+    """Return every dotted key of the catalog with its Number, in file order."""
     return {
         f"{entry.key}.{name}": value
         for kind in catalog.KINDS
@@ -28,8 +28,8 @@ def constants():
 
 
 def search(word):
-    """(lines, whole): one line for each constant with the word in its key, name, note or source;
-    where it is a word of none, `whole` is False, and the lines are those that have it inside one.
+    """Return (lines, whole): one line for each constant with the word in its key, name, note or
+    source; if none has the whole word, `whole` is False and the lines contain it.
     """
     texts = {key: _text(key, value) for key, value in constants().items()}
     # "nvlink" is a word of nvlink4, but "l4" is none of l40s.
@@ -54,7 +54,7 @@ def _similar(word):
 
 
 def of_entry(entry):
-    """A line for each constant of an entry, such as h100_sxm; none if there is no such entry."""
+    """Return a line for each constant of an entry, such as h100_sxm; none if unknown."""
     return [
         _line(key, value) for key, value in constants().items() if key.partition(".")[0] == entry
     ]
@@ -66,13 +66,13 @@ def _line(key, value):
 
 
 def nearby(key):
-    """Keys that a mistyped one may have meant: of its entry, or else the five closest."""
+    """Return keys similar to a mistyped one: of its entry, or else the five closest."""
     same = [one for one in constants() if one.startswith(key.partition(".")[0] + ".")]
     return same or difflib.get_close_matches(key, constants(), 5, 0)
 
 
 def describe(key):
-    """All that the catalog knows of one constant, and who uses it; KeyError where there is none."""
+    """Describe one constant and its users; raises KeyError if there is none."""
     value = constants()[key]
     rows = [("of", _entry(key).name), ("printed", value.printed), ("formula", _with_values(value))]
     rows += [
@@ -173,12 +173,12 @@ def add(parser):
 
 
 def run(options):
-    """Print one constant, or a line for each that was asked for."""
+    """Print one constant, or a line for each requested one."""
     try:
         constants()
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         # Somebody is at work on the catalog: what is not right yet, not where it was noticed.
-        raise UserError(f"the catalog does not hold together: {error}") from error
+        raise UserError(f"the catalog is inconsistent: {error}") from error
     if options.list:
         print("\n".join(_line(key, value) for key, value in constants().items()))
         return
@@ -218,5 +218,5 @@ def _search(word):
             f"no constant has '{word}' in its key, name, note or source{_similar(word)}"
         )
     if not whole:
-        print(f"No constant has the word '{word}'; these have it inside one:")
+        print(f"No constant has the word '{word}'; these contain it:")
     print("\n".join(keys))

@@ -26,7 +26,7 @@ cluster.json: {"gpu": "h100_sxm", "gpus": 512} and, where they differ from the u
 
 
 def large(text):
-    """A number with k, M, B or T of a thousand each: tokens of a run.
+    """Parse a number with k, M, B or T of a thousand each: tokens of a run.
 
     >>> large("15T"), large("1.4B")
     (15000000000000.0, 1400000000.0)
@@ -38,10 +38,10 @@ def large(text):
 
 
 def setting(text):
-    """A field of a plan and its value."""
+    """Parse a field of a plan and its value."""
     name, equals, value = text.partition("=")
     if not equals or not value:
-        raise argparse.ArgumentTypeError(f"{text!r} is no FIELD=VALUE, such as tensor=8")
+        raise argparse.ArgumentTypeError(f"{text!r}: expected FIELD=VALUE, such as tensor=8")
     return name.strip(), int(value) if value.strip().isdecimal() else value.strip()
 
 
@@ -88,7 +88,7 @@ def add(parser):
 
 
 def run(options):
-    """Print the answer; status 1 where no plan fits, or none meets the deadline."""
+    """Print the answer; return 1 if no plan fits or meets the deadline."""
     try:
         return _run(options)
     except BadArgument as error:
@@ -127,7 +127,7 @@ def _run(options):
 
 
 def job_of(options, setup):
-    """The `Job` that the options, and the words of a plan's `Setup`, describe."""
+    """Return the `Job` described by the options and a plan's `Setup`."""
     name, model, defaults = inputs.model_of(options.model)
     cluster = inputs.cluster_of(options.cluster, options.precision, options.nic, options.inside)
     stack, machine = inputs.given_stack(
@@ -144,7 +144,7 @@ def job_of(options, setup):
 
 
 def in_time(options, job):
-    """The job on the fewest GPUs that meet the deadline, None if none do."""
+    """Return the job on the fewest GPUs that meet the deadline, None if none do."""
     first, last = deadline.least_gpus(job, options.deadline, options.tokens), job.cluster.gpus
 
     def watch(gpus):

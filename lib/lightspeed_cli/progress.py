@@ -7,7 +7,7 @@ from lightspeed_cli.errors import UserError, cause, tell_of_the_store
 
 
 def add(parser):
-    """A file to write or to take in; the web edition exports and imports the same."""
+    """Add the file to write or to read; the web edition uses the same format."""
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--save", metavar="FILE", help="write all of it to a new file")
     way.add_argument("--take", metavar="FILE", help="add what such a file has and is not here yet")

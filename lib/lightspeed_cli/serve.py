@@ -53,7 +53,7 @@ def add(parser):
 
 
 def run(options):
-    """Print plans, a case or a verdict; status 1 where nothing keeps the promise."""
+    """Print plans, a case or a verdict; return 1 if nothing meets the latency targets."""
     from lightspeed_tools.serve import answer, files
 
     if options.gpu_hour and (options.check or options.trace):
@@ -115,7 +115,7 @@ def _job(options):
     from lightspeed_tools.serve.plan import Job, layout_of
 
     if not options.model or not options.hardware:
-        raise UserError("name a model and --hardware, or rows to judge with --check FILE")
+        raise UserError("give a model and --hardware, or rows to check with --check FILE")
     entry, many = card(options.hardware)
     checkpoint = _model(options)
     formats = checkpoint.formats.quantized(options.weights or "", options.cache or "")

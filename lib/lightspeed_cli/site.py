@@ -9,7 +9,7 @@ NAME = "site"
 
 
 def add(parser):
-    """Where it goes, and whether to serve it."""
+    """Add the output folder, and whether to serve it."""
     parser.add_argument("folder", nargs="?", default=NAME, help="where the site goes: ./site")
     parser.add_argument(
         "--lite", action="store_true", help="with JupyterLite: each chapter as a live notebook"

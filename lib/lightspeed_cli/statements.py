@@ -14,7 +14,7 @@ def add(parser):
 
 
 def run(options):
-    """Print them, and how many each file has; or sign what is new in the pages named."""
+    """Print statements and their number in each file; or sign new ones in the named pages."""
     from lightspeed_authoring import signatures, statements
     from lightspeed_authoring.notebooks import BuildError
 

@@ -22,7 +22,7 @@ def add(parser):
 
 
 def run(options):
-    """Print the desk and, where it is run by hand, hold a sitting."""
+    """Print the desk and, when run interactively, hold a sitting."""
     from lightspeed_course.practice import desk, store
 
     heading, lines = desk.told(time.time())
@@ -33,12 +33,12 @@ def run(options):
 
 
 def plain(markdown):
-    """Markdown as a terminal shows it."""
+    """Render Markdown for a terminal."""
     return re.sub(r"(?<![\w*])(\*{1,2})(?=\S)(.+?)(?<=\S)\1(?![\w*])", r"\2", markdown)
 
 
 def hold(sitting):
-    """Ask until the sitting is over or the reader leaves; what was answered stays."""
+    """Ask until the sitting is over or the reader leaves; answers are kept."""
     from lightspeed_course.practice import desk
 
     skip = "says that you don't know" if sitting.placement else "goes on"

@@ -10,7 +10,7 @@ def add(parser):
 
 
 def run(options):
-    """Print them."""
+    """Print the folders in use."""
     from lightspeed_course import workspace
     from lightspeed_course.practice import store_file
 

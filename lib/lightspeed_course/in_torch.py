@@ -18,13 +18,13 @@ from lightspeed_show.host import here
 
 
 def records() -> dict[str, dict[str, str]]:
-    """Name of a script -> its code and, where it was recorded, output, device, torch and date."""
+    """Return script name -> code and, if recorded, output, device, torch and date."""
     return tomllib.loads((course_root() / "chapters" / "beside.toml").read_text("utf-8"))
 
 
 def beside(name: str, run: bool = False) -> None:
     """Show the script `name`, such as "02_two_clocks", with its recorded output, or run it on this
-    machine. Raises ValueError for an unknown name, and if it is to be run where torch is missing.
+    machine. Raises ValueError for an unknown name, or if it must run and torch is missing.
     """
     scripts = records()
     if name not in scripts:
@@ -49,7 +49,8 @@ def markdown(name: str, record: dict[str, str]) -> str:
 
 
 def output(code: str, file: str) -> str:
-    """What a script prints here, in processes of its own: by torchrun, if its first line says so.
+    """Run a script in its own processes, with torchrun if its first line says so, and return what
+    it prints.
 
     Raises ValueError where torch is missing, RuntimeError with its last words if it fails.
     """

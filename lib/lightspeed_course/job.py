@@ -77,7 +77,7 @@ def read_time() -> float:
 
 
 def planned() -> float:
-    """Seconds of the run by its plan: all FLOPs at the share of the peak that was hoped for."""
+    """Planned time of the run (s): all FLOPs at the planned share of the peak."""
     flops = training_flops(find(MODEL).parameters, TOKENS)
     return float(training_time(flops, GPUS, accelerator(GPU).bf16, UTILIZATION))
 
@@ -92,7 +92,7 @@ def layer_bytes() -> float:
 
 
 def layer(tokens: float) -> TimeBounds:
-    """Both clocks of one layer's matrices for so many tokens on a GPU, without activations."""
+    """Both times (s) of one layer's matrices for `tokens` on a GPU, without activations."""
     chip = accelerator(GPU)
     return time_bounds(layer_bytes() * tokens, layer_bytes(), chip.bf16, chip.hbm_bandwidth)
 
@@ -302,14 +302,14 @@ def long_request() -> tuple[float, int]:
 
 @cache
 def engine() -> Engine:
-    """The constants of the engine that serves: vLLM's."""
+    """Return the constants of the serving engine, vLLM's."""
     from lightspeed_models.llm.step import engine
 
     return engine("vllm")
 
 
 def loaded(requests: float) -> Served:
-    """The replica with so many requests in flight, which reads their prompts itself."""
+    """Return the replica with `requests` in flight, which also prefills."""
     from lightspeed_models.served import Served, served_replica
 
     gpus = served_replica(GPU, PER_NODE, 1, "bf16")
@@ -352,7 +352,7 @@ def planned_anew(network: str = NETWORK) -> dict[str, Any]:
 def explained(
     plan: str = f"dp{GPUS // (TENSOR * PIPELINE)} tp{TENSOR} pp{PIPELINE}",
 ) -> dict[str, Any]:
-    """What it says of one plan, by default of the one that mended the week."""
+    """Return the planner's explanation of one plan, by default of the week's best split."""
     from lightspeed_tools.plan import answer, phrases
 
     job = planning()
@@ -385,7 +385,7 @@ def profile() -> tuple[Trace, Account]:
 
 @dataclass(frozen=True)
 class Line:
-    """What one lesson finds out: question, earlier lessons it uses, how to write the answer."""
+    """One lesson's result: its question, the earlier lessons it uses, and the answer's format."""
 
     asks: str
     uses: tuple[str, ...]

@@ -27,8 +27,8 @@ EVENTS = 200_000  # calls and returns after which nobody looks any more
 
 
 class Calls:
-    """The library's functions that somebody else called in this `with`, and what they gave; `laws`
-    are those of them that are declared as one.
+    """The library functions called by others within this `with`, and their results; `laws` are the
+    laws among them.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Calls:
                 self.laws.add(name)
 
     def gave(self, value: Any) -> list[str]:
-        """Those of them that gave this value, or have it in what they gave."""
+        """Return the calls that gave this value, or a result that contains it."""
         plain = _number(value)
         if plain is None:
             return []

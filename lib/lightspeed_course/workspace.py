@@ -30,7 +30,7 @@ _TEMPORARY = ".lightspeed-unfinished-"
 
 
 class WorkspaceError(Exception):
-    """What went wrong, as one line for the learner."""
+    """A fault and its remedy, in one line for the learner."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Event:
 
 
 def course_root():
-    """The folder that holds the delivered chapters: inside an installed wheel, or the checkout."""
+    """Return the folder with the delivered chapters: in an installed wheel, or the checkout."""
     package = Path(__file__).resolve().parent
     for root in (package / "_delivered", package.parent.parent):
         if (root / "chapters").is_dir():
@@ -71,13 +71,13 @@ def workspace_meant(choice=None):
     folder = workspace_root(choice) if choice or not around else around
     if not (folder / PRIVATE).is_dir():
         raise WorkspaceError(
-            f"{folder} is no workspace of the course; change to yours, or name it with --dir FOLDER"
+            f"{folder} is not a workspace of the course; go to yours, or name it with --dir FOLDER"
         )
     return folder
 
 
 def sync(workspace, course=None, now=None):
-    """Bring every notebook of the course into the workspace; the list of events says what was done.
+    """Update every notebook of the course in the workspace; return the list of events.
 
     In the course's own folder there is nothing to bring: its authors open it as it is.
     """
@@ -144,7 +144,7 @@ def trust(workspace, course=None):
 
 
 def describe(events, workspace):
-    """The events as plain sentences, one a line."""
+    """Return the events as plain sentences, one per line."""
     by_kind = {}
     for event in events:
         by_kind.setdefault(event.kind, []).append(event.name)

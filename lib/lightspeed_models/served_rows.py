@@ -100,7 +100,7 @@ def measured(row: Mapping[str, Any], other: Decoder | None = None) -> Measured:
         raise Refused("how many workers decode and read prompts is not said")
     decoders, readers = (max(1, each) for each in workers)
     if not (batch or concurrency):
-        raise Refused("neither batch nor concurrency is given")
+        raise Refused("the row gives neither batch nor concurrency")
     requests = concurrency / decoders or batch * decode.data
     clients = batch * (_whole(row, "attention_dp_size", 0) or 1)
     if together and batch and concurrency and abs(clients - concurrency) > 0.5:
@@ -148,7 +148,7 @@ def _number(row: Mapping[str, Any], name: str) -> float:
     except ValueError:
         value = float("nan")
     if not 0 < value < float("inf"):
-        raise Refused(f"{name} is no number above 0")
+        raise Refused(f"{name} is not a number above 0")
     return value
 
 
@@ -157,7 +157,7 @@ def _whole(row: Mapping[str, Any], name: str, default: int | None = None) -> int
         return default
     value = _number(row, name)
     if value % 1 or value > MOST:
-        raise Refused(f"{name} is no whole number up to {MOST:,}")
+        raise Refused(f"{name} is not a whole number up to {MOST:,}")
     return int(value)
 
 

@@ -59,7 +59,7 @@ def split(text: str) -> Expression:
 
 
 def held(value: object) -> bool:
-    """Whether a condition came to True; TypeError for what is neither True nor False."""
+    """Return whether a condition is True; raises TypeError if it is neither True nor False."""
     if type(value).__name__ not in ("bool", "bool_"):
         raise TypeError(f"a condition is True or False, not {value!r:.80}")
     return bool(value)

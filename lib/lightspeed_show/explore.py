@@ -81,7 +81,7 @@ class Control:
         )
 
     def meant(self, text):
-        """The option of this value, else of this text; of a slider, else, the nearest to it."""
+        """Return the option with this value, else this text; a slider's, else the nearest."""
         # Values first: a link writes them, and "11" may also be the text of another option.
         for options in ({str(v): v for _, v in self.options}, dict(self.options)):
             if text in options:
@@ -220,7 +220,7 @@ class Explorer:
         self.chart = None
 
     def at(self, **changes):
-        """The view of the first state with these changes of it; nothing is redrawn."""
+        """Return the view of the first state with these changes, without redrawing."""
         return self.view(**{c.name: c.value for c in self.controls.values()} | changes)
 
     def set(self, **values):
@@ -246,8 +246,8 @@ class Explorer:
         self._redraw(message["turn"])
 
     def follow(self, link):
-        """Set the controls as a link says, "hardware=b200&batch=64": names or labels of controls,
-        values or texts of options. Raises ValueError that says what is wrong.
+        """Set the controls from a link, "hardware=b200&batch=64": names or labels of controls,
+        values or texts of options. Raises ValueError with the fault.
         """
         values = {}
         for name, text in parse_qsl(link, keep_blank_values=True):
@@ -324,7 +324,7 @@ class Explorer:
         return spec | {"turn": turn, "at": at}
 
     def live(self):
-        """The part of the page, made when it is first shown."""
+        """Return the part of the page, created on first use."""
         if self.chart is None:
             frame = {
                 "controls": [control.spec() for control in self.controls.values()],

@@ -29,12 +29,12 @@ class Form(anywidget.AnyWidget):
 
 
 def chart(frame, content, receive):
-    """Controls above charts; `content` is set anew at each redraw."""
+    """Show controls above charts; `content` is replaced at each redraw."""
     return _heard(ChartView(frame=frame, content=content), receive)
 
 
 def form(receive, **state):
-    """A form with this state."""
+    """Show a form with this state."""
 
     def heard(message):
         receive(message)
@@ -56,7 +56,7 @@ def text(html=""):
 
 
 def stack(parts):
-    """The parts one below the other."""
+    """Stack the parts vertically."""
     return W.VBox(parts)
 
 

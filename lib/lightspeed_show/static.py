@@ -33,7 +33,7 @@ MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross
 
 
 def can_draw():
-    """Whether matplotlib is here, as it is not in a browser."""
+    """Whether matplotlib is available, as it is not in a browser."""
     return importlib.util.find_spec("matplotlib") is not None
 
 

@@ -33,7 +33,7 @@ class Swept:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a law said along `x`, for each of `lines` if two arguments were varied."""
+    """A law's results along `x`, for each of `lines` if two arguments were varied."""
 
     law: str
     fixed: str
@@ -43,7 +43,7 @@ class Sweep:
     results: tuple[tuple[Any, ...], ...]  # a row for each value of x, a column for each line
 
     def table(self) -> None:
-        """Show it as a table: a row for each value of the first argument."""
+        """Show the sweep as a table: a row for each value of the first argument."""
         from .page import table
 
         rows = [
@@ -52,7 +52,7 @@ class Sweep:
         table(rows, [_words(self.x.name), *self.lines], self.caption)
 
     def chart(self) -> Chart:
-        """The same as a `Chart`, lines over the first argument; infinite values are left out."""
+        """Return the sweep as a `Chart`, lines over the first argument, without infinite values."""
         if self.x.named or len(self.lines) > MOST_LINES or len(set(self.units)) > 1:
             raise ValueError(
                 "sweep: a chart needs numbers on one axis, one unit on the other and at most"
@@ -78,7 +78,7 @@ class Sweep:
 
     @property
     def caption(self) -> str:
-        """What was computed, in one line."""
+        """Describe in one line what was computed."""
         return f"{_words(self.law)} over {_words(self.x.name)}" + (
             f"; {self.fixed}" if self.fixed else ""
         )

@@ -225,7 +225,7 @@ SLIPS = {
     "roster ghost.csv": "ghost.csv cannot be read",
     "collect 02": "required: PATH",
     "collect 02 nowhere.zip": "there is no file or folder nowhere.zip",
-    "collect 02 roster.csv": "no grading worksheet",
+    "collect 02 roster.csv": "not a Moodle grading worksheet",
     "collect 02 released --as zed": "zed is not on the roster",
     "points 02 ada --points many": "'many' is not a number",
     "points 02 ada --points nan": "'nan' is not a number",
@@ -243,14 +243,14 @@ SLIPS = {
         "Lovelace is not on the roster; did you mean ada (Ada Lovelace)?"
     ),
     "points 02 eve --points 2": "eve is not on the roster",
-    "choose 02 ada 7": "7 is no submission of ada for 02_roofline; there are none",
+    "choose 02 ada 7": "7 is not a submission of ada for 02_roofline; there are none",
     "replay 7": "there is no grading 7",
     "collect 02 released --as Twombly": "did you mean cy (Cy Twombly)?",
     "export --format excel": "there is no 'excel'",
-    "export --title x": "'x' is no NAME=HEADING",
+    "export --title x": "'x': expected NAME=HEADING",
     "feedback 02 --student eve": "eve is not on the roster",
-    "status --class nowhere": "nowhere is no class",
-    "new released": "released is not empty and is no class",
+    "status --class nowhere": "nowhere is not a class",
+    "new released": "released is not empty and not a class",
 }
 
 

@@ -183,7 +183,7 @@ def test_feedback_before_grading(released, say, grader):
     assert "3 pages" in (out := say("feedback", "2")) and "nothing was handed in yet" in out
     hand_in(released, "ada", b"right")
     assert (
-        "none of what was handed in is graded yet, and so the pages say: lightspeed class grade"
+        "none of what was handed in is graded yet, as the pages say: lightspeed class grade"
         f" {NAME}" in say("feedback", "2")
     )
     say("grade", "2")

@@ -820,5 +820,5 @@ def test_what_cannot_be_collected_at_all(take, course, book, tmp_path):
     with pytest.raises(ClassError, match="was not released; there are 02_roofline"):
         collect(course, book, "03", [tmp_path])
     (tmp_path / "x.csv").write_text("a,b\n")
-    with pytest.raises(ClassError, match="no grading worksheet"):
+    with pytest.raises(ClassError, match="not a Moodle grading worksheet"):
         take(tmp_path / "x.csv")

@@ -96,7 +96,7 @@ def test_an_attack_in_a_container_finds_no_answers(engine, sandboxed):
 def test_an_engine_that_is_missing_or_fails_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     doors.available.cache_clear()
-    with pytest.raises(NoSandbox, match="there is no command docker: apt install docker"):
+    with pytest.raises(NoSandbox, match="command docker not found: apt install docker"):
         grade(right(), ASSIGNMENT, isolated="docker")
     broken = tmp_path / "docker"
     broken.write_text("#!/bin/sh\necho 'Cannot connect to the Docker daemon' >&2\nexit 1\n")

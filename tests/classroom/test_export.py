@@ -160,7 +160,7 @@ def test_who_could_not_be_found_is_left_out_and_named(
     assert len(export(book, tmp_path, kind)) == before
     said = capsys.readouterr().err
     assert said.startswith(
-        f"LEFT OUT, for want of {needed} of their own: No Address (s900). To add it, read in"
+        f"LEFT OUT, without {needed} of their own: No Address (s900). To add it, read in"
         f" what {kind.title()}"
     )
     assert "lightspeed class roster FILE" in said

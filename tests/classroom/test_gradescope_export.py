@@ -80,7 +80,11 @@ def test_a_students_own_file_says_nothing(taken):
 
 
 def test_what_cannot_be_read_is_told(taken):
-    for metadata, told in (("a: [", "it is no YAML"), ("- 1", "no table"), ("\x00", "no YAML")):
+    for metadata, told in (
+        ("a: [", "it is not YAML"),
+        ("- 1", "not a table"),
+        ("\x00", "not YAML"),
+    ):
         _, done = taken(metadata)
         assert any(told in line for line in done.left), done.left
         assert {row.student for row in done.rows} <= {"", None}

@@ -106,7 +106,7 @@ def test_a_question_of_ones_own_is_corrected_by_its_file(say, course, tmp_path, 
     path.write_text(text.replace("time = ...", f"time = {right * 1.07!r}"))
     for words in (("collect", "own", tmp_path / "in"), ("grade", "own"), ("status",)):
         status, out = say(*words)
-        assert status == 0 and "otherwise than was released" not in out, "no file is read here"
+        assert status == 0 and "differently from the release" not in out, "no file is read here"
     assert "a file of your own" in say("regrade", "own", "--questions", "new")[1]
     mine.write_text(COPY.replace("tolerance: 5 %", "tolerance: 10 %"))
     status, out = say("regrade", "own", "--questions", mine)

@@ -147,7 +147,7 @@ def test_the_verbs_do_it_undo_it_and_keep_it(book, tmp_path, say, monkeypatch):
     for words, told in (
         (("extend", "one", "ada", "--undo"), "no extension for one to take back"),
         (("extend", "one", "ada"), "give WHEN, or --undo alone"),
-        (("extend", "one", "ada", "1970-01-02"), "no later than for all"),
+        (("extend", "one", "ada", "1970-01-02"), "not later than for all"),
         (("excuse", "one", "ada", "--undo"), "no excuse for one to take back"),
         (("left", "ada", "--undo"), "ada is in the class"),
     ):

@@ -318,9 +318,9 @@ def test_a_class_toml_with_a_mistake(course, book, text, words):
 
 @pytest.mark.parametrize(("text", "words"), [
     ('[points.02_rooflin]\n"roofline.ridge" = 2',
-        "[points.02_rooflin], which is no assignment; did you mean 02_roofline?"),
+        "[points.02_rooflin], which is not an assignment; did you mean 02_roofline?"),
     ('[points.own]\n"roofline.ridge" = 2',
-        "[points.own], which is no assignment; there are 01_numbers_to_know"),
+        "[points.own], which is not an assignment; there are 01_numbers_to_know"),
     ('[points.02_roofline]\n"roofline.rigde" = 2', "did you mean roofline.ridge?"),
     ('[points.03_amdahl_gustafson]\n"roofline.ridge" = 2',
         "roofline.ridge, which 03_amdahl_gustafson does not ask"),

@@ -370,7 +370,7 @@ def test_a_class_that_is_there_is_left_as_it_is(say, course, verb):
         p: p.read_bytes() for p in course.root.iterdir() if p.suffix in (".csv", ".toml", ".sqlite")
     }
     status, out = say(verb, ".")
-    assert (status, out) == (0, f"{Path.cwd()} is a class already, and was left as it is.\n")
+    assert (status, out) == (0, f"{Path.cwd()} is already a class, and was left unchanged.\n")
     assert {
         p: p.read_bytes() for p in course.root.iterdir() if p.suffix in (".csv", ".toml", ".sqlite")
     } == before

@@ -132,14 +132,14 @@ def test_an_unknown_key_is_refused_by_name_and_one_that_is_off_is_not(name):
     ({"architectures": ["MysteryForCausalLM"]}, "architectures = ['MysteryForCausalLM']"),
     ({"architectures": ["LlamaForCausaLM"]}, "the nearest that is known: LlamaForCausalLM"),
     ({"architectures": None}, "architectures = None"),
-    ({"hidden_size": "4096"}, "hidden_size = '4096': a whole number"),
-    ({"num_hidden_layers": 0}, "num_hidden_layers = 0: a whole number of at least 1"),
+    ({"hidden_size": "4096"}, "hidden_size = '4096': expected a whole number"),
+    ({"num_hidden_layers": 0}, "num_hidden_layers = 0: expected a whole number of at least 1"),
     ({"num_key_value_heads": 5}, "num_key_value_heads = 5: expected a divisor of 32 heads"),
     ({"head_dim": None, "hidden_size": 4097}, "32 heads don't divide 4097"),
     ({"vocab_size": None}, "vocab_size is missing"),
     ({"layer_types": ["full_attention", "wavelet"] * 16}, "layer_types has 'wavelet'"),
     ({"sliding_window": 4096}, "sliding_window = 4096"),
-    ({"tie_word_embeddings": "yes"}, "tie_word_embeddings = 'yes': true or false"),
+    ({"tie_word_embeddings": "yes"}, "tie_word_embeddings = 'yes': expected true or false"),
     ],
 )  # fmt: skip
 def test_what_is_refused(change, words):
@@ -296,7 +296,7 @@ def test_what_the_command_refuses(tmp_path, capsys):
     assert found["parameters"] is None and "zigzag_layers" in found["refused"][0]
     keys = {"active_parameters", "flops_per_token", "kv_bytes_per_token", "state_bytes", "assumed"}
     assert keys <= found.keys()
-    for text, words in (("{", "is no JSON"), ("[1]", "holds one object")):
+    for text, words in (("{", ": not JSON"), ("[1]", "holds one object")):
         path.write_text(text)
         assert main(["model", str(path)]) == 2 and words in capsys.readouterr().err
     assert main(["model", str(tmp_path / "none.json")]) == 2
@@ -359,20 +359,20 @@ def _counted_or_refused(config, key, odd):
 @each(
     "model, change, words",
     [
-    ("DeepSeek-V3", {"index_n_heads": 64}, "(64, 0, 0): all of them, or none"),
+    ("DeepSeek-V3", {"index_n_heads": 64}, "(64, 0, 0): give all of them, or none"),
     ("DeepSeek-V3", {"moe_layer_freq": [1, 1]}, "an entry for each of 61 layers"),
     ("Meta-Llama-3.1-8B", {"num_hidden_layers": 10**7}, "at most 10,000"),
-    ("Meta-Llama-3.1-8B", {"hidden_size": 4096.0}, "hidden_size = 4096.0: a whole number"),
+    ("Meta-Llama-3.1-8B", {"hidden_size": 4096.0}, "hidden_size = 4096.0: expected a whole number"),
     ("Qwen3.5-122B-A10B", {"text_config": [1]}, "text_config = [1]: an object"),
     ("Qwen3.5-122B-A10B", {"hidden_size": 5}, "hidden_size: 5 outside of text_config, 3072 with"),
-    ("Seed-OSS-36B", {"attention_bias": None}, "attention_bias = None: true or false"),
+    ("Seed-OSS-36B", {"attention_bias": None}, "attention_bias = None: expected true or false"),
     ("EXAONE-4.0-32B", {"layer_types": None}, "layer_types is missing"),
     ("DeepSeek-V4-Pro", {"compress_ratios": [8] * 61}, "has 8: known are 0, 4, 128"),
     ("falcon-40b", {"num_kv_heads": 7}, "divisor of"),
     ("gpt2", {"add_cross_attention": True}, "add_cross_attention = True: not known here"),
     ("Qwen3-30B-A3B", {"num_local_experts": 64}, "num_local_experts = 64: two names for one"),
     ("Meta-Llama-3.1-8B", {"full_attention_interval": 4}, "full_attention_interval = 4: not kn"),
-    ("gemma-2-2b", {"head_dim": 0}, "head_dim = 0: a whole number of at least 1"),
+    ("gemma-2-2b", {"head_dim": 0}, "head_dim = 0: expected a whole number of at least 1"),
     ],
 )  # fmt: skip
 def test_what_else_is_refused(model, change, words):

@@ -252,7 +252,7 @@ def test_a_machine_may_be_a_file(tmp_path):
     with pytest.raises(ReportError, match="no key 'nics'; there are name, nic"):
         described(file=str(path))
     path.write_text("nic = 4x400G\n")
-    with pytest.raises(ReportError, match="is no TOML"):
+    with pytest.raises(ReportError, match="is not TOML"):
         described(file=str(path))
 
 

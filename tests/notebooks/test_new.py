@@ -95,7 +95,7 @@ def test_an_unfinished_chip_is_told_in_a_line(course, numbers, said):
         env={"PYTHONPATH": str(course / "lib")},
     )
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
-    assert "the catalog does not hold together" in done.stderr and said in done.stderr
+    assert "the catalog is inconsistent" in done.stderr and said in done.stderr
 
 
 def test_a_question_brings_its_solution(course):

@@ -379,7 +379,7 @@ def test_more_tools_are_read_and_others_named(tmp_path):
         ({"completed": 0}, "a request that completed is missing"),
         ({"completed": 3, "mean_ttft_ms": 5}, "no token counts"),
         ({"a": 1}, "has the fields a"),
-        ("{", "no JSON"), ("[1, 2]", "expected an object"), ("[]", "holds no load test"),
+        ("{", "not JSON"), ("[1, 2]", "expected an object"), ("[]", "holds no load test"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=says):
             read(text)
@@ -442,7 +442,7 @@ def test_a_table_of_another_make_is_read(tmp_path, way):
         (",".join(NEEDED) + "\n", "no row"),
         (",".join(NEEDED) + "\n" + "a" * 200_000 + "\n", "no table"),
         ("a,b\n1,2\n", "no column model_path"),
-        ("{", "no JSON"),
+        ("{", "not JSON"),
     ],
 )
 def test_a_file_that_is_none_is_refused(tmp_path, capsys, text, says):

@@ -132,7 +132,7 @@ def test_a_log_that_is_out_of_order_is_put_in_order(tmp_path):
         (PLAIN.replace("1.5", "nan"), "line 2, seconds: 'nan', expected seconds"),
         (AZURE.replace("2023-11-16 18:17:04", "noon"), "line 4, TIMESTAMP: 'noon"),
         (MOONCAKE.replace("250,", '"x",'), "line 2, timestamp: 'x', expected milliseconds"),
-        (MOONCAKE + "\n{", "line 4: no JSON"),
+        (MOONCAKE + "\n{", "line 4: not JSON"),
         (MOONCAKE + "\n3", "line 4: expected an object"),
     ],
 )

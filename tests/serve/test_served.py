@@ -103,7 +103,7 @@ def test_a_layout_written_as_a_product_is_that_of_its_gpus():
         (APART | {"decode_num_workers": ""}, "how many workers"),
         ({"mode": "both"}, "neither agg nor disagg"),
         ({"osl": "1"}, "no time between tokens"),
-        ({"isl": "1e30"}, "isl is no whole number up to"),
+        ({"isl": "1e30"}, "isl is not a whole number up to"),
         (EXPERTS | {"tp_size": "1", "batch_size": "16"}, "weights do not fit"),
     ],
 )

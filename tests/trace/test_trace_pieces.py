@@ -78,7 +78,7 @@ def test_damage_in_the_middle_is_refused_with_its_byte(tmp_path, monkeypatch):
         ("908_results.json", b'{"rocprofiler-sdk-tool": []}', "rocprofv3"),
         ("a.json", b"PK\x03\x04zip", "zip"),
         ("a.json", b"", "empty"),
-        ("a.json", b"hello", "no JSON"),
+        ("a.json", b"hello", "not JSON"),
         ("a.json", b'{"a": 1}', "no list traceEvents"),
         ("a.json", b'{"a": 1', "cut off at byte 7"),
         ("a.json", b'{"traceEvents": []}', "no device events"),

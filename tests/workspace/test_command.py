@@ -38,7 +38,7 @@ SLIPS = {
     " critical_batch(ridge=295)",
     "law ridge=295": "ridge=295 is no law: name the law, such as",
     "reset 13": "no notebook is called 13",
-    "progress --take /dev/null": "/dev/null: This is no file of progress: expected one that",
+    "progress --take /dev/null": "/dev/null: This is not a file of progress: expected one that",
     "progress --take /nowhere/file": "progress: /nowhere/file: no such file or directory",
     "progress --save /nowhere/file": "progress: /nowhere/file: no such file or directory",
     "lab extra": "there is no 'extra'",
@@ -177,7 +177,7 @@ def test_number_searches_words_before_parts_of_words(capsys):
     l40s = capsys.readouterr().out
     assert l40s.startswith("l40s.")
     main(["number", "--search", "h10"])
-    assert capsys.readouterr().out.startswith("No constant has the word 'h10'; these have it insid")
+    assert capsys.readouterr().out.startswith("No constant has the word 'h10'; these contain it")
     main(["number", "--search", "NVLINK"])
     assert "\nnvlink4." in capsys.readouterr().out, "a number behind a word is no part of it"
 
@@ -268,7 +268,7 @@ def test_reset_acts_on_the_workspace_it_stands_in(tmp_path, capsys, monkeypatch)
     monkeypatch.setenv("LIGHTSPEED_HOME", str(nowhere))
     for words in (["reset", "02_roofline"], ["reset", "02_roofline", "--dir", str(nowhere)]):
         assert main(words) == 2
-        assert f"{nowhere} is no workspace of the course" in capsys.readouterr().err
+        assert f"{nowhere} is not a workspace of the course" in capsys.readouterr().err
     assert not list(nowhere.iterdir())
 
 

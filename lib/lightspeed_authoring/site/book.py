@@ -27,7 +27,7 @@ PAPER: dict[str, Any] = {
 
 def print_book(course, file, report=print):
     """Print the committed notebooks of the checkout `course` into the PDF `file`. Raises
-    CannotBuild where a file that is no PDF has that name.
+    CannotBuild if a file with that name is not a PDF.
     """
     file = Path(file)
     if file.exists() and not file.read_bytes().startswith(b"%PDF"):

@@ -222,7 +222,7 @@ def serve_packages(site, packages, wheels):
 
 
 def normal(name):
-    """A package's name as indexes write it."""
+    """Normalize a package name as indexes do."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -231,7 +231,7 @@ def name_of(wheel):
 
 
 def entry(wheel, site):
-    """What Pyodide's list says of a wheel."""
+    """Return a wheel's entry in Pyodide's list."""
     from packaging.requirements import Requirement
 
     with zipfile.ZipFile(wheel) as archive:
@@ -260,7 +260,7 @@ def entry(wheel, site):
 
 
 def small_wheel(folder, name, source):
-    """A wheel of one module, or of nothing."""
+    """Build a wheel with one module, or an empty one."""
     wheel, info = folder / f"{name}-0-py3-none-any.whl", f"{name}-0.dist-info"
     files = {
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n",

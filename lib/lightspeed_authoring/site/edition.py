@@ -20,7 +20,7 @@ CARD = "_static/live/card.png"
 
 
 class CannotBuild(RuntimeError):
-    """What is missing for the site, and how to get it."""
+    """What the site build lacks, and how to install it."""
 
 
 def project(course):
@@ -30,7 +30,7 @@ def project(course):
 
 
 def site_address(course):
-    """Where the site stands, with a slash at its end; empty if pyproject.toml names no address."""
+    """Return the site's address, ending in a slash; empty if pyproject.toml has none."""
     address = project(course).get("urls", {}).get("Homepage", "")
     if not re.fullmatch(r"https://[\w.-]+(:\d+)?(/[\w.~%/-]*)?", address):
         return ""

@@ -16,7 +16,7 @@ def _pressed(path, stamp):
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files of a folder, gzip for who takes it."""
+    """Serve a folder's files, compressed for clients that accept gzip."""
 
     extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | TYPES
     protocol_version = "HTTP/1.1"
@@ -49,7 +49,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, *arguments):
-        """Nothing: whoever serves a site reads it in the browser."""
+        """Print nothing: the reader looks at the browser."""
 
 
 def server(folder, port=0):

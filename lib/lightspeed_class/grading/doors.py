@@ -144,7 +144,7 @@ def available(engine: str) -> str:
         raise ValueError(f"--container {engine}: expected {' or '.join(ENGINES)}")
     path = shutil.which(engine)
     if not path:
-        raise ValueError(f"there is no command {engine}: apt install {engine}")
+        raise ValueError(f"command {engine} not found: apt install {engine}")
     version = _said([path, "--version"])
     _said([path, "import", "-", IMAGE], _empty_image())
     return version.strip().splitlines()[0]

@@ -13,7 +13,7 @@ def write(course, name, prompt, beside=None):
     """
     if not NAME.fullmatch(name):
         raise ClassError(
-            f"{name!a} is no name of a question; expected a word in lower case, such as why_slower"
+            f"{name!a} is not a question name; expected a word in lower case, such as why_slower"
         )
     if not prompt.strip():
         raise ClassError("the question is empty; write what is asked, in quotation marks")

@@ -60,9 +60,9 @@ def _read(item):
     try:
         table = yaml.load(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, RecursionError, UnicodeError) as error:
-        raise ValueError(f"it is no YAML ({type(error).__name__})") from None
+        raise ValueError(f"it is not YAML ({type(error).__name__})") from None
     if not isinstance(table, dict):
-        raise ValueError("it is no table of folders")
+        raise ValueError("it is not a table of folders")
     return {str(folder): entry for folder, entry in table.items() if isinstance(entry, dict)}
 
 

@@ -26,7 +26,7 @@ def worksheets(paths, students):
         columns = {h.casefold(): i for i, h in enumerate(heading)}
         if "identifier" not in columns:
             raise ClassError(
-                f"{path}: this is no grading worksheet of Moodle: it has no column Identifier"
+                f"{path}: this is not a Moodle grading worksheet: it has no column Identifier"
             )
         for _, cells in rows:
             row = {h: cells[i] if i < len(cells) else "" for h, i in columns.items()}

@@ -37,7 +37,7 @@ class Page(RequestHandler):
         if host.rpartition(":")[0] not in HOSTS:  # another name may lead here from a foreign page
             raise HTTPError(403, reason=f"The desk answers at {HERE} alone")
         if self.request.method == "POST" and not self._is_ours(host):
-            raise HTTPError(403, reason="This did not come from a page of the desk")
+            raise HTTPError(403, reason="This request did not come from a page of the desk")
         cookie = f"lightspeed-desk-{host.rpartition(':')[2]}"
         if token := self.get_query_argument("token", ""):
             self.current_user = self._grader(token)
@@ -102,7 +102,7 @@ class Page(RequestHandler):
         """Return a whole number from a field of our form."""
         text = self.get_body_argument(key, "")
         if not text.isdecimal() or len(text) > 15:
-            raise HTTPError(400, reason=f"The form lacks a number: {key}")
+            raise HTTPError(400, reason=f"The form needs a number: {key}")
         return int(text)
 
 

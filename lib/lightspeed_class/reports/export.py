@@ -216,12 +216,12 @@ def _leave_out(students, receivers, what, platform):
     advice = f"To add it, read in what {platform} writes: lightspeed class roster FILE"
     if students and not receivers:
         raise Incomplete(
-            f"no student has {what} of their own, so {platform.partition(' ')[0]} could give the"
-            f" points to nobody. {advice}"
+            f"no student has {what} of their own, so {platform.partition(' ')[0]} could match"
+            f" nobody's points. {advice}"
         )
     if without:
         print(
-            f"LEFT OUT, for want of {what} of their own: {', '.join(without)}. {advice}",
+            f"LEFT OUT, without {what} of their own: {', '.join(without)}. {advice}",
             file=sys.stderr,
         )
 

@@ -79,7 +79,7 @@ A class in nine lines:
 
 
 def add(parser):
-    """Put the verbs of a class under `lightspeed class`."""
+    """Add the verbs of a class under `lightspeed class`."""
     parser.epilog, parser.formatter_class = TOUR, argparse.RawDescriptionHelpFormatter
     verbs = parser.add_subparsers(dest="task", metavar="COMMAND", parser_class=type(parser))
     for name, verb in VERBS.items():
@@ -96,7 +96,7 @@ def add(parser):
 
 
 def run(options):
-    """Without a verb of its own, `lightspeed class` shows them."""
+    """Print the verbs, as `lightspeed class` without one does."""
     options.parser.print_help()
 
 

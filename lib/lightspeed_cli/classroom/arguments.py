@@ -2,10 +2,10 @@
 
 
 def option(name, **settings):
-    """An argument that takes a value."""
+    """Describe an argument that takes a value."""
     return name, settings
 
 
 def flag(name, help):
-    """An argument that is there or not."""
+    """Describe an argument without a value."""
     return option(name, action="store_true", help=help)

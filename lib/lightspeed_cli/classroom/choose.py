@@ -29,7 +29,7 @@ def run(options, course, book):
     if options.id:
         if options.id not in ids:
             raise UserError(
-                f"{options.id} is no submission of {student} for {name}; there are"
+                f"{options.id} is not a submission of {student} for {name}; there are"
                 f" {', '.join(map(str, ids)) or 'none'}"
             )
         book.choose(options.id)

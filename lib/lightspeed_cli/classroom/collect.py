@@ -21,7 +21,7 @@ def run(options, course, book):
 
 
 def alike(reasons):
-    """Reason, with {} for the file -> the files: what holds for hundreds is one line."""
+    """Return reason, with {} for the file -> the files, so that many files share one line."""
     files = {}
     for reason in reasons:
         *place, name, why = reason.replace("{", "(").replace("}", ")").split(": ", 2)
@@ -30,7 +30,7 @@ def alike(reasons):
 
 
 def say_collected(course, book, intake):
-    """What a collection did."""
+    """Print the result of a collection."""
     from lightspeed_class.intake.kept_files import beside
 
     order = ("new", "late", "older", "same", "beside", "request", "refused", "unknown", "foreign")
@@ -49,10 +49,10 @@ def say_collected(course, book, intake):
         )
         print(*(f"  {line}" for line in beside(course, intake)), sep="\n")
     if intake.counts["foreign"]:
-        print("What is for another assignment is collected for that one: lightspeed class collect")
+        print("Collect files of another assignment for that one: lightspeed class collect")
     if intake.counts["unknown"]:
         print(
-            f"Give what is unknown to somebody: lightspeed class collect {intake.name} FILE --as"
+            f"Assign an unknown file to a student: lightspeed class collect {intake.name} FILE --as"
             " STUDENT"
         )
     if intake.timed:

@@ -20,7 +20,7 @@ SECTION = option("--section", default="", metavar="SECTION", help="of the roster
 
 
 def the_section(book, text):
-    """The section of the roster that is meant; "" for all. Raises UserError."""
+    """Return the section of the roster matching `text`; "" for all. Raises UserError."""
     from lightspeed.errors import meant
 
     sections = sorted({section for s in book.students() for section in s.sections})
@@ -34,19 +34,19 @@ def the_section(book, text):
 
 
 def decider(options):
-    """(the reason, who decides)."""
+    """Return (reason, who decides)."""
     return options.reason, options.by or getpass.getuser()
 
 
 def undone(book, options, what, student, name, words):
-    """Take a decision back. Raises UserError where there is none."""
+    """Revoke a decision. Raises UserError if there is none."""
     if student not in book.standing(what, name):
         raise UserError(f"{student} has no {words} for {name} to take back")
     book.decide(what, student, name, None, *decider(options))
 
 
 def known(book, name):
-    """The released assignment of this name or number, or the only one that begins with it."""
+    """Return the released assignment with this name, number or unique beginning."""
     from lightspeed.errors import meant
     from lightspeed_class.handout.release import spoken
 
@@ -65,7 +65,7 @@ def known(book, name):
 
 
 def the_student(book, text):
-    """The id of the one student who goes by this."""
+    """Return the id of the one student matching `text`."""
     from lightspeed_class.intake.match_submissions import People
 
     students = book.students()
@@ -106,7 +106,7 @@ def say_points(course, book, name):
 
 
 def say_changed(book, name):
-    """Which questions the course that is installed asks otherwise; nothing where nobody knows."""
+    """Print which questions the installed course asks differently, if known."""
     from lightspeed_class.asked import Unkept
     from lightspeed_class.kept_questions import KeptQuestions
 
@@ -117,7 +117,7 @@ def say_changed(book, name):
         return
     if changed:
         print(
-            f"  The course that is installed asks {listed(changed)} otherwise than was released."
+            f"  The course that is installed asks {listed(changed)} differently from the release."
             " Marks stay by what was asked. Who would change by the new ones: lightspeed class"
             f" regrade {name} --questions new"
         )

@@ -37,6 +37,6 @@ def run(options, course, book):
 
 
 def _say(addresses):
-    print("Open in a browser on this machine; who has the address can mark. Ctrl+C ends it.")
+    print("Open in a browser on this machine; anyone with the address can mark. Ctrl+C ends it.")
     for who, address in addresses.items():
         print(f"  {who}: {address}", flush=True)

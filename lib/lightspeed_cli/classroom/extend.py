@@ -21,11 +21,11 @@ def run(options, course, book):
     if options.undo == (options.until is not None):
         raise UserError("give WHEN, or --undo alone")
     if due is None:
-        raise UserError(f"{name} is due at no time: lightspeed class release {name} --due WHEN")
+        raise UserError(f"{name} has no due time: lightspeed class release {name} --due WHEN")
     if options.undo:
         undone(book, options, "extended", student, name, "extension")
     elif options.until <= due:
-        raise UserError(f"that is no later than for all.{due_words(book, name)}")
+        raise UserError(f"that is not later than for all.{due_words(book, name)}")
     else:
         book.decide("extended", student, name, repr(options.until), *decider(options))
     own, extended = book.due(name, student)

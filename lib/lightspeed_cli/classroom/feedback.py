@@ -33,7 +33,7 @@ def run(options, course, book):
         raise UserError(
             f"{name}: {_wait(*last)}"
             if last
-            else f"{name} has no due time, so nobody knows when its solutions may be seen:"
+            else f"{name} has no due time, so it is unknown when its solutions may be seen:"
             f" lightspeed class release {name} --due WHEN"
         )
     pages = write_feedback(book, name, folder, student, options.solutions)
@@ -41,17 +41,17 @@ def run(options, course, book):
     waiting = sum(not r.grading for r in handed_in)
     print(f"{many(len(pages), 'page')} in {folder}")
     if not handed_in:
-        print("  nothing was handed in yet, which is all that they say")
+        print("  nothing was handed in yet, as the pages say")
     elif waiting:
         who = (
             "none of what was handed in is"
             if waiting == len(handed_in)
             else f"{waiting} of {len(handed_in)} are not"
         )
-        print(f"  {who} graded yet, and so the pages say: lightspeed class grade {name}")
+        print(f"  {who} graded yet, as the pages say: lightspeed class grade {name}")
     if unmarked := sum(bool(r.unmarked) for r in handed_in):
         print(
-            f"  prose of {unmarked} is not marked yet, and so the pages say: lightspeed class desk"
+            f"  prose of {unmarked} is not marked yet, as the pages say: lightspeed class desk"
             f" {name}"
         )
     students = {file_name(s.id, ".html"): s.id for s in book.students()}
@@ -60,14 +60,14 @@ def run(options, course, book):
         for id, page in by_student.items():
             questions = book.assignment(name).points
             write_whole(page.with_suffix(".ipynb"), request_notebook(name, id, questions))
-        print("  beside each a notebook in which its student can ask for another look")
+        print("  beside each, a notebook in which the student can ask for a review")
     if options.moodle:
         path = course.root / "feedback" / f"{name}-moodle.zip"
         missing = write_moodle_zip(book, name, by_student, path)
         print(f"{many(len(by_student) - len(missing), 'page')} for Moodle in {path}")
         if missing:
             print(
-                f"  LEFT OUT, for want of a participant's number: {listed(missing)}. Read in the"
+                f"  LEFT OUT, without a participant's number: {listed(missing)}. Read in the"
                 " assignment's grading worksheet: lightspeed class roster FILE"
             )
     if options.canvas:
@@ -76,7 +76,7 @@ def run(options, course, book):
         print(f"{many(len(by_student) - len(missing), 'page')} for Canvas, as notebooks, in {path}")
         if missing:
             print(
-                f"  LEFT OUT, as no file of theirs came from Canvas: {listed(missing)}. It takes"
+                f"  LEFT OUT, as none of their files came from Canvas: {listed(missing)}. It takes"
                 " comments as a ZIP only for what was handed in there"
             )
     say_outdated(book, name)

@@ -17,7 +17,7 @@ def run(options):
     course = make(options.folder)
     if there:
         return
-    print(f"{course.root} is the folder of the class. Its choices are explained in class.toml.")
+    print(f"{course.root} is the folder of the class. Its settings are explained in class.toml.")
     print(
         f"Next: cd {shlex.quote(options.folder)}; fill in roster.csv; lightspeed class roster"
         " roster.csv"
@@ -25,9 +25,9 @@ def run(options):
 
 
 def is_there(folder):
-    """Whether a folder is a class already, and say so."""
+    """Whether a folder is already a class; print so if it is."""
     from lightspeed_class.class_folder import SETTINGS
 
     if exists := os.path.isfile(os.path.join(folder, SETTINGS)):
-        print(f"{os.path.abspath(folder)} is a class already, and was left as it is.")
+        print(f"{os.path.abspath(folder)} is already a class, and was left unchanged.")
     return exists

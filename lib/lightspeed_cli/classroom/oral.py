@@ -23,7 +23,7 @@ def run(options, course, book):
     ]
     if not any(tasks for _, tasks in rows):
         raise UserError(
-            f"nobody's answers to {name} are graded yet, so there is nothing to ask about:"
+            f"no answers to {name} are graded yet, so there is nothing to ask about:"
             f" lightspeed class grade {name}"
         )
     path = course.root / "oral" / f"{name}.html"

@@ -70,17 +70,17 @@ def _tried(options, course, book, name):
                 _say_changes(trial, name, before)
     again = " --worse-too" * options.worse_too
     print(
-        "Nothing of this counts yet. To let it: lightspeed class regrade"
+        "Nothing of this counts yet. To apply it: lightspeed class regrade"
         f" {name} --questions {options.questions} --apply{again}"
         if changed
-        else "The questions judge as they did when they were released."
+        else "The questions grade as they did when they were released."
     )
     return status
 
 
 def _say_corrected(changed, stuck):
     if changed:
-        print(f"  judged as the course asks now: {listed(changed)}")
+        print(f"  graded as the course asks now: {listed(changed)}")
     for id, why in stuck.items():
         print(f"  {id} stays as it was released: {why}")
 

@@ -82,23 +82,20 @@ def run(options, course, book):
         ]
         if by_hand:
             print(
-                "  marks by hand keep their share of the points; items of a rubric stay as they"
-                f" are: {listed(by_hand)}"
+                "  marks by hand keep their share of the points; rubric items stay"
+                f" unchanged: {listed(by_hand)}"
             )
         if book.latest(batch.name):
-            print(
-                "  what is graded already has the points before: lightspeed class regrade"
-                f" {batch.name}"
-            )
+            print(f"  graded work still has the old points: lightspeed class regrade {batch.name}")
     print(
         f"Each student gets one file of {folder}"
         if own
         else f"All students get {folder / f'{batch.name}.ipynb'}"
     )
     if options.one_notebook:
-        print("Each writes their id into its first cell, and gets the numbers of that student.")
+        print("Students write their id into its first cell and get their own numbers.")
     print(
-        f"Who gets which is in {batch.folder / 'handout.csv'}, how to hand it out in README.txt"
+        f"Who gets which file: {batch.folder / 'handout.csv'}, how to hand it out in README.txt"
         " beside it."
     )
     feedback = (
@@ -121,11 +118,13 @@ def _to_some(options, course, book):
     name = known(book, options.name)
     for student in [the_student(book, text) for text in options.only]:
         path = release_to(course, book, name, student, options.version)
-        print(f"{student} has {path}, as handout.csv now says; nobody else has another file.")
+        print(
+            f"{student} has {path}, as handout.csv now says; other students' files are unchanged."
+        )
 
 
 def load_questions(path):
-    """Make the questions of a file known beside ours. Raises UserError."""
+    """Load a file's questions beside ours. Raises UserError."""
     from lightspeed_course.practice.question_text import QuestionError
     from lightspeed_course.practice.questions import load
 

@@ -9,7 +9,7 @@ LATE = {
 
 
 def logged(running, waiting, used):
-    """The line that an engine logs of its requests and its cache."""
+    """Return an engine's log line on its requests and its cache."""
     return f"Running: {running} reqs, Waiting: {waiting} reqs, KV cache usage: {used:.1%}"
 
 
@@ -33,7 +33,7 @@ def best_readers(replicas, reading, writes):
 
 
 def pays(tokens, plain, checked):
-    """Whether drafts make tokens faster than steps without them."""
+    """Whether drafts make tokens faster than steps without drafts."""
     return tokens * plain > checked
 
 

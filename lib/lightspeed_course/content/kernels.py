@@ -22,7 +22,7 @@ L2 = si(accelerator("h100_sxm").l2_bandwidth_measured, "byte/s")
 
 
 def tokens(canonical, low, high):
-    """A length of a text, a power of two with separators."""
+    """Return a parameter for a text's length: a power of two with separators."""
     return Parameter(canonical, powers_of_two(low, high), show="{:,}".format)
 
 
@@ -32,18 +32,18 @@ def head_flops(n):
 
 
 def naive_time(n, key):
-    """Seconds that DRAM needs for one head of attention in three launches, keys of its own."""
+    """Seconds of DRAM traffic for one head of attention in three launches, with its own keys."""
     size = kernels.naive_attention_bytes(1, 1, n, WIDTH)
     return size / accelerator(key).hbm_bandwidth
 
 
 def math_time(n, key):
-    """Seconds of its products at the peak."""
+    """Seconds of one head's products at the peak."""
     return head_flops(n) / accelerator(key).bf16
 
 
 def l2_rate(key):
-    """What somebody measured of this chip's L2."""
+    """Return the measured L2 rate of this chip."""
     return accelerator(key).l2_bandwidth_measured
 
 
@@ -59,5 +59,5 @@ def largest_block(threads):
 
 
 def need():
-    """Bytes that an SM must have on their way for memory never to wait."""
+    """Bytes that an SM must have in flight so that memory never idles."""
     return accelerator("h100_sxm").hbm_bandwidth * WAIT / SMS

@@ -20,7 +20,7 @@ def ranks(canonical=8, *choices):
 
 
 def factor_of(name):
-    """A wrong factor that treats every collective as this one."""
+    """Return a wrong factor that treats every collective as this one."""
     return lambda collective, n: c.busbw_factor(name, n)
 
 
@@ -32,7 +32,7 @@ def of_the_link(algbw, n, link):
 
 
 def speedup(n, size, latency):
-    """How many times as fast a ring gets with links of twice the rate."""
+    """Return the speedup of a ring whose links are twice as fast."""
     return c.ring_time(size, n, RATE, latency) / c.ring_time(size, n, 2 * RATE, latency)
 
 
@@ -118,7 +118,7 @@ KINDS = {
 
 
 def other_kind(adds, whole):
-    """The collective that differs in adding, in what a rank ends with, or in both."""
+    """Return the collective that differs in adding, in each rank's result, or in both."""
     kinds = {kind: name for name, kind in KINDS.items()}
 
     def named(has):

@@ -16,7 +16,7 @@ def line(canonical=400, *choices):
 
 
 def job_speed(compute, traffic, loss, window):
-    """Speed of a job over one without a loss: its traffic takes longer, the rest does not."""
+    """Speed of a job relative to one without loss: only its traffic takes longer."""
     return (compute + traffic) / (compute + traffic / net.go_back_n(loss, window))
 
 
@@ -40,7 +40,7 @@ def price(gpus, radix, ratio, switch, cable):
 
 
 def fitting(gpus, radix, switch, cable, budget):
-    """The name of the smallest ratio that the budget pays for."""
+    """Return the name of the smallest ratio within the budget."""
     ratio = next((r for r in RATIOS if price(gpus, radix, r, switch, cable) <= budget), None)
     return f"r{ratio}" if ratio else "none"
 

@@ -18,7 +18,7 @@ PLANS = {
 
 
 def sourced(n, unit):
-    """The number with where it comes from."""
+    """Format the number with its source."""
     return f"{si(n, unit)}, from {n.source.author or n.source.publisher}, {n.source.title}."
 
 

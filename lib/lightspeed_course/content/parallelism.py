@@ -49,7 +49,7 @@ def one_sum(tokens, width, t):
 
 
 def needed(gpu, network):
-    """The tokens of a GPU for which arithmetic takes as long as the traffic."""
+    """Tokens per GPU for which arithmetic takes as long as the traffic."""
     return parallel.data_parallel_tokens(accelerator(gpu).bf16, link(network).bandwidth)
 
 
@@ -77,7 +77,7 @@ def smallest_stage(model, gpu, n, recompute="full"):
 
 
 def policy_use(model, gpu, n, stage):
-    """What one GPU needs in this stage of ZeRO."""
+    """Return the memory that one GPU needs at this stage of ZeRO."""
     return training_memory(
         decoder(model),
         accelerator(gpu).hbm_capacity,
@@ -112,7 +112,7 @@ def first_loss(model, t, p, data, m, gpu, network):
 
 
 def terms_of(t, p, data, m):
-    """Seconds of a step of GPT-3 by what takes them."""
+    """Seconds of a step of GPT-3, by term."""
     plan = Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective")
     return ts.step(decoder(GPT3), 2048, plan, machine("a100_80gb", "infiniband_hdr")).terms
 
@@ -166,13 +166,13 @@ LLAMA_KEEPS = float(model_activation_bytes(llama, 1)) / (llama.depth * llama.wid
 
 
 def held_by(stage, tokens, n):
-    """What one H100 needs of Llama 3 70B."""
+    """Return the memory that one H100 needs for Llama 3 70B."""
     capacity = accelerator("h100_sxm").hbm_capacity
     return training_memory(llama, capacity, tokens, data=n, stage=stage)
 
 
 def too_large(stage, tokens, n):
-    """The split for what is largest, or the recipe that fits in any case."""
+    """Return the split that fits the largest part, or the recipe that always fits."""
     use = held_by(stage, tokens, n)
     states = use.weights + use.gradients + use.optimizer
     return "states" if states > use.activations else "layers"

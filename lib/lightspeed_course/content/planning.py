@@ -19,7 +19,7 @@ def step(compute, tensor, data, bubble):
 
 
 def best_offer(compute, tensor, data, bubble):
-    """Which offer leaves the shortest step."""
+    """Return the offer with the shortest step."""
     return min(OFFERS, key=lambda offer: after(step(compute, tensor, data, bubble), offer))
 
 
@@ -32,7 +32,7 @@ FRONTS = {
 
 
 def listed(key):
-    """The plans of a set, in words."""
+    """List the plans of a set in words."""
     lines = (
         f"{name}: {seconds:g} s, {memory} GB" for name, (seconds, memory) in FRONTS[key].items()
     )

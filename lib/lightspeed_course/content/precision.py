@@ -18,7 +18,7 @@ def one_of(canonical, *choices, **more):
 
 
 def misread(f, **changed):
-    """The same format with other top codes, bias or fields: what a misreading makes of it."""
+    """Return the format with other top codes, bias or fields, as a misreading gives."""
     parts = {
         "exponent_bits": f.exponent_bits,
         "mantissa_bits": f.mantissa_bits,
@@ -34,7 +34,7 @@ def numbers_of(name):
 
 
 def rounding_errors(x, name):
-    """What rounding takes from numbers around x."""
+    """Return the rounding errors of numbers around x."""
     f = FORMATS[name]
     inputs = [f.round(x) + f.spacing(x) * eighths / 8 for eighths in range(9)]
     return [abs(f.round(value) - value) for value in inputs]
@@ -80,7 +80,7 @@ NARROW = ("fp8_e4m3", "fp8_e5m2", "fp4_e2m1")
 
 
 def vanishes(amax, name, smallest="smallest_subnormal", largest=None):
-    """Below this magnitude a tensor of these loses its numbers, with a scale of its own."""
+    """Magnitude below which a tensor's numbers vanish, with its own scale."""
     scale = amax / (largest or FORMATS[name].max)
     return scale * getattr(FORMATS[name], smallest) / 2
 

@@ -27,7 +27,7 @@ def largest(**values):
 
 
 def rounded_idle(n, period, lead):
-    """Seconds of idle time that a tool shows which rounds starts up and ends down to whole µs."""
+    """Idle seconds shown by a tool that rounds starts up and ends down to whole µs."""
     starts = [round((period * k + lead) * 1e9) for k in range(n + 1)]
     ends = [start - round(lead * 1e9) for start in starts[1:]]
     starts_up = [-(-start // 1000) for start in starts[1:]]
@@ -35,5 +35,5 @@ def rounded_idle(n, period, lead):
 
 
 def replayed(own, other, transfer):
-    """How many times longer a step is than if both ranks computed as long as `own`."""
+    """Return how many times longer a step is than if both ranks computed as long as `own`."""
     return (max(own, other) + transfer) / (own + transfer)

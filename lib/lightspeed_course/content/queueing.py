@@ -31,7 +31,7 @@ def spare_for(share):
 
 
 def pencil(load, share):
-    """The servers that the line of lesson 4 gives, before it is rounded up."""
+    """Return the servers by the formula of lesson 4, before rounding up."""
     return load + spare_for(share) * math.sqrt(load)
 
 
@@ -41,12 +41,12 @@ def loss_servers(load, share):
 
 
 def after_growth(load):
-    """What a tenth more traffic does to an M/M/1 server."""
+    """Return what 10% more traffic does to an M/M/1 server."""
     if 1.1 * load >= 1:
         return "unstable"
     return "holds" if q.mm1(1.1 * load, 1).W <= 1.25 * q.mm1(load, 1).W else "steep"
 
 
 def spare(load):
-    """The slots of a pool with one in twenty to spare."""
+    """Return the slots of a pool with one in twenty to spare."""
     return math.ceil(1.05 * load - 1e-9)

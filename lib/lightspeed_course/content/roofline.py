@@ -30,7 +30,7 @@ def vector_ridge(key):
 
 
 def vector_share(key):
-    """What an elementwise operation reaches of the vector units' peak."""
+    """Return the share of the vector units' peak that an elementwise operation reaches."""
     return r.elementwise_intensity() / vector_ridge(key)
 
 
@@ -49,7 +49,7 @@ def sister_ridge(key, rounded=False):
 
 
 def ridge_step(key, precision="bf16"):
-    """The line of a solution that works out a ridge."""
+    """Return the line of a solution that computes a ridge."""
     device = accelerator(key)
     operation = "OP" if precision.startswith("int") else "FLOP"
     return step(
@@ -62,7 +62,7 @@ def ridge_step(key, precision="bf16"):
 
 
 def clock_steps(B, D, F, key, t):
-    """The lines that work out both clocks of a bf16 matmul."""
+    """Return the lines that compute both times of a bf16 matmul."""
     shape = {"B": B, "D": D, "F": F}
     return (
         step(
@@ -101,7 +101,7 @@ def ridge_fp16(key):
 
 
 def shortens(batch, D, key, what):
-    """Whether twice this, and not twice the other, shortens the lower bound."""
+    """Whether doubling `what`, and not the other rate, shortens the lower bound."""
     device, t = accelerator(key), square(batch, D, key)
     work = r.matmul_flops(batch, D, D), r.matmul_bytes(batch, D, D)
     peak = r.time_bounds(*work, 2 * device.bf16, device.hbm_bandwidth).lower < t.lower
@@ -118,13 +118,13 @@ def job_parameters():
 
 
 def layer_parameters():
-    """Those of the matrices of one layer of the job's model."""
+    """Parameters of one layer's matrices in the job's model."""
     model = decoder("llama3_70b")
     return model.matrices / model.depth
 
 
 def layer_clocks(tokens, key):
-    """Both clocks of one layer of the job's model, its activations left out."""
+    """Both times of one layer of the job's model, without activations."""
     weights = layer_parameters()
     return bounds(key, "bf16", 2 * weights * tokens, 2 * weights)
 
@@ -148,7 +148,7 @@ def widest(params, key, budget):
 
 
 def bound_on_both(batch, D, old, new):
-    """What bounds the matmul on both chips: "units", "memory", or "" where they differ."""
+    """Return what bounds the matmul on both chips: "units", "memory", or "" if they differ."""
     bound = {square(batch, D, key).compute_bound for key in (old, new)}
     return "" if len(bound) > 1 else "units" if bound == {True} else "memory"
 

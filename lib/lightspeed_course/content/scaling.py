@@ -51,7 +51,7 @@ STEP = {"load": 0.15, "forward": 0.25, "backward": 0.45, "optimizer": 0.15}
 
 
 def gains(products, load):
-    """What each change makes of the whole step."""
+    """Return each change's effect on the whole step."""
     changes = {
         "products": {"forward": products, "backward": products},
         "loader": {"load": load},

@@ -50,7 +50,7 @@ def cache(name, context):
 
 
 def cache_of_token(kv_heads, key_width, value_width):
-    """Bytes that a layer keeps of a token."""
+    """Bytes that a layer caches per token."""
     return attention_bytes(1, kv_heads, key_width, value_width)
 
 
@@ -60,7 +60,7 @@ def key_of_index(width):
 
 
 def tokens_an_expert(tokens, experts, active):
-    """Tokens of a batch that share an expert that is read."""
+    """Tokens of a batch per expert that is read."""
     return rows_per_expert(tokens, experts, active)
 
 
@@ -81,7 +81,7 @@ def in_memory(name, chips, key, context):
 
 
 def budget_steps(budget, **p):
-    """The lines that work out the largest batch whose step keeps the budget."""
+    """Return the lines that compute the largest batch whose step is within the budget."""
     one = serving.decode_step(1, **replica(**p))
     batch = serving.batch_within(budget, **replica(**p))
     full = serving.decode_step(batch, **replica(**p))

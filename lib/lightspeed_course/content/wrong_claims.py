@@ -59,16 +59,16 @@ class Claim:
 
     @property
     def factor(self) -> float:
-        """SI over the unit in which the source speaks."""
+        """SI value of one unit used by the source."""
         return float(catalog.UNITS[self.unit][0])
 
     @property
     def value(self) -> float:
-        """What `right` comes to, in SI."""
+        """The value of `right`, in SI."""
         return float(eval(f"(\n{self.right}\n)", dict(_names())))
 
     def written(self, text: str) -> str:
-        """`because` or `sound` with its expressions filled in."""
+        """Return `because` or `sound` with its expressions filled in."""
         names = self._values()
         return fill(
             " ".join(text.split()), [eval(braces.python, names) for braces in expressions(text)]
@@ -79,7 +79,7 @@ class Claim:
         return {**_names(), "right": self.value, **claim}
 
     def false_statements(self) -> list[str]:
-        """The statements of `because` and `sound` that do not hold, each with its condition."""
+        """Return the false statements of `because` and `sound`, each with its condition."""
         return [
             f"{words}: {text}"
             for words, text in self.holds.items()
@@ -87,7 +87,7 @@ class Claim:
         ]
 
     def markdown(self) -> str:
-        """The claim as a reader sees it; ValueError if one of its statements does not hold."""
+        """Render the claim for the reader; raises ValueError if one of its statements is false."""
         if false := self.false_statements():
             raise ValueError(f"gallery.toml: {self.id}: does not hold: {'; '.join(false)}")
         source = catalog.source(self.source)
@@ -118,7 +118,7 @@ def claims() -> tuple[Claim, ...]:
 
 
 def gallery(chapter: str) -> None:
-    """Show the wrong claims of a chapter ("01") and what is right."""
+    """Show the wrong claims of a chapter ("01") with their corrections."""
     from lightspeed_show.host import here
 
     texts = [claim.markdown() for claim in claims() if claim.chapter == chapter]

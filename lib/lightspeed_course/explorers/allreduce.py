@@ -55,7 +55,7 @@ def cell(algorithm, n, node, chunk, share):
 
 
 def view(algorithm, ranks, moment):
-    """Who holds how much of the sum after so many rounds, and what has just arrived."""
+    """Show how much of the sum each GPU holds after some rounds, and what has just arrived."""
     states, after = run(algorithm, ranks), rounds(algorithm, ranks)
     state, last = states[moment], len(states) - 1
     complete = sum(all(len(c) == ranks for c in row) for row in state.held[:ranks])
@@ -104,7 +104,7 @@ FORMULAS = {"ring": share_sent, "tree": one_after_another, "switch": printed_ove
 
 
 def levels(n):
-    """Of a tree, below the GPU at its top."""
+    """Levels of a tree below its root GPU."""
     return (n - 1).bit_length()
 
 
@@ -199,24 +199,24 @@ def wires(algorithm, n, at):
 
 
 def between(a, b, gap):
-    """Both ends of the straight line between the middles of two GPUs that is outside of them."""
+    """Return the ends of the line between two GPUs' centres, excluding the GPUs themselves."""
     dx, dy = b[0] - a[0], b[1] - a[1]
     share = gap + min(BOX[0] / 2 / (abs(dx) or 1e-9), BOX[1] / 2 / (abs(dy) or 1e-9))
     return (a[0] + share * dx, a[1] + share * dy), (b[0] - share * dx, b[1] - share * dy)
 
 
 def explore_all_reduce():
-    """An all-reduce of a few GPUs, three ways, played."""
+    """Play an all-reduce of a few GPUs with three algorithms."""
     return played("ring", 4)
 
 
 def explore_tree():
-    """The same picture, set to a tree."""
+    """Explore the same picture, set to a tree."""
     return played("tree", 8)
 
 
 def explore_switch():
-    """The same picture, set to a switch that adds."""
+    """Explore the same picture, set to a switch that adds."""
     return played("switch", 8)
 
 

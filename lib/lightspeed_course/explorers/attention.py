@@ -33,7 +33,7 @@ ROOM = 100e9  # byte
 
 
 def kinds(name):
-    """The layers of a model that let tokens see one another, in words."""
+    """Describe the layers of a model that mix tokens."""
     counts = {}
     for layer in decoder(name).layers:
         if layer.mixer:
@@ -43,7 +43,7 @@ def kinds(name):
 
 
 def words(mixer):
-    """What a layer keeps of a text."""
+    """Describe what a layer keeps of a text."""
     if isinstance(mixer, LatentAttention):
         top = f", {mixer.index_top:,} of them read" if mixer.index_top else ""
         return f"a vector a token{top}"
@@ -119,7 +119,7 @@ def chart(title, axis, which, at, pair, context, element_bytes):
 
 
 def verdict(one, other, traffic, sizes):
-    """Which of the two reads less, and what that says of the memory."""
+    """Say which of the two reads less, and what that means for the memory."""
     if one == other:
         return f"A step reads {si(traffic[0], 'byte')} of this request's memory."
     less, more = (one, other) if traffic[0] <= traffic[1] else (other, one)
@@ -138,7 +138,7 @@ def verdict(one, other, traffic, sizes):
 
 
 def explore_attention():
-    """The explorer of what a step reads."""
+    """Explore what a decoding step reads."""
     return explorer(
         view,
         [

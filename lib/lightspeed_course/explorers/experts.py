@@ -8,7 +8,7 @@ COLORS = ("blue", "orange", "green", "purple")  # of the GPU that a token comes 
 
 
 def wanted(hot):
-    """How many tokens of each GPU go to each expert."""
+    """Return how many tokens of each GPU go to each expert."""
     return (hot, *[(TOKENS - hot) // (GPUS - 1)] * (GPUS - 1))
 
 

@@ -38,7 +38,7 @@ ROWS = ("DRAM", "L2", "tensor cores")
 
 @dataclass(frozen=True)
 class Clocks:
-    """Bytes and FLOPs of one attention, and the time that each of the three needs for its part."""
+    """Bytes and FLOPs of one attention, and the times of DRAM, L2 and arithmetic (s)."""
 
     dram: float
     l2: float
@@ -50,12 +50,12 @@ class Clocks:
 
     @property
     def bound(self):
-        """Seconds of the slowest clock."""
+        """The longest of the three times (s)."""
         return max(self.times)
 
     @property
     def slowest(self):
-        """Which clock that is."""
+        """The name of the longest time."""
         return ROWS[self.times.index(self.bound)]
 
 
@@ -80,7 +80,7 @@ def clocks(hardware, way, tokens, block, causal):
 
 
 def l2_rate(chip):
-    """What somebody measured of a chip's L2, where somebody did, else width times clock."""
+    """Return the measured L2 rate of a chip if known, else width times clock."""
     return chip.l2_bandwidth_measured if "l2_bandwidth_measured" in chip else chip.l2_bandwidth
 
 
@@ -152,7 +152,7 @@ def clocks_verdict(now, way, causal, spills):
 
 
 def explore_clocks():
-    """One attention on three clocks, by length, block of queries and chip."""
+    """Explore one attention's three times, by length, block of queries and chip."""
     return explorer(
         clocks_view,
         [

@@ -70,7 +70,7 @@ def run(senders, burst, link_key, buffer, control, timer, until=INF):
 
 
 def view(senders, burst, link_key, buffer, control, timer):
-    """`senders` send `burst` bytes each through one port, at the same moment."""
+    """Show `senders` that send `burst` bytes each through one port at the same moment."""
     line = float(link(link_key).bandwidth)
     marks, pause = thresholds(senders, line, buffer)
     runs = {name: run(senders, burst, link_key, buffer, name, timer) for name in CONTROLS}
@@ -108,7 +108,7 @@ def view(senders, burst, link_key, buffer, control, timer):
 
 
 def what_happened(here, control, pause):
-    """Losses, pauses and marks of this run."""
+    """Describe the losses, pauses and marks of this run."""
     if "pauses" in control and pause is None:
         losses = f" {here.lost:,} packets were lost." if here.lost else ""
         return f"The headroom for so many senders fills the buffer: it cannot pause.{losses}"
@@ -126,7 +126,7 @@ def what_happened(here, control, pause):
 
 
 def how_long(here, ideal):
-    """The end of it beside what the link needs."""
+    """Compare the end of the run with the link's minimum."""
     late = here.end / ideal - 1
     if late < 0.02:
         return "It took as long as the link takes."
@@ -140,12 +140,12 @@ def how_long(here, ideal):
 
 
 def times(n):
-    """So often, in words."""
+    """Return a number of times in words."""
     return "once" if n == 1 else f"{n:,} times"
 
 
 def ranking(runs):
-    """Which of all settings ends first, and which keeps the queue shortest."""
+    """Return which setting ends first, and which keeps the queue shortest."""
     first = min(run.end for run in runs.values())
     short = min(run.longest_queue for run in runs.values())
     soonest = [name for name, run in runs.items() if run.end <= first * (1 + SAME)]
@@ -156,7 +156,7 @@ def ranking(runs):
 
 
 def quoted(names):
-    """Names that may hold an "and" of their own, told apart."""
+    """Quote names that may contain "and" themselves."""
     return ", ".join(f"“{name}”" for name in names)
 
 
@@ -207,7 +207,7 @@ def rate(key):
 
 
 def explore():
-    """The first explorer of chapter 8."""
+    """Explore many senders into one port, in chapter 8."""
     return explorer(
         view,
         [
@@ -303,7 +303,7 @@ def wait(fabric, alone):
 
 
 def best_of(every, best, time):
-    """The fastest choice of design, place and route; all others were tried."""
+    """Return the fastest choice of design, place and route among all."""
     if time <= best * (1 + SAME):
         return "No other design, place or route of the menus is faster."
     design, place, route = next(c for c, t in every.items() if t <= best * (1 + SAME))

@@ -231,7 +231,7 @@ def two_waits_view(size):
 
 
 def which_wait(wait, total):
-    """What to buy, if anything."""
+    """Say what to buy, if anything."""
     if total > LORRY:
         return "The lorry, which needs a day, is there first."
     if wait > DECIDES:
@@ -257,7 +257,7 @@ NEEDED = ("bf16", "hbm_bandwidth", "hbm_capacity", "link_bandwidth", "power")
 
 
 def measures(machine):
-    """Absolute numbers of a machine, and ratios between them: name -> (value, unit, is a ratio)."""
+    """Return a machine's numbers and their ratios: name -> (value, unit, is a ratio)."""
     m = machine
     return {
         "bf16 peak": (m.bf16, "FLOP/s", False),
@@ -315,7 +315,7 @@ def generations_view(old, new):
 
 
 def bars(factors, names, label, color):
-    """Bars from one to the factor, to either side."""
+    """Draw bars of factors to either side of one."""
     low, high = [min(1, factors[n]) for n in names], [max(1, factors[n]) for n in names]
     yield Bars(tuple(names), tuple(high), tuple(low), label=label, color=color)
     texts = tuple(f"× {factors[n]:.2g}" for n in names)
@@ -323,7 +323,7 @@ def bars(factors, names, label, color):
 
 
 def explore_generations():
-    """The explorer of two machines of chapter 1."""
+    """Compare two machines, in chapter 1."""
     names = machines(*NEEDED)
     return explorer(
         generations_view,

@@ -142,12 +142,12 @@ def share(seconds, took):
 
 
 class Impossible(ValueError):
-    """Degrees that do not go together, and why."""
+    """A combination of degrees that is impossible, and why."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a plan takes: the memory of a GPU, and the time of a step."""
+    """The cost of a plan: the memory of a GPU, and the time of a step."""
 
     plan: Plan
     use: MemoryUse
@@ -225,7 +225,7 @@ def synced_in_words(here):
 
 
 def verdict(at, here):
-    """Whether it fits, and what a step loses most."""
+    """Say whether it fits, and what a step loses most time to."""
     use, took = here.use, here.took
     if not use.fits:
         most = si(getattr(use, use.largest) / use.total, "%", 2)
@@ -239,7 +239,7 @@ def verdict(at, here):
 
 
 def advice(at, here):
-    """The one change of the split that helps most."""
+    """Return the one change of the split that helps most."""
     use, others = here.use, changes(at)
     fitting = [c for c in others if c[1].use.fits]
     # Of changes that end in the same time, the one that sends least.
@@ -287,7 +287,7 @@ def room(use):
 
 
 def nearest(use, others):
-    """What to say where no change makes a plan fit."""
+    """Return the advice if no single change makes a plan fit."""
     least = min(others, key=lambda c: c[1].use.total, default=None)
     if least is None or least[1].use.total >= use.total:
         return "At this batch no single change of the split makes it fit, or even smaller."
@@ -405,7 +405,7 @@ def names(find, keys):
 
 @functools.cache
 def controls():
-    """What the reader can set. The words of `view` speak of these choices, so it tries these."""
+    """Return the reader's controls. The words of `view` use these choices."""
     return [
         Choice(
             "model", "model", {entries("models")[key].name: key for key in MODELS}, "llama3_70b"

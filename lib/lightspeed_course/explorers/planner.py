@@ -111,7 +111,7 @@ def split(network, batch, tensor, pipeline, stage, capacity):
 
 
 def every(network, batch, capacity):
-    """All splits that are possible."""
+    """Return all possible splits."""
     every = (
         split(network, batch, tensor, pipeline, stage, capacity)
         for tensor in DEGREES
@@ -131,7 +131,7 @@ FACTS = (
 
 
 def view(tensor, pipeline, stage, network, batch, memory):
-    """All splits as dots, yours among them."""
+    """Show all splits as dots, with the reader's among them."""
     capacity = memory * 1e9
     splits = every(network, batch, capacity)
     fit = sorted((s for s in splits if s.held <= ROOM * capacity), key=lambda s: s.time)
@@ -177,7 +177,7 @@ def view(tensor, pipeline, stage, network, batch, memory):
 
 
 def front(splits):
-    """Splits that no other beats in both, the leanest first."""
+    """Return the splits that no other beats in both time and memory, leanest first."""
     best = []
     for one in sorted(splits, key=lambda s: (s.held, s.time)):
         if not best or one.time < best[-1].time:

@@ -28,15 +28,15 @@ FINEST = 400  # what is closer together than this part of the picture is drawn a
 
 
 def job(fault):
-    """A step of two GPUs with this fault in it."""
+    """Return a step of two GPUs with this fault."""
     faults = {fault: SIZES[fault]} if fault else {}
     return made.Job(ranks=2, layers=4, hidden=2048, tokens=2048, steps=2, faults=faults)
 
 
 @functools.cache
 def read(fault):
-    """The run that a profile of this job tells, the accounts of its GPUs, and how many times
-    faster the job is without the fault, by its maker.
+    """Return the run recovered from a profile of this job, the accounts of its GPUs, and the true
+    speedup without the fault.
     """
     ranks = made.run(job(fault))
     traces = [of_events(rank.events, about(rank.number, 2, fault)) for rank in ranks]

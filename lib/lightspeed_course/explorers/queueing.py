@@ -128,7 +128,7 @@ def rare(share):
 
 
 def way_out(load, kv_bytes):
-    """What it would take for most requests not to wait."""
+    """Say what most requests would need so as not to wait."""
     enough = queueing.servers_for(load, 0.1)
     cache = si(enough * kv_bytes, "byte")
     return f"With {si(enough, digits=4)} slots, {cache} of cache, nine out of ten would not wait."
@@ -362,7 +362,7 @@ def keeps_up(queue, output, arrival_rate, both):
 
 
 def no_prompt(context, output):
-    """A cache that is too short for what is generated."""
+    """Say that the cache is too short for the output."""
     return (
         f"Not possible: on the way to {si(output)} generated tokens a cache holds half of them, "
         f"{si(output // 2)}, on average, and {si(context)} tokens in the cache leave none for a "

@@ -29,14 +29,14 @@ FACTS = (
 
 
 def choices():
-    """The menu: accelerators with a bf16 peak; measured machines with any peak of ARITHMETIC."""
+    """Return the menu: accelerators with a bf16 peak; measured machines with any peak."""
     some = machines("hbm_bandwidth", one_of=ARITHMETIC)
     rates = measured()
     return machines("bf16", "hbm_bandwidth") | {n: key for n, key in some.items() if key in rates}
 
 
 def shape(batch, contraction, output, weights, activations):
-    """FLOPs and bytes of the product; its result is written at the width of the activations."""
+    """Return FLOPs and bytes of the product; the result has the width of the activations."""
     size = roofline.matmul_bytes(
         batch, contraction, output, WIDTH[weights], WIDTH[activations], WIDTH[activations]
     )
@@ -102,7 +102,7 @@ def no_peak(machine, compute, intensity):
 
 
 def in_words(t, peak, goal, batch):
-    """What holds the product back, and the batch that would change it."""
+    """Say what limits the product, and the batch that would change it."""
     if t.compute_bound:
         head = f"Compute-bound: it can reach the peak, {si(peak, 'FLOP/s')}."
         times = si(t.math / t.comms, digits=2)
@@ -132,7 +132,7 @@ def elsewhere(t, flops, size, compute, here):
 
 
 def rates(machine):
-    """The ends of the axis of FLOP/s: a laptop's roof lies decades below that of an accelerator."""
+    """Return the ends of the FLOP/s axis: a laptop's roof is decades below an accelerator's."""
     return (5e8, 3e13) if machine.key in measured() else (5e10, 3e16)
 
 

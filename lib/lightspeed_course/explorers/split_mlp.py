@@ -24,7 +24,7 @@ LANES = (6.6, 2.9)  # the middle of each GPU's row
 
 
 def owned(cut, gpu):
-    """thing: (columns, rows) that a GPU has of it, as shares; rows are counted from the top."""
+    """Return thing: (columns, rows) that a GPU holds of it, as shares; rows count from the top."""
     mine, all_of_it = HALVES[gpu], (WHOLE, WHOLE)
     if cut == FIRST:
         return {
@@ -79,7 +79,7 @@ def part(thing, lane, columns, rows):
 
 
 def mixed(cut, thing, giver, moment):
-    """(columns, rows) both GPUs got of what this one made: a sum's stripe, a gather's columns."""
+    """Return (columns, rows) that both GPUs received of `giver`'s result."""
     if thing == "sum":
         return (WHOLE, HALVES[giver]) if cut == FIRST else (HALVES[giver], WHOLE)
     if cut == OTHER and thing == "hidden" and moment >= 2:

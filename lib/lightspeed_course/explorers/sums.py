@@ -35,7 +35,7 @@ def place(holder, quarter, giver, whole):
 
 
 def view(moment):
-    """Whose gradients each GPU holds, quarter by quarter."""
+    """Show whose gradients each GPU holds, quarter by quarter."""
     boxes_of = {color: [] for color in COLORS}
     for holder, quarter, giver in pieces(moment):
         here = place(holder, quarter, giver, moment == 0)

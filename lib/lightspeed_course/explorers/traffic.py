@@ -41,7 +41,7 @@ HERE = "h100_sxm"  # whose ridge and bandwidth the other two pictures name
 
 @functools.lru_cache(maxsize=64)
 def clocks(hardware, batch, pieces):
-    """(bytes, FLOPs, `TimeBounds`, pieces) of a matmul of this batch."""
+    """Return (bytes, FLOPs, `TimeBounds`, pieces) of a matmul of this batch."""
     machine = hardware_of(hardware)
     flops, size = (law(batch, SIDE, SIDE) for law in (roofline.matmul_flops, roofline.matmul_bytes))
     bounds = roofline.time_bounds(flops, size, machine.bf16, machine.hbm_bandwidth)
@@ -49,7 +49,7 @@ def clocks(hardware, batch, pieces):
 
 
 def clocks_view(hardware, batch, pieces, moment):
-    """The work of a matmul after a part of its time: pieces moved, and pieces worked on."""
+    """Show a matmul's progress at a moment: pieces transferred, and pieces computed."""
     size, flops, bounds, run = clocks(hardware, batch, pieces)
     time = run[-1].ends * moment / SLICES
     loads = [clipped(p.loads, p.loaded, time) for p in run]

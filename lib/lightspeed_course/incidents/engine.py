@@ -30,7 +30,7 @@ DRAFTS, ACCEPTED = 8, 0.1
 
 @dataclass(frozen=True)
 class Job:
-    """An engine as planned, and what may be otherwise."""
+    """A serving engine as planned, with possible faults."""
 
     number: int  # of the draw that makes its requests
     rate: float  # requests a second
@@ -46,7 +46,7 @@ class Job:
 
 @functools.lru_cache(maxsize=256)
 def run(job):
-    """(what became of each request, when it came, tokens of each answer)."""
+    """Return (each request's outcome, arrival times, tokens of each answer)."""
     rng = random.Random(f"engine\n{job.number}")
     arrivals = list(accumulate(rng.expovariate(job.rate) for _ in range(REQUESTS)))
     prompts = [rng.randint(job.prompt // 2, 3 * job.prompt // 2) for _ in range(REQUESTS)]
@@ -68,8 +68,8 @@ def run(job):
 
 @functools.lru_cache(maxsize=256)
 def kept(job):
-    """The share of requests that keep both promises. A request waits for a token as long as for the
-    longest step while it writes.
+    """The share of requests that meet both latency targets. A request waits for a token as long as
+    for the longest step during its answer.
     """
     path, arrivals, outputs = run(job)
     ends = [step.end for step in path.steps]
@@ -82,12 +82,12 @@ def kept(job):
 
 
 def sound(job):
-    """The job with nothing wrong in it."""
+    """Return the job without faults."""
     return Job(job.number, job.rate, job.prompt, job.output, job.prefix)
 
 
 def rate(job):
-    """The share of requests within the promise over that of the plan."""
+    """Share of requests within the targets, relative to the plan's share."""
     return kept(job) / kept(sound(job))
 
 
@@ -152,7 +152,7 @@ CAUSES = (
 
 
 def read_caches(job, rng):
-    """(mean requests that write, requests that lost their blocks)."""
+    """Measure (mean decoding requests, requests that lost their blocks)."""
     path = run(job)[0]
     span = sum((s.end - s.start) * s.rows for s in path.steps) / path.steps[-1].end
     return noisy(rng, span, 0.02), sum(many > 0 for many in path.put_off)
@@ -183,7 +183,7 @@ def tell_prefixes(job, reading):
 
 
 def read_steps(job, rng):
-    """Median of steps that only write, and the longest that reads, in seconds."""
+    """Measure the median step that only decodes, and the longest that prefills, in seconds."""
     path = run(job)[0]
     each = sorted((s.end - s.start) / s.steps for s in path.steps if s.tokens == 0 and s.rows)
     reads = max((s.end - s.start for s in path.steps if s.tokens), default=0.0)
@@ -205,7 +205,7 @@ def tell_steps(job, reading):
 
 
 def read_ranks(job, rng):
-    """Seconds of a layer's kernels on each GPU, without waiting for the others."""
+    """Measure seconds of a layer's kernels on each GPU, without waiting for other GPUs."""
     layer = 1e-4
     times = [noisy(rng, layer, 0.03) for _ in range(GPUS)]
     times[rng.randrange(GPUS)] *= job.slow
@@ -221,7 +221,7 @@ def tell_ranks(job, reading):
 
 
 def read_drafts(job, rng):
-    """(guesses that a step checks for each request, tokens that it gains)."""
+    """Measure (guesses checked per request and step, tokens gained)."""
     _, _, outputs = run(job)
     if not job.drafts:
         return 0, 1.0

@@ -22,12 +22,12 @@ NOTICED = 0.92
 
 
 class UnknownChoice(LookupError):
-    """No measurement, cause or fix of this incident has that name."""
+    """An unknown measurement, cause or fix of this incident."""
 
 
 @dataclass(frozen=True)
 class Incident:
-    """One incident. `job` has the fault in it, and is not for the learner to see."""
+    """An incident. `job` contains the fault and must stay hidden from the learner."""
 
     seed: str
     setting: Setting
@@ -48,23 +48,23 @@ class Incident:
         return measurement.read(self.job, rng)
 
     def show(self, id):
-        """What a measurement prints."""
+        """Return what a measurement prints."""
         m = self.setting.measurement(id)
         return m.show(self.job, self._reading(m))
 
     @cached_property
     def findings(self):
-        """Measurement id -> what an expert sees in it."""
+        """Measurement id -> an expert's finding."""
         return {m.id: m.tell(self.job, self._reading(m)) for m in self.setting.measurements}
 
     @cached_property
     def gain(self):
-        """How many times better the fix makes the job, by its simulator."""
+        """How many times better the fix makes the job, by simulation."""
         pace = self.setting.pace
         return pace(self.cause.mend(self.job)) / pace(self.job)
 
     def write(self, ids, folder):
-        """The files of these measurements, those that come as files, in a folder."""
+        """Write the files of these measurements, if they have any, into a folder."""
         purchases = [self.setting.measurement(id) for id in ids]
         widest = [m for m in purchases if m.write][-1:]  # that of all ranks has that of rank 0
         return [path for m in widest for path in m.write(self.job, folder)]
@@ -73,7 +73,7 @@ class Incident:
         return sum(self.setting.measurement(id).price for id in ids)
 
     def named(self, what, id):
-        """The measurement or cause of this id. Raises UnknownChoice, naming the nearest."""
+        """Return the measurement or cause with this id. Raises UnknownChoice."""
         ids = [m.id for m in (getattr(self.setting, what))]
         if id not in ids:
             kind = {"measurements": "measurement", "causes": "cause"}[what]
@@ -82,7 +82,7 @@ class Incident:
 
 
 def id_of(seed, setting=None):
-    """What the store calls the incident of a seed: the week's are numbered by themselves."""
+    """Return the stored id of a seed's incident; the week's incidents are numbered separately."""
     return f"{'week' if setting is WEEK else 'incident'}.{seed}"
 
 
@@ -93,7 +93,7 @@ def _with_company(seed, setting, cause):
 
 
 def incident_of(seed, setting=None, cause=None):
-    """The `Incident` of a seed: setting and cause are drawn too, unless they are given."""
+    """Return the `Incident` of a seed; setting and cause are drawn too unless given."""
     rng = random.Random(f"incident\n{seed}")
     if setting is None:
         setting, cause = rng.choice(CASES)

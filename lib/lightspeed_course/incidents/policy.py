@@ -18,7 +18,7 @@ SAMPLE = 6
 
 @cache
 def draws(setting_id):
-    """(cause id, findings) of each draw."""
+    """Return (cause id, findings) of each draw."""
     setting = SETTINGS[setting_id]
     return tuple(
         (cause.id, incident_of(f"policy {cause.id} {n}", setting, cause).findings)
@@ -29,7 +29,7 @@ def draws(setting_id):
 
 @cache
 def consistent(setting_id, facts):
-    """The numbers of the draws that agree with findings, a frozenset of (measurement, finding)."""
+    """Return the numbers of the draws that agree with `facts`, (measurement, finding) pairs."""
     return frozenset(
         n
         for n, (_, findings) in enumerate(draws(setting_id))
@@ -38,12 +38,12 @@ def consistent(setting_id, facts):
 
 
 def causes(setting_id, draws_left):
-    """Cause id -> how many of these draws it has."""
+    """Return cause id -> how many of these draws have it."""
     return Counter(draws(setting_id)[n][0] for n in draws_left)
 
 
 def split(setting_id, numbers, measurement):
-    """Finding -> the draws that have it."""
+    """Return finding -> the draws with it."""
     parts: dict[str, set[int]] = {}
     for n in numbers:
         parts.setdefault(draws(setting_id)[n][1][measurement], set()).add(n)
@@ -52,7 +52,7 @@ def split(setting_id, numbers, measurement):
 
 @cache
 def plan(setting_id, numbers):
-    """(expected minutes, measurement to buy or None) for these draws."""
+    """Return (expected minutes, next measurement or None) for these draws."""
     if len(causes(setting_id, numbers)) <= 1:
         return 0.0, None
     options = []
@@ -65,21 +65,21 @@ def plan(setting_id, numbers):
 
 
 def next_purchase(setting_id, findings):
-    """What to buy after these findings (measurement id -> finding); None to name the cause."""
+    """Return what to buy after these findings (id -> finding); None to name the cause."""
     numbers = consistent(setting_id, frozenset(findings.items()))
     return plan(setting_id, numbers)[1]
 
 
 def verdict(setting_id, findings):
-    """The likeliest cause after these findings, and whether no other one is left."""
+    """Return the likeliest cause after these findings, and whether it is the only one left."""
     counts = causes(setting_id, consistent(setting_id, frozenset(findings.items())))
     return (counts.most_common(1)[0][0] if counts else None), len(counts) == 1
 
 
 @cache
 def opening(incident):
-    """The measurement that somebody has made already, drawn so that it leaves at least half of the
-    causes: what to buy first depends on it. None where nothing is known.
+    """Return the measurement given at the start, drawn so that it leaves at least half of the
+    causes: the best first purchase depends on it. None if nothing is known.
     """
     setting = incident.setting
     rng = random.Random(f"{incident.seed}\nopening")
@@ -98,7 +98,7 @@ def opening_findings(incident):
 
 
 def brief(incident):
-    """What a reader is told: the brief of the job, and what somebody has measured already."""
+    """Return the reader's brief: the job's, and the measurement given at the start."""
     m = opening(incident)
     if m is None:
         return incident.brief
@@ -109,7 +109,7 @@ def brief(incident):
 
 
 def solve(incident):
-    """What the policy buys in this incident, in order, and the cause that it names."""
+    """Return the policy's purchases in order, and the cause that it names."""
     findings = opening_findings(incident)
     purchases = []
     while (id := next_purchase(incident.setting.id, findings)) is not None:

@@ -41,7 +41,7 @@ TAUGHT = {
 
 @dataclass(frozen=True)
 class Score:
-    """What became of an incident; minutes are those paid, and those of the policy here."""
+    """The result of an incident; minutes are those paid, and the policy's."""
 
     cause: bool
     fix: bool
@@ -56,7 +56,7 @@ class Score:
 
     @property
     def points(self):
-        """Out of 100."""
+        """Points out of 100."""
         if not self.left:
             return 0
         reading = READING * (self.suspects - self.left) / (self.suspects - 1)
@@ -71,8 +71,8 @@ class Score:
 
 
 def score(incident, purchases, cause, fix, gain=None):
-    """The `Score` of purchases in order, of cause and fix (a cause's id), and of how many times
-    better the fix is said to make it. Raises UnknownChoice.
+    """Return the `Score` of purchases in order, cause and fix (a cause's id), and the claimed gain
+    of the fix. Raises UnknownChoice.
     """
     for id in purchases:
         incident.named("measurements", id)
@@ -117,7 +117,7 @@ def _effect(incident, fix):
 
 
 def debrief(incident, purchases, cause, fix, gain=None):
-    """(score, the words that go with it)."""
+    """Return (score, debriefing text)."""
     s = score(incident, purchases, cause, fix, gain)
     best, _ = policy.solve(incident)
     names = {m.id: m.name for m in incident.setting.measurements}

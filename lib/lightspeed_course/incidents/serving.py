@@ -21,7 +21,7 @@ WINDOW = 8  # requests a window of the trace holds on average
 
 @dataclass(frozen=True)
 class Job:
-    """A service as planned, and what may be otherwise; factors are of the planned value."""
+    """A service as planned, with possible faults; factors are relative to the plan."""
 
     number: int  # of the draw that makes its requests
     replicas: int
@@ -48,7 +48,7 @@ def _length(rng, heavy):
 
 @functools.lru_cache(maxsize=256)
 def rows(job):
-    """(arrival, start, departure) of each request."""
+    """Return (arrival, start, departure) of each request."""
     rng = random.Random(f"requests\n{job.number}")
     mean_gap = 1 / (job.planned_rate * job.traffic)
     arrivals, services, clock = [], [], 0.0
@@ -64,7 +64,7 @@ def rows(job):
 
 @functools.lru_cache(maxsize=256)
 def late(job):
-    """Seconds that all but one in twenty wait less than."""
+    """The wait (s) that 95% of the requests stay below."""
     waits = sorted(start - arrival for arrival, start, _ in rows(job))
     return waits[int(PROMISE * len(waits))]
 
@@ -74,7 +74,7 @@ def promised(job):
 
 
 def rate(job):
-    """The promised wait over the one that is seen."""
+    """The target wait over the actual one."""
     return promised(job) / max(late(job), 1e-9)
 
 
@@ -147,7 +147,7 @@ CAUSES = (
 
 
 def read_busy(job, rng):
-    """The share of time in which each replica works. They share a line: those up are alike."""
+    """Measure the busy share of each replica. They share a line, so those up are alike."""
     visits = rows(job)
     work = sum(end - start for _, start, end in visits)
     up = job.replicas - job.down
@@ -183,7 +183,7 @@ def tell_counter(job, reading):
 
 
 def read_trace(job, rng):
-    """Arrivals in windows of one length, over the run."""
+    """Count arrivals in windows of one length, over the run."""
     width = WINDOW / (job.planned_rate * job.traffic)
     counts: dict[int, int] = {}
     for arrival, _, _ in rows(job):
@@ -210,7 +210,7 @@ def tell_trace(job, reading):
 
 
 def read_lengths(job, rng):
-    """The mean service time and its squared coefficient of variation."""
+    """Measure the mean service time and its squared coefficient of variation."""
     times = [end - start for _, start, end in rows(job)]
     mean = sum(times) / len(times)
     return mean, sum((t / mean - 1) ** 2 for t in times) / len(times)

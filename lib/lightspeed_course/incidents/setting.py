@@ -19,7 +19,7 @@ class Cause:
 
 
 def together(one, other):
-    """Two causes at once, as one: the fix of either mends a part."""
+    """Combine two causes into one: the fix of either repairs a part."""
     return Cause(
         f"{one.id}+{other.id}",
         f"Two at once: {one.name} {other.name}",
@@ -53,7 +53,7 @@ class Measurement:
 
     @property
     def offer(self):
-        """Name and price, as they are offered."""
+        """Name and price, as offered."""
         stands = f" in which the job stands still: counts as {self.price}" if self.stops else ""
         return f"{self.name}, {self.minutes} min{stands}"
 
@@ -82,17 +82,17 @@ class Setting:
         return next(m for m in self.measurements if m.id == id)
 
     def ordered(self, what):
-        """Measurements or causes in an order that tells nothing."""
+        """Return measurements or causes in an order that reveals nothing."""
         return sorted(getattr(self, what), key=lambda each: each.name)
 
     @property
     def fixes(self):
-        """The causes in the order of their fixes, which must not stand where causes do."""
+        """Return the causes in the order of their fixes, which differs from that of the causes."""
         return sorted(self.causes, key=lambda cause: cause.fix)
 
 
 def roughly(share):
-    """How much of what was promised is there, in words: what a complaint says."""
+    """Describe in words how much of the planned performance remains, as a complaint does."""
     return (
         "less than half of it"
         if share < 0.5
@@ -103,12 +103,12 @@ def roughly(share):
 
 
 def noisy(rng, value, spread=0.01):
-    """A value as an instrument gives it."""
+    """Return a value with an instrument's noise."""
     return value * rng.uniform(1 - spread, 1 + spread)
 
 
 def grid(heads, rows):
-    """Rows as a table in Markdown that lines up as text too."""
+    """Format rows as a Markdown table that also aligns as text."""
     rows = [tuple(map(str, row)) for row in [heads, *rows]]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["| " + " | ".join(map(str.rjust, row, widths)) + " |" for row in rows]

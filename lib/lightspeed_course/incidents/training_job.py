@@ -19,7 +19,7 @@ PER_NODE = 8
 
 @dataclass(frozen=True)
 class Job:
-    """A plan on a cluster, and what may be wrong with it. Shares are of the sound value."""
+    """A plan on a cluster, with possible faults. Shares are relative to the sound value."""
 
     model: str
     gpu: str
@@ -50,18 +50,18 @@ class Job:
 
     @property
     def slowest(self):
-        """The share of its speed that the slowest rank keeps."""
+        """Relative speed of the slowest rank, 1 if sound."""
         return min(self.busy_gpu[1], self.hot_node[1])
 
     def speed(self, rank):
-        """The share of its speed that a rank keeps."""
+        """Return a rank's relative speed, 1 if sound."""
         shares = [self.busy_gpu[1]] * (rank == self.busy_gpu[0])
         shares += [self.hot_node[1]] * (rank // PER_NODE == self.hot_node[0])
         return min(shares, default=1.0)
 
 
 def sound(job):
-    """The job as it was meant, planned with the dense peak."""
+    """Return the job without faults, planned with the dense peak."""
     return Job(
         job.model, job.gpu, job.network, job.nodes, job.micro_batches, job.sequence, job.pipeline
     )  # fmt: skip
@@ -90,7 +90,7 @@ def terms(job) -> Step:
 
 @functools.cache
 def planned(job) -> Step:
-    """The step that the plan promised."""
+    """Return the step that the plan predicted."""
     plan = _split(job)
     m = _machine(job, 1.0 if job.fp8_plan else job.fp8 or 1.0)
     m = replace(m, peak=assumed_peak(job))

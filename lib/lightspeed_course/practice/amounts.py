@@ -11,7 +11,7 @@ _TENS = "ten twenty thirty forty fifty sixty seventy eighty ninety"
 
 
 def close(a, b, tolerance):
-    """Whether all of `a` is within the relative tolerance of `b`; equal infinities are close."""
+    """Whether all of `a` are within a relative `tolerance` of `b`; equal infinities are close."""
     a, b = values_of(a), values_of(b)
     share = max(tolerance, 1e-9) * (1 + 1e-9)
     largest = max((abs(v) for v in b if math.isfinite(v)), default=0)
@@ -38,7 +38,7 @@ def amount(value, unit="", digits=4):
 
 
 def times(decades):
-    """So many powers of ten as a factor, roughly and in words: its digits might be the answer's.
+    """Return a power of ten as a rough factor in words, since its digits might be the answer's.
 
     >>> times(0.6), times(-2.3), times(4.5)
     ('4 times', 'about two hundred times', 'about thirty thousand times')
@@ -68,7 +68,7 @@ def si_factor(unit):
 
 
 def nice(low, high):
-    """Round numbers from `low` to `high`: choices that can be handled in the head."""
+    """Return round numbers from `low` to `high`, suited for mental arithmetic."""
     steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [float(f"{s}e{d}") for d in decades for s in steps]

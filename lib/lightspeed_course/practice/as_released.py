@@ -42,7 +42,7 @@ def pack(items):
 
 
 def fingerprint(item):
-    """An equal hash for what is judged alike: a variant, or a question with what it draws from."""
+    """Return equal hashes for what is graded alike: a variant, or a question with its draws."""
     if not hasattr(item, "question"):
         choices = {name: list(map(str, p.choices)) for name, p in item.parameters.items()}
         return _hash([fingerprint(item.variant()), choices])

@@ -17,7 +17,7 @@ SMALLER = "Try a smaller question"
 
 
 def ask(id, seed=None):
-    """The question `id`, as the last value of a cell. `seed` as for `check`.
+    """Show the question `id` with a form, as the last value of a cell. `seed` as for `check`.
 
     Raises UnknownQuestion for an unknown id.
     """
@@ -106,7 +106,7 @@ def _without_a_box(id, seed):
 
 
 def fields_of(variant):
-    """The fields of a form for the answer to a variant."""
+    """Return the form fields for an answer to a variant."""
     q = variant.question
     if q.kind == "choice":
         return [

@@ -31,7 +31,7 @@ BENCHES = {
 
 
 def findings(setting, cause, measurement):
-    """What an expert sees in this reading of jobs with this cause, over draws of them."""
+    """Return an expert's findings from this measurement, over draws of jobs with this cause."""
     cases = (incident_of(f"bench {cause} {n}", setting, setting.cause(cause)) for n in range(DRAWS))
     return {case.findings[measurement] for case in cases}
 

@@ -11,7 +11,7 @@ from lightspeed_course.practice.values import Values, joined
 
 
 def results(variant, function):
-    """What the learner's function gives on each sample, NaN if it fails, and the first failure."""
+    """Return the learner's function on each sample, NaN if it fails, and the first failure."""
     if function is None or function is Ellipsis:
         raise Unreadable("unanswered", "Give the function itself, without calling it.")
     if not callable(function):
@@ -82,7 +82,7 @@ def _call(function, signature, inputs):
 
 
 def calls_of(variant, function):
-    """What of the library the results of a function come out of; the grader's stand-in knows it."""
+    """Return the library calls that a function's results come from; the grader's stand-in knows."""
     if calls := getattr(function, "library", None):
         return calls
     signature = _signature(function)

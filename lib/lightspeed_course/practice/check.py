@@ -67,7 +67,7 @@ class Verdict:
 
     @property
     def offer(self):
-        """The smaller question, in words; nothing where none is offered."""
+        """The smaller question, in words; empty if there is none."""
         if not self.smaller:
             return ""
         prompt = " ".join(question(self.smaller).variant().prompt.partition("\n\n*")[0].split())
@@ -113,7 +113,7 @@ def check(id, answer, seed=None, at=None):
 
 
 def smaller(id):
-    """The next smaller question on the way to `id` that was not solved yet; "" if there is none."""
+    """Return the next smaller unsolved question on the way to `id`; "" if there is none."""
     from lightspeed_course.practice import store
 
     solved = {e.question for e in store.events("try") if e.detail.get("correct")}
@@ -127,12 +127,12 @@ def chosen_seed(seed):
 
 
 def classwork():
-    """How much `check` tells in a class's notebook: "full" or "format"; "" in self-study."""
+    """Return how much `check` reveals in class: "full" or "format"; "" in self-study."""
     return os.environ.get("LIGHTSPEED_CLASS", "")
 
 
 def acknowledge(variant, answer):
-    """That an answer can be judged, and as what it was read; nothing of whether it is right."""
+    """Confirm that an answer can be graded, and how it was read, without grading it."""
     q = variant.question
     try:
         if q.kind == "choice":

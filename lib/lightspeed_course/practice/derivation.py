@@ -57,7 +57,7 @@ class Step:
 
     @cached_property
     def result(self):
-        """(value, unit, names of units that cancel). Raises ValueError if the library disagrees."""
+        """(value, unit, names of cancelled units). Raises ValueError if the library disagrees."""
         value, units, cancelled = self._work_out(self.tree)
         result, unit = measured(self.gives) if self.gives is not None else (value, _written(units))
         if unit_of(unit) != units:
@@ -163,7 +163,7 @@ class Derivation:
 
     @property
     def hints(self):
-        """What leads on without giving a number away: each step in words and in symbols."""
+        """Return hints that reveal no number: each step in words and in symbols."""
         return [f"{s.words}  \n{s.symbols}" if s.inputs else s.words for s in self.steps]
 
     @property
@@ -187,7 +187,7 @@ def step(words, formula="", gives=None, /, **inputs):
 
 
 def measured(value):
-    """(number in SI, unit) of an input: a pair, what knows its unit, or a plain number."""
+    """Return (number in SI, unit) of an input: a pair, a value with a unit, or a plain number."""
     return value if isinstance(value, tuple) else (value, getattr(value, "unit", ""))
 
 

@@ -49,12 +49,12 @@ def order():
 
 @cache
 def below(id):
-    """All that a question rests on, however far down."""
+    """Return everything that a question rests on, directly or indirectly."""
     return frozenset(parts(id)).union(*map(below, parts(id)))
 
 
 def askable(id):
-    """Whether a box can take the answer: a function is written in a cell."""
+    """Whether a box can take the answer: functions need a cell."""
     return id in catalogue() and catalogue()[id].kind != "function"
 
 
@@ -81,12 +81,12 @@ class Desk:
         return self.memories[id].due(pace=self.pace)
 
     def due(self, now):
-        """Questions whose time has come, those that are likeliest forgotten first."""
+        """Return the questions that are due, those most likely forgotten first."""
         ready = [id for id in self.memories if askable(id) and self.due_at(id) <= now]
         return sorted(ready, key=lambda id: (self.memories[id].recall(now, self.pace), id))
 
     def to_write(self, now):
-        """Functions, which are written in a cell: those that are due, then new ones."""
+        """Return functions to write in a cell: those that are due, then new ones."""
         ready = [id for id in self.memories if not askable(id) and self.due_at(id) <= now]
         return ready + [id for id in self.following() if not askable(id)]
 
@@ -106,7 +106,7 @@ class Desk:
         return sorted(ready, key=lambda id: catalogue()[id].chapter < begin)
 
     def state(self, id, now):
-        """What a box shows: "new", "guessed", "tried", "solved" or "due"."""
+        """Return a question's state for its box: "new", "guessed", "tried", "solved" or "due"."""
         if id in self.memories and self.due_at(id) <= now:
             return "due"
         if id in self.right:
@@ -206,7 +206,7 @@ def read(events=None):
 
 
 def interleaved(ids):
-    """The same questions, neighbours of different topics where that can be; within one in order."""
+    """Return the questions with neighbours of different topics if possible."""
     by_topic: dict[str, list[str]] = {}
     for id in ids:
         by_topic.setdefault(id.partition(".")[0], []).append(id)
@@ -259,7 +259,7 @@ def known_after(answers):
 
 
 def placement_question(answers):
-    """What to ask next: where either answer tells most; None if nothing is left to tell."""
+    """Return the next question, where either answer tells most; None if nothing is left."""
     sure, unknown = known_after(answers)
     ids = {id for id, _ in answers}
     open_ = [i for i in order() if i not in sure and i not in unknown and i not in ids]
@@ -339,7 +339,7 @@ class Sitting:
         self.advance()
 
     def advance(self):
-        """Deal the next question. In the placement test one that is skipped counts as not known."""
+        """Ask the next question. In the placement test a skipped one counts as not known."""
         if self.placement and self.variant is not None:
             id = self.variant.question.id
             if id not in dict(placement_answers()):
@@ -361,18 +361,18 @@ class Sitting:
         self.variant = catalogue()[id].variant(seed) if id else None
 
     def checked(self):
-        """Whether the function that is asked was right when a cell last checked it; None before."""
+        """Whether the current function was right when last checked; None before that."""
         tries = store.events("try", self.variant.question.id)
         verdicts = [e for e in tries if e.at >= self.dealt and _grade(e) is not None]
         return bool(verdicts[-1].detail["correct"]) if verdicts else None
 
     def shown(self):
-        """Keep that the worked solution of this question was shown."""
+        """Record that this question's worked solution was shown."""
         detail = {"seed": self.variant.seed}
         store.record("solution", self.variant.question.id, detail, at=self.clock())
 
     def answer(self, value):
-        """The verdict on an answer, which is kept."""
+        """Return the verdict on an answer, and record it."""
         from lightspeed_course.practice.check import check, diagnose
 
         id, seed = self.variant.question.id, self.variant.seed
@@ -393,7 +393,7 @@ class Sitting:
 
 
 def told(now):
-    """The desk in words: (heading, lines), the same on a page and in a terminal."""
+    """Describe the desk: (heading, lines), the same on a page and in a terminal."""
     desk = read()
     due, following = desk.due(now), desk.following()
     new = [id for id in following if askable(id)]

@@ -17,17 +17,17 @@ CLOCKS = {
 
 @cache
 def dimensions(unit):
-    """The dimensions of a unit, each with its power."""
+    """Return the dimensions of a unit, each with its power."""
     return unit_of(unit).dimensions
 
 
 def units(q):
-    """The units of the answer and of the premises."""
+    """Return the units of a question's answer and parameters."""
     return (q.unit, *(p.unit for p in q.parameters.values()))
 
 
 def clocks(q):
-    """Factors between units of time that may be mistaken here: days only if a clock is used."""
+    """Return factors between time units that may be confused here: days only if a clock is used."""
     clocked = re.search(r"\bdays?\b|\bhours?\b", q.prompt) or any(
         si_factor(u) in CLOCKS and set(dimensions(u)) == {"[time]"} for u in units(q)
     )
@@ -36,7 +36,7 @@ def clocks(q):
 
 
 def is_key(variant, *kinds):
-    """Whether a premise is an entry of one of these kinds of the catalog."""
+    """Whether a parameter is a catalog entry of one of these kinds."""
     keys = [value for value in variant.values.values() if isinstance(value, str)]
     if not keys:
         return False

@@ -19,7 +19,7 @@ MOST = 3  # written causes told of one answer
 
 
 def causes(variant):
-    """The mistakes that lead to another value than the right one: a bank's, and factors."""
+    """Return the mistakes that lead to a value other than the right one: a bank's, and factors."""
     sources = (_bank, slips.causes, premises.turned, premises.given)
     return [c for some in sources for c in some(variant) if _tells(variant, c)]
 

@@ -45,15 +45,15 @@ class Panel:
         }
 
     def enter(self, *values):
-        """Do what a reader does who fills in the fields and presses Enter."""
+        """Submit the form, as pressing Enter does."""
         self._receive({"event": "submit", "values": list(values)})
 
     def press_extra(self):
-        """Do what a reader does who presses the second button."""
+        """Press the second button."""
         self._receive({"event": "extra"})
 
     def press_offer(self, label):
-        """Do what a reader does who presses the button of an offer."""
+        """Press the button of an offer."""
         self._receive({"event": "offer", "label": label})
 
     def open(self, heading, content):
@@ -107,7 +107,7 @@ def number_field(unit="", label="Your answer"):
 
 
 def unread(problem):
-    """The reply to something typed that cannot be judged (an Unreadable)."""
+    """Return the reply to input that cannot be graded (an Unreadable)."""
     heading = "Not answered." if problem.kind == "unanswered" else "Not read."
     return f"**{heading}** {problem.message}", f"{heading} {problem.message}", "bad"
 

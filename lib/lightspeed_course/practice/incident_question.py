@@ -82,13 +82,13 @@ class Sheet:
     readings: Mapping[str, str]
 
     def sealed(self):
-        """As text for a cell."""
+        """Encode the sheet as text for a cell."""
         data = zlib.compress(json.dumps(asdict(self), sort_keys=True).encode(), 9)
         return textwrap.fill(base64.b64encode(data).decode(), 96)
 
     @classmethod
     def unsealed(cls, text):
-        """The sheet of such a text. Raises ValueError for any other."""
+        """Decode a sealed sheet. Raises ValueError for any other text."""
         try:
             data = base64.b64decode("".join(text.split()), validate=True)
             return cls(**json.loads(zlib.decompress(data)))
@@ -118,7 +118,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Variant:
-    """An incident that is asked. `case` is what is behind it: None where only a sheet is known."""
+    """An incident that is asked. `case` is the hidden incident: None if only a sheet is known."""
 
     question: Question
     seed: str | None
@@ -179,7 +179,7 @@ class Variant:
         return Answer(tuple(dict.fromkeys(purchases)), cause, fixes[fix - 1].id)
 
     def words(self, answer):
-        """An `Answer` in words, without a judgement."""
+        """Describe an `Answer` without grading it."""
         minutes = sum(self.setting.measurement(id).price for id in answer.bought)
         fix = [c.id for c in self.setting.fixes].index(answer.fix) + 1 if answer.fix else "none"
         purchases = ", ".join(answer.bought) or "nothing"
@@ -228,7 +228,7 @@ def _one_of(options, what, value):
 
 
 def incident_question(id):
-    """The question of this id. Raises LookupError, naming those that there are."""
+    """Return the question with this id. Raises LookupError, listing the known ids."""
     if not isinstance(id, str) or not ID.fullmatch(id):
         kinds = " and ".join(f"{INCIDENT}.{name}" for name in SETTINGS)
         raise LookupError(f"there are {kinds}, and {INCIDENT}.training_2 for another one of a kind")

@@ -13,14 +13,14 @@ KIND = "incident"
 
 @dataclass(frozen=True)
 class State:
-    """What was bought, in order, and the (cause, fix, gain or None) named first, or None."""
+    """Purchases in order, and the first named (cause, fix, gain or None), or None."""
 
     bought: tuple[str, ...]
     named: tuple[str, str, float | None] | None
 
 
 def state(incident):
-    """The `State` that the store has."""
+    """Return the `State` in the store."""
     purchases: dict[str, None] = {}
     for event in store.events(KIND, incident.id):
         if "cause" in event.detail:
@@ -31,7 +31,7 @@ def state(incident):
 
 
 def buy(incident, id):
-    """Buy a measurement and return what it prints. What is there already is not paid again.
+    """Buy a measurement and return what it prints. Repeated purchases are free.
 
     Raises UnknownChoice.
     """

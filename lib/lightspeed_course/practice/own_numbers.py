@@ -20,11 +20,11 @@ ALIKE = str.maketrans("ol", "01")  # letters that are taken for digits
 
 
 class NoStudent(ValueError):
-    """No student of the class goes by what was written; the message says what to write."""
+    """No student of the class has this id; the message says what to write."""
 
 
 def own_numbers(student, sealed):
-    """What draws the numbers of a student, who goes by this id. Raises NoStudent."""
+    """Return the seed of the student with this id. Raises NoStudent."""
     name = spoken(student)
     data = base64.b64decode(sealed.removeprefix(NOW))
     salt, size, records = data[:SALT], data[SALT], data[SALT + 1 :]
@@ -52,7 +52,7 @@ def own_numbers(student, sealed):
 
 
 def seal(seeds, salt):
-    """As text for own_numbers: names that students go by -> what draws their numbers."""
+    """Encode for own_numbers: students' names -> their seeds."""
     size = max((len(seed.encode()) for seed in seeds.values()), default=0)
 
     def record(name):
@@ -67,7 +67,7 @@ def seal(seeds, salt):
 
 
 def spoken(student):
-    """What was written as an id. Raises NoStudent for what is none."""
+    """Return the id as written. Raises NoStudent if it is not one."""
     if isinstance(student, str) and student.strip() not in ("", "...", "…"):
         return student.strip()
     if isinstance(student, str) or student is ...:

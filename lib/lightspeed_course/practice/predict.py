@@ -128,7 +128,7 @@ def _way(off):
 
 
 def decades(guess, true):
-    """By how many powers of ten a guess is off; above zero if it is too high."""
+    """Return by how many powers of ten a guess is off; above zero if too high."""
     return math.log10(guess) - math.log10(true)
 
 
@@ -182,7 +182,7 @@ def calibration():
 
 
 def summary(values):
-    """What a list of decades off says, in a sentence."""
+    """Summarize a list of decades off in a sentence."""
     typical = statistics.median(map(abs, values))
     high, low = sum(v > 0.05 for v in values), sum(v < -0.05 for v in values)
     lean = (

@@ -27,7 +27,7 @@ def result(variant, inputs, change=lambda inputs: {}):
 
 
 def turned(variant):
-    """What is done to a result: turned over, the other share, one too many, a root too few."""
+    """Yield mistakes of a result: inverted, the other share, one too many, a root too few."""
     q, right = variant.question, variant.right
     which = "That is the ratio turned upside down. Which of the two quantities is asked per unit of"
     yield Cause("upside down", 1 / right, f"{which} the other?")

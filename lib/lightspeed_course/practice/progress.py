@@ -21,7 +21,7 @@ def progress(clock=time.time):
 
 
 def summary(now):
-    """One row (a dict) a chapter."""
+    """Return one row (a dict) per chapter."""
     first, solved = {}, set()
     for event in store.events("try"):
         first.setdefault(event.question, event.detail["correct"])

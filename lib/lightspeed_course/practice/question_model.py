@@ -45,8 +45,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong way to think: `wrong(**parameters)` is its answer, `hint` what to think about. A
-    `slight` one may be within some variants' tolerance.
+    """A misconception: `wrong(**parameters)` is its answer, `hint` what to think about. A `slight`
+    one may be within some variants' tolerance.
     """
 
     name: str

@@ -33,7 +33,7 @@ PUZZLE = "puzzle"  # the topic of kernels to write, of which the counting machin
 
 
 class UnknownQuestion(LookupError):
-    """No topic has a question of this id."""
+    """No topic has a question with this id."""
 
 
 def register(*questions):
@@ -58,7 +58,7 @@ def topics():
 
 
 def is_ours(id):
-    """Whether a question would be of the course's own topics, not of a file of somebody's own."""
+    """Whether a question id belongs to the course's own topics, not to an instructor's file."""
     return id.partition(".")[0] in _topics()
 
 
@@ -110,7 +110,7 @@ def load(path):
 
 
 def question(id):
-    """The question of this id. Raises UnknownQuestion, naming the nearest."""
+    """Return the question with this id. Raises UnknownQuestion, naming the nearest."""
     if str(id).partition(".")[0] == INCIDENT:  # of no text: a simulator makes them
         from lightspeed_course.practice.incident_question import incident_question
 

@@ -40,7 +40,7 @@ def causes(variant):
 
 
 def factors(variant):
-    """The (name, factor, reason) of each slip that leaves a factor."""
+    """Return the (name, factor, reason) of each slip that leaves a factor."""
     has = inside(variant)
     for some in (_units, _counts, _ring, _information, _doubles, _logarithms, _prefixes):
         yield from some(variant, has)

@@ -17,7 +17,7 @@ ROW: dict[str, Any] = {"key": str, "at": (int, float), "kind": str, "question": 
 
 @dataclass(frozen=True)
 class Event:
-    """What a learner did: when (seconds since 1970), of what kind, on which question, and more."""
+    """A learner's action: time (seconds since 1970), kind, question, and details."""
 
     at: float
     kind: str
@@ -29,7 +29,7 @@ _host = {}
 
 
 def use(keeper):
-    """Have this keeper keep the events of this process."""
+    """Use this keeper for the events of this process."""
     _host["keeper"] = keeper
 
 
@@ -42,19 +42,19 @@ def _keeper():
 
 
 def record(kind, question, detail=None, at=None):
-    """Keep one event, with details for JSON. Never raises for a keeper that cannot write."""
+    """Record one event, with details for JSON. Never raises if the keeper cannot write."""
     at = time.time() if at is None else at
     _keeper().add([(uuid.uuid4().hex, at, kind, question, json.dumps(detail or {}))])
 
 
 def events(kind=None, question=None):
-    """All events, or those of a kind or a question, in the order in which they happened."""
+    """Return all events, or those of a kind or question, oldest first."""
     all_events = [Event(at, k, q, json.loads(detail)) for _, at, k, q, detail in _keeper().rows()]
     return [e for e in all_events if kind in (None, e.kind) and question in (None, e.question)]
 
 
 def take_notice():
-    """Why events are not kept, the first time it is asked; else an empty text."""
+    """Return why events are not kept, on the first call only; else an empty text."""
     return _keeper().take_notice()
 
 
@@ -68,7 +68,7 @@ def dumps():
 
 
 def loads(text):
-    """Add the events of such a file that are not here yet, and return how many they are.
+    """Add the new events of such a file, and return their number.
 
     Raises ValueError, and adds nothing, for a text that is not such a file.
     """
@@ -78,8 +78,8 @@ def loads(text):
         data = None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(
-            "This is no file of progress: expected one that `lightspeed progress --save FILE`, or"
-            " the export of the web edition, has written."
+            "This is not a file of progress: expected one that `lightspeed progress --save FILE`,"
+            " or the export of the web edition, has written."
         )
     if data.get("version") != 1 or not isinstance(data.get("events"), list):
         raise ValueError("This file of progress is of another version: update the course.")

@@ -35,7 +35,7 @@ MIGRATIONS = (
 
 
 class Newer(sqlite3.Error):
-    """The file was written by a later version of the course."""
+    """The file was written by a newer version of the course."""
 
 
 _waiting: list[tuple] = []  # events that the file has not taken yet
@@ -43,7 +43,7 @@ _notice = {"text": "", "told": False}
 
 
 def path():
-    """Where the file is, or will be."""
+    """Return where the file is, or will be."""
     folder = os.environ.get("LIGHTSPEED_DATA")
     if not folder:
         import platformdirs
@@ -93,12 +93,12 @@ def _read(opening):
 
 
 def unwritten():
-    """How many events the file has not taken yet."""
+    """Return how many events are not yet in the file."""
     return len(_waiting)
 
 
 def take_notice():
-    """Why events are not kept on disk, the first time it is asked; else an empty text."""
+    """Return why events are not kept on disk, on the first call only; else an empty text."""
     text = "" if _notice["told"] else _notice["text"]
     _notice["told"] = _notice["told"] or bool(text)
     return text

@@ -8,7 +8,7 @@ from lightspeed_course.practice.unit_table import unit as unit_of
 
 
 class Unreadable(Exception):
-    """An answer that cannot be judged by its value; `kind` is the kind of the verdict."""
+    """An answer whose value cannot be graded; `kind` is the verdict's kind."""
 
     def __init__(self, kind, message):
         super().__init__(message)
@@ -17,7 +17,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Measured:
-    """A number with the unit that was typed after it."""
+    """A number with its typed unit."""
 
     magnitude: float
     unit: str

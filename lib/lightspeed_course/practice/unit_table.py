@@ -19,7 +19,7 @@ TOKEN = re.compile(r"\s*(?:(\*\*|\^)\s*|([*/·])\s*|(-?\d+(?:\.\d+)?(?:e-?\d+)?)
 
 
 class UnknownUnit(LookupError):
-    """No unit of the course has this name; `.name` is the part that is not known."""
+    """An unknown unit name; `.name` is the unknown part."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no unit {name!r}")
@@ -43,7 +43,7 @@ class Unit:
 
 @cache
 def unit(text: str) -> Unit:
-    """The unit that is written so; raises UnknownUnit. An empty text is the plain number.
+    """Parse a unit; raises UnknownUnit. An empty text is the plain number.
 
     >>> unit("FLOP/byte").dimensions
     {'[operation]': 1, '[information]': -1}

@@ -58,7 +58,7 @@ class Values(tuple):
     __radd__, __rmul__ = __add__, __mul__
 
     def where(self, mask):
-        """Those for which `mask`, as many truths, is true."""
+        """Return the values for which `mask`, of equal length, is true."""
         return Values(value for value, here in zip(self, mask, strict=True) if here)
 
 

@@ -108,7 +108,7 @@ class Variant:
 
     @cached_property
     def further(self):
-        """More of them, which take longer to find."""
+        """Return further causes, which take longer to find."""
         from lightspeed_course.practice.explain import further
 
         return further(self)
@@ -124,7 +124,7 @@ class Variant:
 
     @cached_property
     def rows(self):
-        """The neighbours of a number of the catalog, as causes."""
+        """Return the catalog neighbours of a number, as causes."""
         from lightspeed_course.practice.rows import rows
 
         return list(rows(self))

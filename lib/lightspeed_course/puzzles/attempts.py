@@ -40,7 +40,7 @@ class Attempt:
 
     @property
     def solved(self) -> bool:
-        """Right, and within the bytes."""
+        """Whether the solution is right and within the bytes."""
         return self.right and self.thrifty
 
     def __repr__(self) -> str:
@@ -53,7 +53,7 @@ class Attempt:
 
 
 class Host:
-    """What a solution gets as `launch`: it launches, and keeps each record."""
+    """The `launch` that a solution gets: it launches, and keeps each record."""
 
     def __init__(self, seed: float | None = None, values: bool = True) -> None:
         self.records: list[Launch] = []
@@ -74,7 +74,7 @@ class Host:
 
     @property
     def bytes(self) -> int:
-        """Bytes that crossed in all launches."""
+        """Return the bytes that crossed in all launches."""
         return sum(record.traffic.crossing for record in self.records)
 
     @property
@@ -215,7 +215,7 @@ def crossing(name: str, solution: Callable[..., None], seed: float) -> float | N
 
 @lru_cache(maxsize=1024)
 def right_crossing(name: str, seed: float) -> float:
-    """What `crossing` gives of a right solution within its bytes; nothing is launched for it."""
+    """Return the `crossing` of a right solution within its bytes, without launching."""
     case = _graded_case(name, seed)
     return _weighted(case, seed, case.expected)
 

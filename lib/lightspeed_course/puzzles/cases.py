@@ -29,7 +29,7 @@ class Case:
         return {array.name: array for array in self.arguments if isinstance(array, Array)}
 
     def again(self) -> "Case":
-        """The same case with arrays of its own, to be written anew."""
+        """Return the same case with fresh arrays."""
         copies = [
             Array(a.name, list(a.values or ()), element_bytes=a.element_bytes, integer=a.integer)
             if isinstance(a, Array)
@@ -60,7 +60,7 @@ class Puzzle:
         return f"**{self.title}.** {self.text}"
 
     def cases(self, seed: int) -> list[Case]:
-        """One case of each size, with numbers drawn from the seed."""
+        """Return one case of each size, with numbers drawn from the seed."""
         numbers = random.Random(f"{self.name} {seed}")
         return [self.draw(numbers, **size) for size in self.sizes]
 

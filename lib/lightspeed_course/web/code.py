@@ -13,7 +13,7 @@ _shown = []  # of the cell that runs
 
 
 class NotOnPage(Exception):
-    """What a lab has and a page has not; its words are for the reader."""
+    """A feature that a page lacks and a lab has; the message is for the reader."""
 
 
 def _input(*_):
@@ -52,7 +52,7 @@ def _names(source):
 
 
 def names_made(source):
-    """Names that a cell binds or changes."""
+    """Return the names that a cell binds or changes."""
     return _names(source)[0]
 
 

@@ -82,7 +82,7 @@ def hush(*_):
 
 
 def later(work):
-    """Do this while the page goes on; nothing where there is no page."""
+    """Run `work` while the page continues; do nothing if there is no page."""
     if not site():
         work.close()
         return

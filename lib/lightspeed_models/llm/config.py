@@ -39,7 +39,7 @@ def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
         try:
             config = json.loads(path.read_text("utf-8"))
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ValueError(f"{path} is no JSON: {error}") from error
+            raise ValueError(f"{path}: not JSON: {error}") from error
     if not isinstance(config, Mapping):
         raise ValueError("a config.json holds one object, {...}")
     names = config.get("architectures") or []

@@ -183,7 +183,7 @@ def _deepseek(bias: bool = True) -> Callable[[Keys], Decoder]:
         index = (latent.index_heads, latent.index_width, latent.index_top)
         if any(index) and not all(index):
             names = "index_n_heads, index_head_dim, index_topk"
-            raise ConfigRefused([f"{names} = {index}: all of them, or none"])
+            raise ConfigRefused([f"{names} = {index}: give all of them, or none"])
         kinds = ("deepseek_sparse_attention", "indexed_attention")
         k.list("layer_types", count, (), kinds if latent.index_heads else ("full_attention",))
         mixers = [replace(latent, borrowed_index=on) for on in _borrowed(k, count)]
@@ -417,7 +417,7 @@ def _nemotron_nas(k: Keys) -> Decoder:
         if not ffn.flag("no_op") and not hidden:
             times = ffn("ffn_mult")
             if type(times) not in (int, float) or not 0 < times < 1000:
-                raise ConfigRefused([f"ffn_mult = {times!r}: a number above 0"])
+                raise ConfigRefused([f"ffn_mult = {times!r}: expected a number above 0"])
             hidden = -(-int(2 * times * width / 3) // 256) * 256
         ffn.asked.add("ffn_mult")
         for keys in (attention, ffn):

@@ -177,7 +177,9 @@ def _lfm2(k: Keys) -> Decoder:
         if k.flag("block_auto_adjust_ff_dim", True):
             times = k("block_ffn_dim_multiplier", default=1.0)
             if type(times) not in (int, float) or not 0 < times < 1000:
-                raise ConfigRefused([f"block_ffn_dim_multiplier = {times!r}: a number above 0"])
+                raise ConfigRefused(
+                    [f"block_ffn_dim_multiplier = {times!r}: expected a number above 0"]
+                )
             each = k.whole("block_multiple_of", default=256)
             hidden = -(-int(times * int(2 * hidden / 3)) // each) * each
         mlps = [Mlp(width, hidden)] * count
@@ -238,7 +240,7 @@ def _nemotron_h(k: Keys) -> Decoder:
     names = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
     pattern = k("hybrid_override_pattern", default="")
     if not isinstance(pattern, str):
-        raise ConfigRefused([f"hybrid_override_pattern = {pattern!r}: letters of M * - E"])
+        raise ConfigRefused([f"hybrid_override_pattern = {pattern!r}: expected letters of M * - E"])
     if not pattern:
         each = k.config.get("layers_block_type")
         length = k.whole("num_hidden_layers", default=len(each) if isinstance(each, list) else 1)
@@ -253,7 +255,7 @@ def _nemotron_h(k: Keys) -> Decoder:
         raise ConfigRefused([words])
     count = k.whole("num_hidden_layers", default=len(pattern))
     for letter in set(pattern) - set("M*-E"):
-        raise ConfigRefused([f"hybrid_override_pattern has {letter!r}: known are M * - E"])
+        raise ConfigRefused([f"hybrid_override_pattern has {letter!r}: expected M * - E"])
     if count != len(pattern):
         raise ConfigRefused([f"hybrid_override_pattern has {len(pattern)} of {count} layers"])
     for name in ("attention_bias", "mlp_bias", "mamba_proj_bias", "use_bias"):

@@ -78,7 +78,7 @@ class Keys:
         values = list(there.values())
         if any(value != values[0] for value in values):
             both = " and ".join(f"{key} = {each!r}" for key, each in there.items())
-            raise ConfigRefused([f"{both}: two names for one thing, with two values"])
+            raise ConfigRefused([f"{both}: two names for one setting, with two values"])
         if values:
             return values[0]
         for name in names:
@@ -94,9 +94,13 @@ class Keys:
         """A whole number from `low` to `high`."""
         value = self(*names, default=default)
         if isinstance(value, bool) or not isinstance(value, int) or value < low:
-            raise ConfigRefused([f"{names[0]} = {value!r}: a whole number of at least {low}"])
+            raise ConfigRefused(
+                [f"{names[0]} = {value!r}: expected a whole number of at least {low}"]
+            )
         if value > high:
-            raise ConfigRefused([f"{names[0]} = {value:,}: a whole number of at most {high:,}"])
+            raise ConfigRefused(
+                [f"{names[0]} = {value:,}: expected a whole number of at most {high:,}"]
+            )
         return value
 
     def size(self, *names: str) -> int:
@@ -122,7 +126,7 @@ class Keys:
         null = default and name in self.config and self.config[name] is None
         value = None if null else self(name, default=default)
         if not isinstance(value, bool):
-            raise ConfigRefused([f"{name} = {value!r}: true or false"])
+            raise ConfigRefused([f"{name} = {value!r}: expected true or false"])
         return value
 
     def list(
@@ -134,7 +138,9 @@ class Keys:
         if (value is None or value == []) and default is not None:
             return list(default)
         if not isinstance(value, list) or len(value) < length:
-            raise ConfigRefused([f"{name}: a list with an entry for each of {length} layers"])
+            raise ConfigRefused(
+                [f"{name}: expected a list with an entry for each of {length} layers"]
+            )
         if len(value) > length:
             self.assumed.append(f"{name}: the first {length} of its {len(value)} entries")
         for entry in value[:length]:
@@ -150,7 +156,9 @@ class Keys:
         if value is None:
             return None
         if not isinstance(value, list) or any(type(i) is not int or i < 0 for i in value):
-            raise ConfigRefused([f"{name} = {value!r}: a list of layers, from 0 to {count - 1}"])
+            raise ConfigRefused(
+                [f"{name} = {value!r}: expected a list of layers, from 0 to {count - 1}"]
+            )
         return set(value)
 
     def only(self, name: str, *choices: Any) -> None:

@@ -199,7 +199,9 @@ def _dbrx(k: Keys) -> Decoder:
     width, count, _ = shape(k)
     inside, experts = k("attn_config"), k("ffn_config")
     if not isinstance(inside, dict) or not isinstance(experts, dict):
-        raise ConfigRefused(["attn_config and ffn_config: objects with the sizes of a layer"])
+        raise ConfigRefused(
+            ["attn_config and ffn_config: expected objects with the sizes of a layer"]
+        )
     attention, mlp = Keys(inside), Keys(experts)
     heads = k.whole("n_heads")
     kv = attention.whole("kv_n_heads")

@@ -28,7 +28,7 @@ def seen(text):
 
 
 def theirs(text):
-    """Words of a student or of a file name, as markup; they do not turn their line."""
+    """Mark up a student's words or a file name, keeping the text direction of the line."""
     return Markup("<bdi>{}</bdi>").format(seen(text))
 
 
@@ -47,7 +47,7 @@ def block(text):
 
 
 def kept(text):
-    """All lines of a text, to be edited: it is escaped, and nothing else is done to it."""
+    """Escape a text for editing, unchanged otherwise."""
     return escape(text)
 
 

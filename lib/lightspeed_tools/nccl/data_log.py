@@ -98,7 +98,7 @@ def _rccl(rows, collective):
             report.rows.append(_rccl_row(number, row))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ReportError(
-                number, f"no row of rccl-tests' -Z: {type(error).__name__} {error}; expected size,"
+                number, f"not a row of rccl-tests: {type(error).__name__} {error}; expected size,"
                 " type, redop, inplace, time (us), algbw and busbw (GB/s)"
             ) from None  # fmt: skip
     for report in reports.values():

@@ -164,7 +164,7 @@ def described(hardware=None, nic=None, domain=None, file=None):
             try:
                 facts = tomllib.load(opened)
             except tomllib.TOMLDecodeError as error:
-                raise ReportError(0, f"{file} is no TOML: {error}") from None
+                raise ReportError(0, f"{file} is not TOML: {error}") from None
         keys = ("name", "nic", "domain", "inside", "hardware")
         strange = sorted(set(facts) - set(keys))
         if strange:

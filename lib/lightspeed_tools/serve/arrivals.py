@@ -180,14 +180,14 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             for row in table:
                 yield table.line_num, row
         except csv.Error as error:
-            raise ValueError(f"{path} is no table: {error}") from error
+            raise ValueError(f"{path} is not a table: {error}") from error
         return
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
                 one = json.loads(line)
             except json.JSONDecodeError as error:
-                raise ValueError(f"{path}, line {number}: no JSON ({error.msg})") from error
+                raise ValueError(f"{path}, line {number}: not JSON ({error.msg})") from error
             if not isinstance(one, dict):
                 raise ValueError(f"{path}, line {number}: expected an object")
             yield number, one

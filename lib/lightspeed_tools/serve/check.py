@@ -33,7 +33,7 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     try:
         rows = list(table)
     except csv.Error as error:
-        raise ValueError(f"{path} is no table: {error}") from error
+        raise ValueError(f"{path} is not a table: {error}") from error
     if missing := [name for name in NEEDED if name not in (table.fieldnames or ())]:
         raise ValueError(f"{path} has no column {', '.join(missing)}")
     if not rows:

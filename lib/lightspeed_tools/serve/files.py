@@ -79,7 +79,7 @@ def objects_of(path: Path, text: str) -> list[Mapping[str, Any]]:
         try:
             whole = [json.loads(line) for line in text.splitlines() if line.strip()]
         except json.JSONDecodeError as error:
-            raise ValueError(f"{path} is no JSON: {error}") from error
+            raise ValueError(f"{path}: not JSON: {error}") from error
     objects = whole if isinstance(whole, list) else [whole]
     if not all(isinstance(one, Mapping) for one in objects):
         raise ValueError(f"{path}: expected an object for each run of the benchmark")
@@ -194,7 +194,7 @@ def _console(text: str) -> LoadTest:
     try:
         (test,) = _bench(one)
     except ValueError as error:
-        raise ValueError(f"the console's table lacks {error}") from None
+        raise ValueError(f"the console's table has no {error}") from None
     return LoadTest(**{**vars(test), "tool": "the console's table of bench serve"})
 
 

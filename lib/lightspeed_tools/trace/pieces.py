@@ -99,7 +99,7 @@ def _events(path: str | Path, read_block: Callable[[], bytes]) -> Iterator[Any]:
     if not text.strip():
         raise TraceError(f"{path}: the file is empty; {EXPECTED}")
     if text.lstrip()[:1] not in b"{[":
-        raise TraceError(f"{path}: this is no JSON: it begins with {text[:12]!r}; {EXPECTED}")
+        raise TraceError(f"{path}: not JSON: it begins with {text[:12]!r}; {EXPECTED}")
     head: dict[str, Any] = {}
     depth = 1
     is_list = text.lstrip()[:1] == b"["
