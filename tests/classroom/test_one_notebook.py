@@ -2,9 +2,11 @@
 and whose a submission is, the sender says.
 """
 
+import _thread
 import base64
 import json
 import re
+import time
 
 import pytest
 from scored import ROOFLINE, right
@@ -16,6 +18,7 @@ from lightspeed_class.handout.prose_notebook import write as write_prose
 from lightspeed_class.handout.release import release
 from lightspeed_class.intake.collect import collect
 from lightspeed_class.intake.origins import Origins, remarks, told_student
+from lightspeed_course.practice import own_numbers as sealing
 from lightspeed_course.practice.own_numbers import COST, NoStudent, own_numbers, seal
 from lightspeed_course.practice.questions import question
 
@@ -156,6 +159,39 @@ def test_versions(course, book):
     readme = (course.released(NAME) / "README.txt").read_text()
     assert "Upload it once" in readme and "{" not in readme
     assert f"v2/{NAME}.ipynb" in (course.released(NAME) / "handout.csv").read_text("utf-8-sig")
+
+
+def test_a_release_seals_each_name_once_says_how_long_and_ctrl_c_ends_it(
+    course, book, monkeypatch
+):
+    """A name of scrypt takes a twentieth of a second, and a class has some hundreds."""
+    for n in range(60):
+        book.add_student(f"t{n}", seed=f"{n:012x}", email=f"mail{n}@example.org")
+    key, names, lines = sealing._key, [], []
+
+    def interrupt(name, salt, size):
+        names.append(name)
+        if len(names) == 3:
+            _thread.interrupt_main()
+        time.sleep(0.02)
+        return key(name, salt, size)
+
+    monkeypatch.setattr(sealing, "_key", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        seal({f"s{n}": "0a" * 6 for n in range(2000)}, b"12345678")
+    assert 3 <= len(names) < 1000
+    monkeypatch.setattr(sealing, "_key", lambda *about: names.append(about[0]) or key(*about))
+    names.clear()
+    release(course, book, NAME, one=True, progress=lines.append)
+    ids = {s.id for s in book.students()}
+    assert sorted(names) == sorted([*ids, *{*names}])  # ids for the version, then all names
+    assert len({*names}) == 62 + 60 * 2 + 2 + 1
+    assert [line.partition(", about")[0] for line in lines] == [
+        "Sealing 62 names", "Sealing 185 names",
+    ]  # fmt: skip
+    names.clear()
+    release(course, book, NAME, one=True)
+    assert sorted(names) == sorted(ids)
 
 
 def test_the_senders_numbers_count(course, book, tmp_path):

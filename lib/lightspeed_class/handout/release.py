@@ -115,9 +115,10 @@ class Released:
         return len(self.versions)
 
 
-def release(course, book, name, due=None, one=False):
+def release(course, book, name, due=None, one=False, progress=lambda line: None):
     """Make the notebooks of an assignment, an exercise of the course or a path; `due` in seconds
-    since 1970. `one`: one notebook for all, which draws each student's numbers from their id.
+    since 1970. `one`: one notebook for all, which draws each student's numbers from their id;
+    `progress` gets a line on how long that takes.
 
     Students who have this version keep their files. A changed assignment is a new version for all
     students, in its own folder; so is one notebook for all once it must know more students.
@@ -138,7 +139,7 @@ def release(course, book, name, due=None, one=False):
     # The same seed for all versions: what differs is then the assignment, a question of the
     # library, class.toml, or who has to be known.
     any_seed = "any" if course.variants and not one else None
-    sealed = _sealed(book, name, aliases=False) if one else ""
+    sealed = _sealed(book, name, progress, aliases=False) if one else ""
     trial = notebook_for(path, any_seed, "any", course.feedback, book.secret, sealed)
     mark = hashlib.sha256(trial).hexdigest()
     marks = [v["mark"] for v in state["versions"]]
@@ -147,6 +148,8 @@ def release(course, book, name, due=None, one=False):
     if mark not in marks:
         state["versions"].append({"mark": mark, "at": time.time()})
     version = marks.index(mark) + 1 if mark in marks else len(state["versions"])
+    if one and not _is_whole(_file(course, name, version)):  # once for all of them: a name is slow
+        sealed = _sealed(book, name, progress)
     everybody = [s.seed for s in book.students() if s.seed]
     book.add_assignment(assignment, course.variants, str(version))
     if not book.libraries(name, str(version)):
@@ -159,7 +162,6 @@ def release(course, book, name, due=None, one=False):
     receivers, own = [], course.variants and not one
     for student in students:
         releases = state["students"].get(student.id, [])
-        sealed = _sealed(book, name) if one else ""
         is_new = _write(course, book, name, path, student, version, own, sealed)
         if is_new or (version not in releases and not own):
             receivers.append(student.id)
@@ -186,7 +188,7 @@ def release_to(course, book, name, student, version=None):
     if not 1 <= version <= count:
         raise ClassError(f"{name} has no version {version}; expected one from 1 to {count}")
     _seeded(book)
-    one, shared = book.student(student), course.released(name) / f"v{version}" / f"{name}.ipynb"
+    one, shared = book.student(student), _file(course, name, version)
     seeds = book.asked_seeds(name, str(version))
     if own := not shared.exists():
         if one.seed not in seeds and packed() not in book.libraries(name, str(version)):
@@ -225,9 +227,8 @@ def _seeded(book):
 
 def _write(course, book, name, path, student, version, own, sealed=""):
     """Write a student's notebook, or that of all, unless it is there; whether it was written."""
-    folder = course.released(name) / f"v{version}"
-    file = folder / (student.id if own else "") / f"{name}.ipynb"
-    if file.exists() and file.stat().st_size:  # a power cut may leave 0 bytes
+    file = _file(course, name, version, student.id if own else "")
+    if _is_whole(file):
         return False
     seed, whose = (student.seed, student.id) if own else (None, "")
     data = book.asked(name, str(version), student.seed if course.variants else None)
@@ -236,6 +237,14 @@ def _write(course, book, name, path, student, version, own, sealed=""):
     )
     write_whole(file, content)
     return True
+
+
+def _file(course, name, version, student=""):
+    return course.released(name) / f"v{version}" / student / f"{name}.ipynb"
+
+
+def _is_whole(file):
+    return file.exists() and file.stat().st_size > 0  # a power cut may leave 0 bytes
 
 
 def _gave(course, book, name, state):
@@ -247,7 +256,7 @@ def _gave(course, book, name, state):
     return {s.id: versions[s.id] for s in students}
 
 
-def _sealed(book, name, aliases=True):
+def _sealed(book, name, progress, aliases=True):
     """The seeds of all students, under each name that only one of them goes by. Who has left stays
     in it: what was given out is not made anew for that.
     """
@@ -262,7 +271,7 @@ def _sealed(book, name, aliases=True):
                 seeds[text.strip().casefold()] = student.seed
     # a salt that anybody may know, and that tells nothing of the secret
     salt = hashlib.sha256(f"salt\n{book.secret}\n{name}".encode()).digest()[:SALT]
-    return seal(seeds, salt)
+    return seal(seeds, salt, progress)
 
 
 def spoken(name):

@@ -1,6 +1,7 @@
 """Give an assignment out."""
 
 import time
+from functools import partial
 
 from lightspeed_class.listed import listed
 from lightspeed_cli.argument_types import count, when
@@ -50,16 +51,19 @@ def run(options, course, book):
         return _to_some(options, course, book)
     if options.version:
         raise UserError(f"--version {options.version} is for one student: add --for STUDENT")
-    batch = give_out(course, book, options.name, options.due, options.one_notebook)
+    batch = give_out(
+        course, book, options.name, options.due, options.one_notebook, partial(print, flush=True)
+    )
     folder, own = batch.folder / f"v{batch.version}", course.variants and not options.one_notebook
     notebooks_line = (
         many(len(batch.given), "notebook")
         if own
         else f"one notebook for all, {len(batch.given)} of whom did not have it"
     )
+    whose = f" ({listed(batch.given)})" if len(batch.given) < batch.students else ""
     print(
         f"{batch.name}, version {batch.version}, for {many(batch.students, 'student')}:"
-        f" {notebooks_line}{' made now' * own}."
+        f" {notebooks_line}{' made now' * own}{whose * bool(batch.given)}."
     )
     if earlier := [id for id, versions in batch.versions.items() if len(versions) > 1]:
         print(f"  an earlier version, which they keep, went to {listed(earlier)}")

@@ -10,12 +10,14 @@ once for the class and once for each name when it is sealed.
 
 import base64
 import hashlib
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 COST = {"n": 1 << 14, "r": 8, "p": 1, "maxmem": 64 << 20}  # of scrypt
 ROUNDS = 2000  # of what notebooks had that were given out before
 NOW = "2:"  # what is sealed as it is now begins with this
 SALT, KEY = 8, 6  # bytes
+MEASURED = 32  # names that are sealed before it is said how long all will take
 ALIKE = str.maketrans("ol", "01")  # letters that are taken for digits
 
 
@@ -51,16 +53,25 @@ def own_numbers(student, sealed):
     raise NoStudent(f'STUDENT = "{name}": no student of this class goes by that name. {hint}')
 
 
-def seal(seeds, salt):
-    """Encode for own_numbers: students' names -> their seeds."""
+def seal(seeds, salt, progress=lambda line: None):
+    """Encode for own_numbers: students' names -> their seeds. `progress` gets a line on how long it
+    takes, once that is known.
+    """
     size = max((len(seed.encode()) for seed in seeds.values()), default=0)
 
     def record(name):
         key, pad = _key(name, salt, size)
         return key + bytes(map(int.__xor__, seeds[name].encode().ljust(size, b"\0"), pad))
 
-    with ThreadPoolExecutor() as threads:
-        records = threads.map(record, seeds)
+    threads, begin, records = ThreadPoolExecutor(), time.monotonic(), []
+    try:
+        for sealed in threads.map(record, seeds):
+            records.append(sealed)
+            if len(records) == MEASURED:
+                seconds = (time.monotonic() - begin) / MEASURED * len(seeds)
+                progress(f"Sealing {len(seeds)} names, about {seconds:.0f} s.")
+    finally:
+        threads.shutdown(cancel_futures=True)  # Ctrl+C waits for no name that is still to come
     # in the order of the keys, which tells nothing of the roster's
     content = salt + bytes([size]) + b"".join(sorted(records))
     return NOW + base64.b64encode(content).decode()
