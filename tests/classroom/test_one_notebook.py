@@ -161,9 +161,7 @@ def test_versions(course, book):
     assert f"v2/{NAME}.ipynb" in (course.released(NAME) / "handout.csv").read_text("utf-8-sig")
 
 
-def test_a_release_seals_each_name_once_says_how_long_and_ctrl_c_ends_it(
-    course, book, monkeypatch
-):
+def test_a_release_seals_each_name_once_says_how_long_and_ctrl_c_ends_it(course, book, monkeypatch):
     """A name of scrypt takes a twentieth of a second, and a class has some hundreds."""
     for n in range(60):
         book.add_student(f"t{n}", seed=f"{n:012x}", email=f"mail{n}@example.org")

@@ -19,6 +19,7 @@ from lightspeed_cli import main
 from lightspeed_course.practice.questions import question
 from lightspeed_course.workspace import course_root
 
+NAME = "02_roofline"
 EXERCISES = sorted((course_root() / "exercises").glob("[0-9]*.ipynb"))
 
 
@@ -431,3 +432,24 @@ def test_a_preview_is_what_the_release_gives_and_keeps_nothing(course, book, cap
     shown = [[c.get("outputs") for c in n["cells"] if "ask(" in "".join(c["source"])]
              for n in (seen, given)]  # fmt: skip
     assert shown[0] == shown[1] and len(shown[0]) > 10
+
+
+def test_a_roster_says_who_lacks_what_was_released_and_release_to_whom_it_went(
+    course, book, say, monkeypatch
+):
+    monkeypatch.chdir(course.root)
+    roster = Path("roster.csv")
+    roster.write_text("id,name\nada,Ada\nbob,Bob\n")
+    assert "was released" not in say("roster")[1]
+    assert "2 students: 2 notebooks made now.\n" in say("release", NAME)[1]
+    say("release", "03_amdahl_gustafson", "--one-notebook")
+    roster.write_text("id,name\nada,Ada\nbob,Bob\nlate1,Zoe\nlate2,Yan\n")
+    lacking = say("roster")[1]
+    assert (
+        f"{NAME} was released, and not to late1, late2: lightspeed class release {NAME} --for"
+        " late1 --for late2\n" in lacking
+    )
+    assert "lightspeed class release 03_amdahl_gustafson --one-notebook\n" in lacking
+    say("release", NAME, "--for", "late2")
+    assert "1 notebook made now (late1)." in say("release", NAME)[1]
+    assert NAME not in say("roster")[1]

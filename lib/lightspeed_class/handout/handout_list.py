@@ -81,9 +81,14 @@ def write_handout(course, name, students, versions):
         )
     write_whole(folder / "handout.csv", table.getvalue().encode("utf-8-sig"))
     latest = max(releases[-1] for releases in versions.values())
-    shared = folder / f"v{latest}" / f"{name}.ipynb"
-    kind = "own"
-    if shared.exists():
-        kind = "one" if "own_numbers(" in shared.read_text("utf-8") else "shared"
-    text = ABOUT[kind] + REST
+    text = ABOUT[kind(folder / f"v{latest}" / f"{name}.ipynb")] + REST
     write_whole(folder / "README.txt", text.format(name=name, version=latest).encode())
+
+
+def kind(shared):
+    """Return what a release gave out, own or shared notebooks or one that asks for the id, by the
+    path that a notebook for all would have.
+    """
+    if not shared.exists():
+        return "own"
+    return "one" if "own_numbers(" in shared.read_text("utf-8") else "shared"

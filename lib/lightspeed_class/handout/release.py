@@ -29,7 +29,7 @@ from pathlib import Path
 
 from lightspeed_class.asked import Asked
 from lightspeed_class.class_folder import ClassError, exercises, write_whole
-from lightspeed_class.handout.handout_list import write_handout
+from lightspeed_class.handout.handout_list import kind, write_handout
 from lightspeed_class.intake.match_submissions import People
 from lightspeed_class.kept_library import packed
 from lightspeed_class.kept_questions import KeptQuestions, keep
@@ -205,6 +205,20 @@ def release_to(course, book, name, student, version=None):
     state["students"][student] = [*(v for v in versions if v != version), version]
     _gave(course, book, name, state)
     return shared.parent / student / shared.name if own else shared
+
+
+def gaps(course, book):
+    """Return (assignment, whether it is one notebook that asks for the id, ids of the students that
+    it was not given to), for each released assignment that somebody lacks.
+    """
+    rows = []
+    for name in book.assignments():
+        state = _state(book, name)
+        ids = [s.id for s in book.students() if not s.left and s.id not in state["students"]]
+        if state["versions"] and ids:
+            shared = _file(course, name, len(state["versions"]))
+            rows.append((name, kind(shared) == "one", ids))
+    return rows
 
 
 def _state(book, name):

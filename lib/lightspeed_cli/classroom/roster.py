@@ -9,7 +9,16 @@ NAMED = False
 
 
 def run(options, course, book):
+    from lightspeed_class.handout.release import gaps
+    from lightspeed_class.roster import SPARE
+
     read_roster(book, options.file or course.root / "roster.csv")
+    for name, one, students in gaps(course, book):
+        who = "".join(f" --for {id}" for id in students) if len(students) <= SPARE else ""
+        print(
+            f"{name} was released, and not to {listed(students)}: lightspeed class release {name}"
+            f"{' --one-notebook' if one else who}"
+        )
 
 
 def read_roster(book, file):
