@@ -50,8 +50,9 @@ class Task:
 
 
 def papers(assignment, count, most, seed, only=()):
-    """Return `count` papers, each a tuple of at most `most` Tasks: the same questions, with numbers
-    that differ from the neighbouring paper's where possible. Raises ClassError.
+    """Return (`count` papers, ids of the questions left out): a paper is a tuple of at most `most`
+    Tasks, the same questions with numbers that differ from the neighbouring paper's where possible.
+    What has one answer for everybody is left out unless `only` names it. Raises ClassError.
     """
     fit = [q for q in assignment.judged if question(q).kind in ON_PAPER]
     if unknown := [q for q in only if q not in fit]:
@@ -62,13 +63,24 @@ def papers(assignment, count, most, seed, only=()):
     if not fit:
         raise ClassError(f"{assignment.name} asks nothing that can be answered on paper")
     rng = random.Random(f"exam\n{seed}")
-    sample = set(only or rng.sample(fit, min(most, len(fit))))
+    fixed = [] if only else [q for q in fit if _has_one_answer(question(q))]
+    several = [q for q in fit if q not in fixed]
+    if not several:
+        raise ClassError(
+            f"every question of {assignment.name} that can be answered on paper has one answer for"
+            f" all; --only asks one all the same: {', '.join(fixed)}"
+        )
+    sample = set(only or rng.sample(several, min(most, len(several))))
     questions = [q for q in fit if q in sample]
     papers: list = []
     for paper in range(1, count + 1):
         beside = {t.variant.question.id: t.variant.right for t in (papers[-1] if papers else ())}
         papers.append(tuple(_task(q, assignment.points[q], seed, paper, beside) for q in questions))
-    return papers
+    return papers, fixed
+
+
+def _has_one_answer(q):
+    return len({str(q.variant(f"fixed {n}").right) for n in range(TRIES)}) == 1
 
 
 def write_exam(folder, name, papers, seed):

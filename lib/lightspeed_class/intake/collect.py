@@ -206,8 +206,10 @@ class _Desk:
             reason = f"It is {f'a file {suffix}, ' if suffix else ''}not a notebook (.ipynb)."
             if content[:4] == b"PK\x03\x04":
                 reason = (
-                    "It is a zip archive inside another or in a folder, which is not opened. Hand"
-                    " in the notebook (.ipynb) itself."
+                    "It is a zip archive inside another or in a folder, which is not opened. The"
+                    " student can hand in the notebook (.ipynb) itself; or take it in for them:"
+                    f" lightspeed class collect {self.assignment.name} PATH.zip --as"
+                    f" {self._whose(item, '')[0] or 'STUDENT'}"
                 )
         except Refused as refusal:
             content, reason = None, str(refusal)
@@ -240,7 +242,10 @@ class _Desk:
             return None, f"It is from nobody on the roster.{hint}"
         # Who wrote this id there cannot get in the way of a file that is surely another's.
         if any(BY_ID not in s.source for s in self._theirs(owner)):
-            return None, f"It does not say from whom it is.{hint} There are others that surely are."
+            return (
+                None,
+                f"The name does not say from whom it is.{hint} {owner} has others in already.",
+            )
         return owner, BY_ID_ALONE
 
     def _belongs_elsewhere(self, content):
@@ -405,7 +410,8 @@ class _Desk:
         digest = hashlib.sha256(content).hexdigest()
         mine = [s.student for id in self.received for s in self._theirs(id) if s.sha256 == digest]
         if mine:
-            same = f"{note} The same bytes are {mine[0]}'s."
+            first = note.split(". ")[0].rstrip(".")
+            same = f"{first}; {mine[0]} handed in the very same file, so nothing changes."
             self.rows.append(Row(mine[0], item.source, item.at, "same", same))
             return
         path = self.kept.aside(kind, item, content)  # for the day when it is somebody's

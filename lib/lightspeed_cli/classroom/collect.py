@@ -1,5 +1,7 @@
 """Take submissions in."""
 
+import shlex
+
 from lightspeed_class.listed import listed
 from lightspeed_cli.classroom.arguments import option
 from lightspeed_cli.classroom.common import known, many, the_student
@@ -16,7 +18,7 @@ def run(options, course, book):
 
     student = the_student(book, options.student) if options.student else None
     intake = take_in(course, book, known(book, options.name), options.paths, student)
-    say_collected(course, book, intake)
+    say_collected(course, book, intake, options.paths)
     return 1 if intake.failed else 0
 
 
@@ -29,7 +31,7 @@ def alike(reasons):
     return files
 
 
-def say_collected(course, book, intake):
+def say_collected(course, book, intake, paths=("FILE",)):
     """Print the result of a collection."""
     from lightspeed_class.intake.kept_files import beside
 
@@ -49,7 +51,21 @@ def say_collected(course, book, intake):
         )
         print(*(f"  {line}" for line in beside(course, intake)), sep="\n")
     if intake.counts["foreign"]:
+<<<<<<< HEAD
         print("Collect files of another assignment for that one: lightspeed class collect")
+=======
+        print(
+            "What is for another assignment is collected for that one: lightspeed class collect"
+            f" ASSIGNMENT {' '.join(map(shlex.quote, paths))}"
+        )
+    if older := [row.student for row in intake.rows if row.verdict == "older"]:
+        print(f"older: {listed(older)} handed in a later one, which counts in its place.")
+    if intake.counts["refused"]:
+        print(
+            "What cannot be read counts only if nothing else of its student can be: ask them for"
+            " the notebook as JupyterLab saves it, and collect that."
+        )
+>>>>>>> 4fce633d (An exam leaves out what has one answer for all, its key marks neighbours that agree; collect says what to do next)
     if intake.counts["unknown"]:
         print(
             f"Assign an unknown file to a student: lightspeed class collect {intake.name} FILE --as"

@@ -9,7 +9,7 @@ from lightspeed_cli.errors import UserError
 
 WORDS = "write an exam for the room: papers with numbers of their own, and the key"
 ARGUMENTS = (
-    option("--papers", type=count, default=30, metavar="N", help="(default: %(default)s)"),
+    option("--papers", type=count, metavar="N", help="default: one for each student"),
     option(
         "--questions", type=count, default=8, metavar="N", help="of each (default: %(default)s)"
     ),
@@ -25,9 +25,17 @@ def run(options, course, book):
     folder = course.root / "exams" / f"{name}-{seed}"
     if not seed.isalnum():
         raise UserError(f"--seed {seed}: expected letters and digits")
-    exam = papers(book.assignment(name), options.papers, options.questions, seed, options.only)
+    size = options.papers or sum(not s.left for s in book.students())
+    if not size:
+        raise UserError("there are no students yet: say how many papers with --papers N")
+    exam, fixed = papers(book.assignment(name), size, options.questions, seed, options.only)
     path = write_exam(folder, name, exam, seed)
     print(
         f"{len(exam)} papers of {len(exam[0])} questions: {path}, to be printed; one page each is"
         f" beside it. The key is {folder / 'key.html'}, for you alone, and so is the seed {seed}."
     )
+    if fixed:
+        print(
+            "Left out, since the answer is the same on all papers (--only QUESTION asks it):"
+            f" {', '.join(fixed)}"
+        )
