@@ -51,11 +51,8 @@ def say_collected(course, book, intake, paths=("FILE",)):
         )
         print(*(f"  {line}" for line in beside(course, intake)), sep="\n")
     if intake.counts["foreign"]:
-<<<<<<< HEAD
-        print("Collect files of another assignment for that one: lightspeed class collect")
-=======
         print(
-            "What is for another assignment is collected for that one: lightspeed class collect"
+            "Collect files of another assignment for that one: lightspeed class collect"
             f" ASSIGNMENT {' '.join(map(shlex.quote, paths))}"
         )
     if older := [row.student for row in intake.rows if row.verdict == "older"]:
@@ -65,7 +62,6 @@ def say_collected(course, book, intake, paths=("FILE",)):
             "What cannot be read counts only if nothing else of its student can be: ask them for"
             " the notebook as JupyterLab saves it, and collect that."
         )
->>>>>>> 4fce633d (An exam leaves out what has one answer for all, its key marks neighbours that agree; collect says what to do next)
     if intake.counts["unknown"]:
         print(
             f"Assign an unknown file to a student: lightspeed class collect {intake.name} FILE --as"
