@@ -67,8 +67,8 @@ turn
 
 # %% [markdown]
 # Both waits are equal at {{si(turn, "byte")}}, which is nothing but latency times bandwidth.
-# Compute that size before you buy anything, because it tells you what to buy: for a smaller message
-# a wider link hardly helps, and for a larger one a nearer server hardly does.
+# Compute that size before you buy anything, because it tells you what to buy: for a message far
+# smaller a wider link hardly helps, and for one far larger a nearer server hardly does.
 #
 # ## How far away is everything?
 #
@@ -80,8 +80,11 @@ turn
 
 # %% tags=["holds"]
 assert abs(roofline.transfer_time(turn, bandwidth) - ping) < 1e-12, "Both waits are equal"
-assert abs(roofline.transfer_time(turn / 100, bandwidth, ping) / ping - 1) < 0.02, (
-    "for a smaller message a wider link hardly helps"
+assert abs(roofline.transfer_time(turn / 100, bandwidth, ping) / ping - 1) < 0.02 and (
+    abs(roofline.transfer_time(100 * turn, bandwidth, ping) / (100 * turn / bandwidth) - 1) < 0.02
+), (
+    "because it tells you what to buy: for a message far smaller a wider link hardly helps, and for"
+    " one far larger a nearer server hardly does"
 )
 
 # %% tags=["figure"]
@@ -460,7 +463,8 @@ assert dean < once, "data centre the answer"
 # - There are two ways to wait, and the size at which they are equal tells you which one you can
 #   buy.
 # - Compare like with like: one kind of latency, one direction, one user.
-# - In a dense model a token costs two operations for each parameter, and training costs six.
+# - In a dense model a token costs two operations for each parameter, as long as the context is
+#   short, and training costs six.
 
 # %% [markdown] tags=["card"]
 # | formula | meaning | unit | for the job |

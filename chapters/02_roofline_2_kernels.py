@@ -369,7 +369,8 @@ assert 0.5 < causal_block_bytes(8, N, D, 128) / query_block_bytes(8, N, D, 128) 
 )
 
 # %% [markdown] tags=["takeaway"]
-# - What one launch leaves for the next crosses memory twice; a fused kernel keeps it on the chip.
+# - What one launch leaves for the next crosses memory twice, unless it fits in L2; a fused kernel
+#   keeps it on the chip.
 # - Online softmax makes attention fusible: shrink what you have by $e^{m-m'}$ and go on.
 # - Keys and values that fit in L2 are asked of it once for each block of queries: twice the block
 #   asks half as often, until a thread runs out of registers.

@@ -332,8 +332,8 @@ assert abs(gpt3[1] / gpt3[0] - 1) < 0.1 and deepseek[1] > 1.2 * deepseek[0], "th
 # That is the table which most teams have: the batch grew with the machine. Then Karp and Flatt's
 # formula is the wrong one, since it asks for one job in less time. Take the throughput *of a GPU*,
 # and divide it by that of the smallest run. With {{per_gpu:.0%}} left, a step spends
-# {{1 - per_gpu:.0%}} of its time on something other than work, and if you now split the same batch over
-# more GPUs, this is what doesn't shrink. So **one minus the efficiency at a fixed batch per GPU is the
+# {{1 - per_gpu:.0%}} of its time on something other than work. Say that this doesn't shrink if you now
+# split the same batch over more GPUs, as sums of gradients don't. Then **one minus the efficiency at a fixed batch per GPU is the
 # share for Amdahl's law**: on twice the machine, {{amdahl_speedup(2, serial=1 - per_gpu):.2f}} times as
 # fast and on eight times {{amdahl_speedup(8, serial=1 - per_gpu):.2f}}, at most.
 
@@ -600,9 +600,11 @@ assert gustafson_speedup(offered, serial=serial) > twentieth, "eight times the p
 # ## Remember
 
 # %% [markdown] tags=["takeaway"]
-# - What does not shrink decides in the end, and sets a limit of one over its share.
+# - In a job of fixed size, what does not shrink decides in the end, and sets a limit of one over its
+#   share $s$.
 # - On $1 + 1/s$ processors half of the money is gone.
-# - A share that stays means serial work; one that grows means communication, waiting or imbalance.
+# - A share that stays means a loss like serial work; one that grows means a cost that grows, such as
+#   communication, waiting or imbalance.
 
 # %% tags=["holds"]
 from math import log2
@@ -616,11 +618,11 @@ shares = {
         "imbalance": lambda n: max(1 / n, 0.05),  # one piece is larger than its share
     }.items()
 }
-assert max(shares["serial"]) - min(shares["serial"]) < 1e-9, "A share that stays means serial work"
+assert max(shares["serial"]) - min(shares["serial"]) < 1e-9, "A share that stays means a loss like serial work"
 assert all(
     shares[name] == sorted(shares[name]) and shares[name][-1] > 2 * shares[name][0]
     for name in ("communication", "waiting", "imbalance")
-), "one that grows means communication, waiting or imbalance"
+), "one that grows means a cost that grows, such as communication, waiting or imbalance"
 
 # %% [markdown] tags=["card"]
 # | formula | meaning | unit | for the job, on {{offered:.0f}} times the machine |

@@ -358,7 +358,7 @@ assert all(abs(share - 1 / 3) < 0.01 for share in spent) and abs(waits - 1 / 3) 
 #
 # From a load of one half on, this is right or one server off. A load of {{pool}} needs
 # {{pencil(pool, 0.1):.1f}}, so {{servers_for(pool, 0.1):.0f}} servers, to let nine in ten start at
-# once: a sixth more than are busy. A load of four needs twice as many as are busy, because a small pool
+# once: {{servers_for(pool, 0.1) / pool - 1:.0%}} more than are busy. A load of four needs twice as many as are busy, because a small pool
 # has little to share. So put one queue in front of many replicas.
 # [proof](04_littles_law_proof.ipynb#The-pool,-state-by-state)
 #
@@ -377,7 +377,9 @@ assert all(
     for a in loads
 ), "From a load of one half on, this is right or one server off"
 assert servers_for(pool, 0.1) == ceil(pencil(pool, 0.1)), "to let nine in ten"
-assert servers_for(4, 0.1) == 2 * 4, "A load of four needs twice as many as are busy, because a small"
+assert servers_for(4, 0.1) == 2 * 4 and all(
+    servers_for(a, 0.1) / a > servers_for(4 * a, 0.1) / (4 * a) for a in (1, 4, 16, 64)
+), "A load of four needs twice as many as are busy, because a small pool has little to share"
 assert erlang_c(1.0, 2) < erlang_c(0.5, 1), "the more they help"
 assert (servers_for(1600, 0.1) - 1600) / (servers_for(16, 0.1) - 16) < 1.2 * 10, (
     "asks for grow only like the square root of the load"
@@ -504,9 +506,14 @@ table(
 # %% tags=["holds"]
 assert traffic < 1, "and still not full"
 assert abs(mean_after / mean_before - (1 - before) / (1 - traffic)) < 1e-9, "over what is left"
-assert abs(slowest["after"] / slowest["before"] - mean_after / mean_before) < 1e-9, (
-    "queue every percentile grows"
-)
+assert abs(slowest["after"] / slowest["before"] - mean_after / mean_before) < 1e-9 and all(
+    abs(
+        sojourn_percentile(q, traffic, 1, 1) / sojourn_percentile(q, before, 1, 1)
+        - mean_after / mean_before
+    )
+    < 1e-9
+    for q in (0.1, 0.5, 0.9, 0.99, 0.999)
+), "queue every percentile grows"
 assert abs(mean_faster - mean_before) < 1e-9, "as much capacity as traffic"
 assert mean_two < 0.5 * mean_before, "no one waits unless"
 assert mean_before > refused.W, "buy nothing before tonight"

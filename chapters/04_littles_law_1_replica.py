@@ -195,7 +195,10 @@ reveal("serving.users_at_once")
 from dataclasses import replace
 
 one = decode_step(round(knee_batch(**replica)), **replica)
-assert abs(one.kv / one.weights - 1) < 0.02, "as long to read as the weights"
+pays = [b / decode_step(b, **replica).time ** 2 for b in range(1, 400)]
+assert abs(one.kv / one.weights - 1) < 0.02 and (
+    abs(1 + pays.index(max(pays)) - knee_batch(**replica)) <= 1
+), "as long to read as the weights"
 late = [b / decode_step(b, **replica | {"kv_bytes": per_token * 2048}).time for b in (300, 399)]
 assert abs(late[1] / late[0] - 1) < 1e-6, "step grows as fast as its batch"
 assert decode_step(slots, **replica).time > job.BUDGET and 200 <= slots < 210, "all of them would fit"

@@ -363,7 +363,8 @@ ask("parallelism.which_split")
 # ## Remember
 
 # %% [markdown] tags=["takeaway"]
-# - Training with Adam keeps at least eight bytes for each byte of weights, and then the activations.
+# - With Adam in mixed precision, training keeps at least eight bytes for each byte of weights, if its
+#   moments are in fp32, and then the activations.
 # - Name what is large; it tells you which split to think of.
 # - Data parallelism repeats the states, ZeRO shares them out.
 

@@ -519,7 +519,10 @@ assert job.tokens_to_hide() * fit_share() > job.SEQUENCE, "it would need more th
 fifth = job.layer(job.SEQUENCE).math / job.layer_arrives()
 assert abs(spread.mfu - fifth) < 0.02, "a fifth, and not"
 assert abs(job.step("spread", 128).mfu / spread.mfu - 1) < 0.01, "as long as the old ones"
-assert spread.largest_loss == "data", "forward and each backward pass"
+assert spread.largest_loss == "data" and all(
+    data_parallel_bytes(1, 4, 3, m, 1, 1) - data_parallel_bytes(1, 4, 2, m, 1, 1) == (2 * m - 1) * 3 / 4
+    for m in (1, 2, 8)
+), "for each forward and each backward pass of each micro-batch"
 assert job.run() > 1.5 * job.planned(), "were planned"
 
 # %% [markdown]
@@ -542,7 +545,8 @@ ask("parallelism.tensor_over_network", seed="chapter")
 
 # %% [markdown] tags=["takeaway"]
 # - A gathered weight must meet enough tokens to pay for its journey.
-# - A larger batch doesn't make tensor parallelism cheaper, a faster link does: keep it inside the node.
+# - Once messages are long, a larger batch doesn't make tensor parallelism cheaper, a faster link does:
+#   keep it inside the node.
 # - Send often over near links, seldom over far ones.
 
 # %% [markdown] tags=["card"]

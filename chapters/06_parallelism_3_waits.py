@@ -487,8 +487,8 @@ assert grown.bubble / grown.time > 2 * steps[placed].bubble / steps[placed].time
 # each has {{job.SEQUENCES // split.data}}, so a bubble of four stages is nothing; were there as many
 # replicas as sequences, each would have one, and three quarters of the step would be bubble.
 #
-# Then measure both for an hour. They lose time to different things, so whatever ails your cluster, it
-# rarely ails both. [Chapter 10](10_plan_a_run.ipynb) tries the ways in between, thousands of them.
+# Then measure both for an hour. They lose most to different things, so what slows one of them
+# may well spare the other. [Chapter 10](10_plan_a_run.ipynb) tries the ways in between, thousands of them.
 
 # %% tags=["holds"]
 assert bubble_over_total(4, job.SEQUENCES // split.data) < 0.02 and bubble_over_total(4, 1) == 3 / 4, (
@@ -496,7 +496,7 @@ assert bubble_over_total(4, job.SEQUENCES // split.data) < 0.02 and bubble_over_
 )
 assert split.data * split.micro_batches * split.micro_size == job.SEQUENCES, "each has"
 assert {steps[recomputed].largest_loss, steps[placed].largest_loss} == {"memory", "tensor"}, (
-    "They lose time to different things"
+    "They lose most to different things"
 )
 
 # %% [markdown]
@@ -530,7 +530,7 @@ ask("parallelism.checkpoint_interval", seed="chapter")
 # ## Remember
 
 # %% [markdown] tags=["takeaway"]
-# - A pipeline pays in waiting, not in bytes.
+# - A pipeline pays in waiting, hardly in bytes.
 # - A step ends with its last rank.
 # - Save every √(2δM), and find the bad node fast.
 
@@ -539,7 +539,7 @@ ask("parallelism.checkpoint_interval", seed="chapter")
 # |---|---|---|---|
 # | $(p - 1)/(m + p - 1)$ | idle share of a step in a pipeline of $p$ stages with $m$ micro-batches | | {{bubble_over_total(4, 256):.1%}} |
 # | $1 - (1 - q)^n$ | chance that any of $n$ ranks is slow | | {{1 - (1 - chance) ** job.GPUS:.1%}}, if each is in one step of a thousand |
-# | $M/n$ | time between failures on $n$ GPUs | s | {{human_time(cluster_mtbf(device_mtbf(mtbf, gpus), job.GPUS))}} |
+# | $M = M_1/n$ | time between failures on $n$ GPUs, each of which fails once in $M_1$ | s | {{human_time(cluster_mtbf(device_mtbf(mtbf, gpus), job.GPUS))}} |
 # | $\sqrt{2\,\delta\,M}$ | work between two checkpoints | s | {{human_time(young_interval(30, cluster_mtbf(device_mtbf(mtbf, gpus), job.GPUS)))}}, if a save takes half a minute |
 
 # %% [markdown]

@@ -51,7 +51,7 @@ predict("nccl.share_of_line", ..., seed="said")
 # Begin with two GPUs and a link between them. Each holds a buffer of $S$ bytes, say its gradients,
 # and both need the sum. They could simply swap buffers, and both add. Or they share the work: each
 # sends the half that the other will add, and then sends back the half that it has added itself.
-# Either way each of them sends $S$ bytes, so for two GPUs it doesn't matter how you do it.
+# Either way each of them sends $S$ bytes, so for two GPUs the bytes don't say how to do it.
 #
 # With four it does. Put them in a circle, each with a link to its right neighbour. If whole buffers
 # went round, each GPU would send three of them. So cut the buffer into four chunks, and share the
@@ -113,7 +113,7 @@ print(f"{size:.0f} {size / 4:.0f} float sum -1 {time:.1f} {rate / 1e9:.2f} {bus:
 # Its $n$ summands start on $n$ ranks (NCCL's word for its processes, one a GPU), and to bring them
 # together takes $n - 1$ transfers, in whatever order. Then the sum is on one rank and the other
 # $n - 1$ need it: as many transfers again. So each algorithm in which ranks do the adding must move
-# $2\,(n - 1)\,S$ in all. Multiply algbw by each rank's part, $2\,(n - 1)/n$, and you have
+# at least $2\,(n - 1)\,S$ in all. Multiply algbw by each rank's part, $2\,(n - 1)/n$, and you have
 # **busbw**: the rate at which a rank sends, and at the same time receives. *That* number you may
 # compare with the wire. Other collectives have factors of their own: that of a gather, a scatter or
 # an all-to-all is half of this one, because they make one pass in place of two, and a broadcast's
@@ -132,7 +132,7 @@ assert (
     and busbw_factor("broadcast", 8) == busbw_factor("reduce", 8) == 1
 ), "that of a gather, a scatter or an all-to-all is half of this one"
 assert all(abs(busbw_factor("all_reduce", k) * k - 2 * (k - 1)) < 1e-9 for k in (2, 8, 1000)), (
-    "must move $2\\,(n - 1)\\,S$ in all"
+    "must move at least $2\\,(n - 1)\\,S$ in all"
 )
 
 # %%
@@ -587,15 +587,17 @@ assert all(expected_by_model("all_reduce", 2.0**k, n, nodes, "p5").algbw < 0.5 *
 # ## Remember
 
 # %% [markdown] tags=["takeaway"]
-# - Algbw is what the caller waits for; busbw is what a wire carries while the ranks do the adding.
-# - A ring sends at most twice the buffer, however long it is, but its steps grow with its length.
+# - Algbw is what the caller waits for; busbw is what each wire of a ring carries while the ranks do
+#   the adding.
+# - Each GPU of a ring sends at most twice the buffer, however long the ring, but its steps grow with
+#   its length.
 # - Compare busbw with one direction of the right link, in bytes, at a size like yours.
 
 # %% tags=["holds"]
 assert all(
     busbw_factor("all_reduce", k) < 2 and ring_steps("all_reduce", 4 * k) > 4 * ring_steps("all_reduce", k)
     for k in (2, 16, 1000)
-), "A ring sends at most twice the buffer, however long it is, but its steps grow with its length"
+), "Each GPU of a ring sends at most twice the buffer, however long the ring, but its steps grow with its length"
 
 # %%
 port, hop = link(job.NETWORK).bandwidth, number("infiniband_ndr.nccl_step_simple")

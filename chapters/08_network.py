@@ -490,7 +490,7 @@ assert abs(pair - 1) < 1e-9 and whole > 1.9 and where.startswith("a link"), (
 # %% [markdown] tags=["takeaway"]
 # - With go back n, a lost packet costs a window, so the faster the line, the more a loss costs.
 # - Everybody waits for the last.
-# - A job is as fast as its fullest link: keep rings on rails, and flows many.
+# - A collective is as fast as its fullest link: keep rings on rails, and flows many.
 
 # %% tags=["holds"]
 assert go_back_n(0.01, window_packets(2 * wire, round_trip, packet)) < go_back_n(0.01, window), (

@@ -758,7 +758,7 @@ assert 0.1 < unseen["per_token"]["error"] < unseen["first_token"]["error"] < 1 /
 
 # %% [markdown] tags=["takeaway"]
 # - *A step is paid by everyone in it, so whoever reads a prompt makes all the others wait.*
-# - *Count the places before you look for a slow kernel: beyond the wall of memory a first token is
+# - *Count the places before you look for a slow kernel: well beyond the wall of memory a first token is
 #   mostly the wait for a place, and with arrivals that don't wait it grows for ever.*
 # - *A plan from the data sheet is a bound; an engine and its prompts can leave a tenth of it.*
 

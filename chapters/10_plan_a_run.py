@@ -282,7 +282,7 @@ contention = megatron.contention
 
 # %% [markdown]
 # The second has no pipeline. The law puts it {{two / best["step_seconds"] - 1:.0%}} behind, outside of the
-# group, so why measure it? Because what ails a cluster seldom ails all plans: where stages stall, this one
+# group, so why measure it? Because what slows one plan may spare another: where stages stall, this one
 # doesn't. And ours, from lesson 6.3? It is in the group, but it isn't among the three, since its tensor
 # ways are those of the second and its pipeline is that of the first.
 #

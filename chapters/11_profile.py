@@ -371,7 +371,8 @@ assert abs(account.compute + account.exposed_communication + account.idle - acco
 assert account.communication > 0.99 * account.span, "another order of the same bytes, and the step takes as long as the bytes take"
 
 # %% [markdown] tags=["takeaway"]
-# - Count compute first and what sticks out of it second, and a profile adds up to its span.
+# - Count compute first, what sticks out of it second and the gaps last, and a profile adds up to its
+#   span.
 # - A collective that runs may be waiting, and only the files of all ranks tell how long.
 # - A share is no bound on a gain: replay the step without the cause, and say "at most".
 

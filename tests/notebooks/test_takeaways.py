@@ -353,7 +353,7 @@ TAKEAWAYS = {
          [0.05, scaling.gustafson_speedup]),
         ("half of the money is gone", half_is_gone, drawn(scales.explore(), "serial"),
          [0.01, 0.01]),
-        ("one that grows means communication", share_says,
+        ("one that grows means a cost that grows", share_says,
          [(kind, *size) for kind in ("serial", "communication", "waiting") for size in SIZES],
          ["a late start", 8, 0.05]),
     ],
@@ -397,7 +397,7 @@ TAKEAWAYS = {
          [2048, 8192, lambda t: 2 * 8192**2]),
     ],
     "06_parallelism_3_waits": [
-        ("in waiting, not in bytes", waits_not_bytes,
+        ("in waiting, hardly in bytes", waits_not_bytes,
          [(t, w) for t in (1024, 16_384) for w in (4096, 16_384)], [8192, 8192, 8]),
         ("A step ends with its last rank", last_rank_ends,
          [(1e-3, 8), (1e-3, 8192), (1e-6, 1)], None),
