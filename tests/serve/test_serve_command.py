@@ -440,7 +440,7 @@ def test_a_table_of_another_make_is_read(tmp_path, way):
     [
         ("", "no column model_path"),
         (",".join(NEEDED) + "\n", "no row"),
-        (",".join(NEEDED) + "\n" + "a" * 200_000 + "\n", "no table"),
+        (",".join(NEEDED) + "\n" + "a" * 200_000 + "\n", "not a table"),
         ("a,b\n1,2\n", "no column model_path"),
         ("{", "not JSON"),
     ],
@@ -455,7 +455,7 @@ def test_a_file_that_is_none_is_refused(tmp_path, capsys, text, says):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ((), "name a model"),
+        ((), "give a model"),
         (("Qwen3-32B",), "--hardware"),
         (("Qwen3-32C", "--hardware", "b200"), "did you mean Qwen3-32B"),
         (("Qwen3-32B", "--hardware", "b20"), "b200"),
