@@ -290,7 +290,9 @@ def test_what_was_put_aside_is_settled_by_its_bytes_under_any_name(
     assert kept(course) == {notebook(1): {"bob"}, notebook(2): {"ada"}}
     again = take(files)
     assert again.counts == {"same": 2}
-    assert "bob handed in the very same file, so nothing changes." in " ".join(r.note for r in again.rows)
+    assert "bob handed in the very same file, so nothing changes." in " ".join(
+        r.note for r in again.rows
+    )
     assert put_aside(course, book, NAME) == []
 
 
