@@ -71,7 +71,7 @@ def test_papers_of_every_chapter_have_numbers_of_their_own_and_a_key_that_is_rig
 def test_a_question_that_cannot_be_put_on_paper_says_which_can():
     (assignment,) = [a for a in ASSIGNMENTS if a.name == NAME]
     with pytest.raises(
-        ClassError, match=r"roofline\.attainable is no question .* these can: roofl"
+        ClassError, match=r"roofline\.attainable is not a paper question .* these can: roofl"
     ):
         papers(assignment, 2, 8, "k", ["roofline.attainable"])
     made, _ = papers(assignment, 2, 8, "k", ["roofline.ridge"])
