@@ -80,7 +80,8 @@ def papers(assignment, count, most, seed, only=()):
 
 
 def _has_one_answer(q):
-    return len({str(q.variant(f"fixed {n}").right) for n in range(TRIES)}) == 1
+    draws = [q.variant(f"fixed {n}").right for n in range(TRIES)]
+    return len({r if q.kind == "choice" else amounts(r, q.unit) for r in draws}) == 1
 
 
 def write_exam(folder, name, papers, seed):
