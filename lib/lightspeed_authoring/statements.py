@@ -366,6 +366,8 @@ def of_course(*names: str) -> dict[str, list[Statement]]:
 
 def all_sentences() -> int:
     """How many sentences a learner reads in the course, whether they state anything or not."""
+    _read.clear()  # of what else was looked at before
+    of_course.cache_clear()
     of_course()
     return len(_read)
 

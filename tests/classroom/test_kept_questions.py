@@ -275,7 +275,7 @@ def test_a_class_of_an_earlier_course_says_what_differs_or_is_kept(course, book,
     ):  # fmt: skip
         book._file.execute(statement)
     bank("roofline.ridge", prompt="Other words.")
-    with pytest.raises(Unkept, match=r"asks roofline\.ridge otherwise"):
+    with pytest.raises(Unkept, match=r"asks roofline\.ridge differently"):
         KeptQuestions(book, NAME)
     assert not book.asked_seeds(NAME, "")
     bank("roofline.ridge", prompt=ridge.prompt)
@@ -307,7 +307,7 @@ def test_status_and_grade_say_what_the_course_asks_otherwise(
     monkeypatch.chdir(course.root)
     for verb in ("status", "grade"):
         main(["class", verb, *[NAME] * (verb == "grade")])
-        assert "asks roofline.ridge otherwise" in capsys.readouterr().out
+        assert "asks roofline.ridge differently" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("worse_too", [False, True])

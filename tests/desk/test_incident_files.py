@@ -79,7 +79,7 @@ def test_a_file_is_sold_before_it_is_written(tmp_path, capsys):
     number = next(n for n in range(1, 99) if incident_of(n).setting.id == "training")
     words = ["incident", str(number)]
     assert main([*words, "--files", str(tmp_path / "a")]) == 2
-    assert "none that you bought" in capsys.readouterr().err
+    assert "nothing that you bought" in capsys.readouterr().err
     assert main([*words, "--buy", "file", "--files", str(tmp_path / "a")]) == 0
     (path,) = (tmp_path / "a").iterdir()
     assert read(path).rank == 0 and read(path).world == incident_of(number).job.ranks

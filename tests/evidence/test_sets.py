@@ -63,7 +63,7 @@ def gemm(**changes):
         ({"latency": ""}, "missing"),
         ({"latency": -1}, "not above zero"),
         ({"latency": "nan"}, "missing"),
-        ({"m": 0.5}, "no whole number"),
+        ({"m": 0.5}, "whole number"),
         ({"chip": "NVIDIA Z9"}, "chip is not in the catalog"),
         ({"format": "fp3"}, "format is not known"),
         ({"format": "nvfp4"}, "no units for this format"),

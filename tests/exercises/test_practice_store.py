@@ -265,7 +265,6 @@ def test_progress_travels_as_a_file_and_is_never_taken_twice(own_store, monkeypa
     "text", ["", "[]", "{}", '{"format": "speed-of-light progress", "version": 2, "events": []}',
              '{"format": "speed-of-light progress", "version": 1, "events": [{"key": "a"}]}'],
 )  # fmt: skip
-@pytest.mark.holds("practice", "This is not a file of progress")
 def test_a_file_that_is_no_progress_adds_nothing(text):
     with pytest.raises(ValueError, match="file of progress"):
         store.loads(text)

@@ -223,7 +223,7 @@ def test_a_page_is_written_where_it_was_asked_for(room):
     run = measure(room, "good", "--page", "mine.html")
     assert run.returncode == 2
     assert run.stdout == ""
-    assert "there already" in run.stderr
+    assert "already exists" in run.stderr
     assert page.read_text() == "mine"
 
 

@@ -157,7 +157,7 @@ def test_a_chapter_has_the_anatomy(course):
     assert "](08_sample_proof.ipynb)" in lesson and 'job.sheet(until="08")' in lesson
     assert 'tags=["takeaway"]' in lesson and 'tags=["card"]' in lesson
     assert 'gallery("08")' in proof and proof.startswith("# %% [markdown]\n# # 8. TODO: name: the")
-    with pytest.raises(BuildError, match="not written over"):
+    with pytest.raises(BuildError, match="is not overwritten"):
         new("chapter", "08_sample", course)
 
 

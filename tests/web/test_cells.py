@@ -138,7 +138,7 @@ def test_a_page_hears_what_its_cells_say(monkeypatch):
     live.hear(json.dumps({"take": said[-1]["progress"]}))
     assert said[-1] == {"taken": "0 new events taken in."}
     live.hear(json.dumps({"take": "{}"}))
-    assert "no file of progress" in said[-1]["taken"]
+    assert "not a file of progress" in said[-1]["taken"]
 
 
 def test_an_error_that_a_chapter_shows_stands_on_its_page():
