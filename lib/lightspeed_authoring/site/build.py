@@ -308,8 +308,9 @@ LISTENERS = {
 
 def finish(site, packages, address=""):
     """Set formulas, mend what the theme lacks, and put the marked service worker at the root."""
-    for file in site.glob("_static/*search*.js"):  # of Sphinx's own search
-        file.unlink()
+    for name in ("*search*.js", "language_data.js", "*stemmer*.js"):  # of Sphinx's own search
+        for file in site.glob(f"_static/{name}"):
+            file.unlink()
     pages = sorted(p for p in site.rglob("*.html") if "lite" not in p.relative_to(site).parts)
     by_node("formulas.mjs", packages / "katex", *pages, fault="Formulas that KaTeX does not set")
     for page in pages:

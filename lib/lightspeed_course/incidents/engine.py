@@ -9,15 +9,7 @@ import random
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from lightspeed_course.incidents.setting import (
-    Cause,
-    Measurement,
-    Setting,
-    grid,
-    noisy,
-    roughly,
-    together,
-)
+from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy, roughly
 from lightspeed_models.simulators.pools import drafted_steps
 from lightspeed_models.simulators.serving import Cost, Scheduler, simulate
 from lightspeed_show.format import si
@@ -249,9 +241,8 @@ MEASUREMENTS = (
     Measurement("drafts", "what drafts bring", 10, read_drafts, show_drafts, tell_drafts),
 )  # fmt: skip
 
-_BY_ID = {cause.id: cause for cause in CAUSES}
-PAIRS = (together(_BY_ID["no_prefixes"], _BY_ID["slow_rank"]),)
 ENGINE = Setting(
-    "engine", draw_plan, rate, brief, (*CAUSES, *PAIRS), MEASUREMENTS,
+    "engine", draw_plan, rate, brief, CAUSES, MEASUREMENTS,
     pace=lambda job: max(kept(job), 1 / REQUESTS), paced="as many requests within the promise",
+    pairs=(("no_prefixes", "slow_rank"),),
 )  # fmt: skip

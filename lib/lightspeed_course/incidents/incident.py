@@ -12,9 +12,7 @@ from lightspeed_course.incidents.training import TRAINING
 from lightspeed_course.incidents.week import WEEK
 
 # What `incident` draws from. The week is asked for by its name: it would shift every draw.
-CASES = tuple(
-    (one, cause) for one in (TRAINING, SERVING, ENGINE) for cause in one.causes if not cause.parts
-)
+CASES = tuple((one, cause) for one in (TRAINING, SERVING, ENGINE) for cause in one.single)
 SECOND = 0.5  # of the causes that can have company, the share that has
 SETTINGS = {setting.id: setting for setting in (TRAINING, SERVING, ENGINE, WEEK)}
 # A fault that nobody would notice is none. As a share of the plan.

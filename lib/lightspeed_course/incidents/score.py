@@ -136,8 +136,8 @@ def debrief(incident, purchases, cause, fix, gain=None):
         + f" You named: {incident.setting.cause(cause).name}" * (not s.cause)
     ]
     if not s.cause:
-        for id in {*incident.cause.id.split("+")} - {cause}:
-            lesson, page, section = TAUGHT[id]
+        for fault in (each for each in incident.cause.faults if each.id != cause):
+            lesson, page, section = TAUGHT[fault.id]
             place = f"{page}.ipynb#{section.replace(' ', '-')}"
             lines.append(f"[Lesson {lesson}]({place}) has what tells it from others: *{section}*")
     lines.append(f"Your fix {_effect(incident, fix)}. The fix: {incident.cause.fix}")

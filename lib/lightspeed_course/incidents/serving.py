@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass, replace
 
 from lightspeed.queueing import waiting_percentile
-from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy, together
+from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy
 from lightspeed_models.simulators.queue_simulation import serve
 from lightspeed_show.format import si
 
@@ -258,12 +258,8 @@ MEASUREMENTS = (
     ),
 )
 
-_BY_ID = {cause.id: cause for cause in CAUSES}
-PAIRS = (
-    together(_BY_ID["bursty_arrivals"], _BY_ID["mixed_lengths"]),
-    together(_BY_ID["more_traffic"], _BY_ID["replica_down"]),
-)
 SERVING = Setting(
-    "serving", draw_plan, rate, brief, (*CAUSES, *PAIRS), MEASUREMENTS,
+    "serving", draw_plan, rate, brief, CAUSES, MEASUREMENTS,
     pace=lambda job: 1 / max(late(job), 1e-9), paced="as short a wait of 95 %",
+    pairs=(("bursty_arrivals", "mixed_lengths"), ("more_traffic", "replica_down")),
 )  # fmt: skip

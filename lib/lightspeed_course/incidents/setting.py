@@ -1,5 +1,6 @@
 """What a setting of incidents is made of: causes, and measurements that can be bought."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,8 +18,13 @@ class Cause:
     mend: Callable
     parts: tuple["Cause", ...] = ()  # the two that it is made of, if it is two at once
 
+    @property
+    def faults(self):
+        """What is wrong, one by one: its parts, or the cause itself."""
+        return self.parts or (self,)
 
-def together(one, other):
+
+def _together(one, other):
     """Combine two causes into one: the fix of either repairs a part."""
     return Cause(
         f"{one.id}+{other.id}",
@@ -62,18 +68,26 @@ class Measurement:
 class Setting:
     """A kind of job: `plan(rng)` draws a sound one, `rate(job)` is what is complained about,
     relative to the plan (1 is as planned, less is worse), `brief(job)` says so. `pace(job)` is
-    what a repair raises, called `paced`.
+    what a repair raises, called `paced`. Of the `single` causes those that `pairs` names by their
+    ids may also come two at once.
     """
 
     id: str
     plan: Callable
     rate: Callable
     brief: Callable
-    causes: tuple[Cause, ...]
+    single: tuple[Cause, ...]
     measurements: tuple[Measurement, ...]
     pace: Callable
     paced: str
+    pairs: tuple[tuple[str, str], ...] = ()
     has_opening: bool = True  # somebody has measured something already
+
+    @functools.cached_property
+    def causes(self):
+        """All that may be wrong: the single causes, then the pairs."""
+        by_id = {cause.id: cause for cause in self.single}
+        return (*self.single, *(_together(by_id[one], by_id[other]) for one, other in self.pairs))
 
     def cause(self, id):
         return next(c for c in self.causes if c.id == id)

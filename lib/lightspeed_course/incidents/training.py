@@ -9,15 +9,7 @@ from dataclasses import replace
 from lightspeed.catalog import accelerator, find, link
 from lightspeed.collectives import algbw, busbw, ring_time
 from lightspeed.roofline import attainable, matmul_flops, matmul_intensity
-from lightspeed_course.incidents.setting import (
-    Cause,
-    Measurement,
-    Setting,
-    grid,
-    noisy,
-    roughly,
-    together,
-)
+from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy, roughly
 from lightspeed_course.incidents.training_job import (
     PER_NODE,
     Job,
@@ -498,12 +490,8 @@ MEASUREMENTS = (
     ),
 )  # fmt: skip
 
-_BY_ID = {cause.id: cause for cause in CAUSES}
-PAIRS = tuple(
-    together(_BY_ID[one], _BY_ID[other])
-    for one, other in (("slow_nic", "padding"), ("numa", "straggler"), ("throttling", "recompute"))
-)
 TRAINING = Setting(
-    "training", draw_plan, rate, brief, (*CAUSES, *PAIRS), MEASUREMENTS,
+    "training", draw_plan, rate, brief, CAUSES, MEASUREMENTS,
     pace=pace, paced="as many tokens a second",
+    pairs=(("slow_nic", "padding"), ("numa", "straggler"), ("throttling", "recompute")),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from lightspeed_course import job
 from lightspeed_course.incidents.setting import Cause
-from lightspeed_course.incidents.training import CAUSES, TRAINING
+from lightspeed_course.incidents.training import TRAINING
 from lightspeed_course.incidents.training_job import PER_NODE, Job
 from lightspeed_models.products import kernel
 from lightspeed_models.stack import stack
@@ -37,7 +37,8 @@ WEEK = replace(
     TRAINING,
     id="week",
     plan=lambda rng: PLANNED,
-    causes=(*CAUSES, NARROW_PLAN),
+    single=(*TRAINING.single, NARROW_PLAN),
+    pairs=(),
     # The files of a pipeline are not written (training_trace.py).
     measurements=tuple(m for m in TRAINING.measurements if not m.write),
     has_opening=False,

@@ -108,13 +108,16 @@ def attempt(name: str, solution: Callable[..., None], seed: int = 1) -> Attempt:
     moved, allowed = 0, 0
     for order in (None, seed):
         for case in map(Case.again, cases):
-            host, reference = Host(order), _reference(name, case)
+            host = Host(order)
             try:
                 solution(host, *case.arguments)
             except KernelError as fault:
                 return Attempt(False, False, str(fault))
             if wrong := _first_wrong(case, host, order is not None):
                 return Attempt(False, False, wrong, findings=_errors(host))
+            if order is not None:
+                continue  # what crosses does not depend on the order
+            reference = _reference(name, case)
             if short := _shortfall(host, reference):
                 dear = (host.bytes, reference.bytes, _costs(host, reference))
                 return Attempt(True, False, f"The numbers are right, but {short}", *dear)
