@@ -383,7 +383,7 @@ assert all(
 # |---|---|---|---|
 # | $2\,n\,h\,d\,e$ | cache that a token leaves in $n$ layers with $h$ KV heads, $d$ wide, in $e$ bytes a number | byte | {{si(per_token, "byte")}} |
 # | $t(B) = B \cdot \frac{\text{cache} }{\text{bandwidth} } + \max\left(\frac{\text{weights} }{\text{bandwidth} }, \frac{2PB}{\text{peak} }\right)$ | a decode step | s | {{si(step, "s")}} for {{allowed}} |
-# | $\min(\text{weights} / \text{cache}, B_\text{crit})$ | the knee | request | {{knee}} |
+# | $\min(\text{weights} / \text{cache}, B_\text{crit})$ | the knee; $B_\text{crit}$ is the critical batch of lesson 2 | request | {{knee}} |
 # | $B / (\text{tokens} \times t(B))$ | requests a second | request/s | at most {{most:.1f}} |
 
 # %% [markdown]

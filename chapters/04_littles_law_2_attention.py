@@ -321,8 +321,8 @@ turn = state_break_even(state, hybrid.kv_cache_bytes_per_token() / attending)
 # you split the layer by heads, as **tensor parallelism** does, each GPU needs a whole head, so four
 # of them keep the same one, and only {{hybrid_cut:.0f}} requests fit. In general a cache split by $h$ KV
 # heads over $n$ GPUs is kept $\max(1, n/h)$ times. An engine avoids that by giving each GPU
-# the attention of its own requests (**data-parallel attention**), or of its own part of the text
-# (**context parallelism**). A latent vector is one head in this count, so there it matters most.
+# the attention of its own requests (**data-parallel attention**; then each keeps all of attention's
+# weights, too), or of its own part of the text (**context parallelism**). A latent vector is one head in this count, so there it matters most.
 #
 # With short texts it would all be otherwise: below {{turn:,.0f}} tokens one of its states is larger
 # than the cache of the layer beside it. (That is more than in your guess, because the heads of that
