@@ -13,9 +13,9 @@ ROW = re.compile(
 )
 # Words that mean something else in most sentences: they are found by search, and not underlined.
 PLAIN = re.compile(
-    "[A-Z]{2}|balance|barrier|batch|channels|delay|drops|index|load|loss rate|median|peak|"
-    "placement|process|rails|ring|save|scale|shard|stage|streams?|swap|tokens?|trace|tree|tuning|units|"
-    "update|wave|weights|window|worker"
+    "[A-Z]{2}|balance|barrier|batch|channels|delay|distance|drops|index|load|loss rate|median|peak|"
+    "placement|process|rails|ring|rotation|save|scale|shard|sign|spread|stage|streams?|swap|tokens?|"
+    "trace|tree|tuning|units|update|wave|weights|width|window|worker"
 )
 
 

@@ -60,9 +60,9 @@ def _paragraphs(section):
 def _words(paragraph):
     from docutils import nodes
 
-    texts = paragraph.findall(nodes.Text)
-    words = ("…" if isinstance(text.parent, nodes.math) else text for text in texts
-             if not isinstance(text.parent, nodes.raw))  # fmt: skip
+    texts = (text for text in paragraph.findall(nodes.Text) if text != "proof")  # a link to one
+    texts = (text for text in texts if not isinstance(text.parent, nodes.raw))
+    words = ("…" if isinstance(text.parent, nodes.math) else text for text in texts)
     return re.sub(r"\s+", " ", "".join(words)).strip()
 
 
