@@ -213,7 +213,7 @@ def test_the_verb_writes_one_that_is_released_and_graded(tmp_path, say, monkeypa
     assert say("collect", name, str(tmp_path / "ada.ipynb"))[0] == 0
     assert say("grade", name, "--workers", "1")[0] == 0
     assert "0 of 2 so far, 2 questions not marked yet" in say("status", name)[1]
-    assert "prose of 1 is not marked yet, and so the pages say" in say("feedback", name)[1]
+    assert "prose of 1 is not marked yet, as the pages say" in say("feedback", name)[1]
     status, told = say("export", name)
     assert status == 2 and "--leave-unmarked" in told
     for question in ("why_slower", "and_then"):
